@@ -11,7 +11,7 @@ use share::{Protocols, Share, ShareId, ShareTable, Terms, folded_name};
 use state::{ShareRecord, State, burst_credits};
 use storage::Storage;
 use storage::fault::{Call, Fault, FaultyStore, Rule};
-use storage_local::{LocalOptions, LocalState, LocalStore};
+use storage_local::{LocalOptions, LocalStore};
 
 use crate::apart::Apart;
 use crate::declared::{Declared, DeclaredShare, Idle};
@@ -164,9 +164,11 @@ fn open_store(name: &str, directory: &Path, reserved: &[String], state: &State) 
     if reserved.is_empty() && storage_local::lacks_reserved_names(directory).map_err(|e| problem(&e, ""))? {
         return Err(problem(&NO_SNAPSHOT_NAME, GIVE_SNAPSHOT_NAME));
     }
-    let kept = LocalState { database: state.database(), name: name.to_lowercase() };
-    let options =
-        LocalOptions { state: Some(kept), reserved_names: reserved.to_vec(), ..LocalOptions::default() };
+    let options = LocalOptions {
+        handle_records: Some(state.handle_records(&name.to_lowercase())),
+        reserved_names: reserved.to_vec(),
+        ..LocalOptions::default()
+    };
     let store = LocalStore::open(directory, options).map_err(|e| problem(&e, ""))?;
     Ok(Arc::new(store))
 }

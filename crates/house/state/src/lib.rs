@@ -10,6 +10,7 @@ pub mod burst_credits;
 pub mod copies;
 pub mod directory;
 mod error;
+mod handles;
 pub mod image;
 pub mod lock;
 mod nfs_clients;

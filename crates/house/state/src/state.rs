@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use redb::{Database, DatabaseError};
+use storage_local::HandleRecords;
 
+use crate::handles::{self, HandleTables};
 use crate::lock::{Holder, Lock};
 use crate::records::{ShareRecord, TokenRecord, UserRecord};
 use crate::redb_store::RedbStore;
@@ -324,7 +326,7 @@ impl State {
         let name = name.to_lowercase();
         let key = name.as_bytes();
         let made = is_removed.then(|| MADE_SHARES.remove(key));
-        let rest = [SHARES.remove(key), CREDITS.remove(key), Change::Drop { prefix: store_tables(&name) }];
+        let rest = [SHARES.remove(key), CREDITS.remove(key), Change::Drop { prefix: handles::prefix(&name) }];
         self.change(made.into_iter().chain(rest).collect())
     }
 
@@ -422,15 +424,11 @@ impl State {
         Arc::clone(&self.store)
     }
 
-    /// The database of this machine, for the handles of local directories: they are of this machine, wherever the rest is kept.
-    pub fn database(&self) -> Arc<Database> {
-        Arc::clone(&self.database)
+    /// The records of the handles of a local directory, by the name of its share in lower case. They belong to this machine,
+    /// wherever the rest is kept.
+    pub fn handle_records(&self, share: &str) -> Arc<dyn HandleRecords> {
+        Arc::new(HandleTables::new(Arc::clone(&self.database), share.to_owned()))
     }
-}
-
-/// How the names of the tables begin that the store of a share keeps.
-fn store_tables(name: &str) -> String {
-    format!("storage-local.{name}.")
 }
 
 /// Where the state database of a directory is.
@@ -562,7 +560,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("state");
         let state = open(&directory);
-        let (shared, closed) = (state.database(), state.closed());
+        let (shared, closed) = (state.handle_records("data"), state.closed());
         drop(state);
         assert!(State::open_unless_in_use(&place).unwrap().is_err() && !closed.within(Duration::ZERO));
         drop(shared);

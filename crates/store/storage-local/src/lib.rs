@@ -12,7 +12,7 @@
 //! **Handles** are the file system's own where the server may use them (`CAP_DAC_READ_SEARCH`), with a keyed checksum:
 //! a client cannot forge a handle for an object that was never looked up below the root. When a directory's handle is
 //! used, the directory must still lie below the root. A file that a local program has moved out of the root stays
-//! reachable by handles that clients already have. Elsewhere handles use an index of names in the server's database,
+//! reachable by handles that clients already have. Elsewhere handles use an index of names ([`HandleRecords`]),
 //! and the handle of an object that a local program renames becomes stale.
 //!
 //! **Attributes for SMB** (DOS flags and a birth time set by a client) are in one extended attribute,
@@ -33,6 +33,7 @@ mod dos;
 mod errno;
 mod feed;
 mod handle;
+mod handle_records;
 mod index;
 mod limits;
 mod names;
@@ -46,6 +47,7 @@ mod streams;
 mod sys;
 mod xattr;
 
+pub use handle_records::{HandleKey, HandleRecords, NameRecord, RecordsError, RecordsInMemory};
 pub use limits::raise_descriptor_limit;
 pub use reserved::lacks_reserved_names;
-pub use store::{LocalOptions, LocalState, LocalStore};
+pub use store::{LocalOptions, LocalStore};

@@ -7,7 +7,6 @@ use std::sync::{Arc, Weak, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use redb::{ReadableTable, TableDefinition};
 use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstat, fstatvfs, open};
 use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
@@ -23,6 +22,7 @@ use crate::depot::Depot;
 use crate::errno::from_errno;
 use crate::feed::LocalFeed;
 use crate::handle::Handles;
+use crate::handle_records::{HandleKey, HandleRecords, RecordsInMemory};
 use crate::index::Index;
 use crate::node::LocalNode;
 use crate::observe::LocalObserver;
@@ -31,23 +31,13 @@ use crate::{limits, probe};
 
 /// How often unused nodes are dropped.
 const SWEEP: Duration = Duration::from_secs(5);
-/// The keys for handles, by the name of the store.
-const KEYS: TableDefinition<'_, &str, [u8; 16]> = TableDefinition::new("storage-local.keys");
-
-/// Where a store keeps what must survive a restart of the server.
-#[derive(Debug, Clone)]
-pub struct LocalState {
-    /// The server's database.
-    pub database: Arc<redb::Database>,
-    /// The store's name in the database. Each store needs a different one.
-    pub name: String,
-}
 
 /// How to open a store.
 #[derive(Debug, Clone)]
 pub struct LocalOptions {
-    /// Without it, handles are valid only as long as the store value lives.
-    pub state: Option<LocalState>,
+    /// Where the store keeps what makes handles valid after a restart of the server. Each store needs records of its own.
+    /// Without them, handles are valid only as long as the store value lives.
+    pub handle_records: Option<Arc<dyn HandleRecords>>,
     /// How many nodes stay cached; None: half of the descriptors that the process may have.
     pub nodes_max: Option<usize>,
     /// Whether to use the file system's own handles, where the server may.
@@ -59,7 +49,7 @@ pub struct LocalOptions {
 
 impl Default for LocalOptions {
     fn default() -> Self {
-        Self { state: None, nodes_max: None, native_handles: true, reserved_names: Vec::new() }
+        Self { handle_records: None, nodes_max: None, native_handles: true, reserved_names: Vec::new() }
     }
 }
 
@@ -128,9 +118,9 @@ impl LocalStore {
         capabilities.set(Capabilities::STREAMS, depot.is_some());
         let shared = Arc::new(Shared {
             handles: if native {
-                Handles::Native(SipHasher24::new_with_key(&key(options.state.as_ref())?))
+                Handles::Native(SipHasher24::new_with_key(&key(options.handle_records.as_deref())?))
             } else {
-                Handles::Index(Index::open(options.state.map_or_else(state_in_memory, Ok)?)?)
+                Handles::Index(Index::new(options.handle_records.unwrap_or_else(in_memory)))
             },
             root_id: ObjectId::live(stat.stx_ino),
             device: device_of(&stat),
@@ -249,36 +239,19 @@ impl Storage for LocalStore {
     }
 }
 
-/// The key for the store's handles: made once and kept in the database.
-fn key(state: Option<&LocalState>) -> Result<[u8; 16]> {
-    let mut new = [0; 16];
+/// The key for the store's handles: made once and kept.
+fn key(records: Option<&dyn HandleRecords>) -> Result<HandleKey> {
+    let mut new = HandleKey::default();
     getrandom::fill(&mut new).map_err(|_| Error::OutOfResources)?;
-    let Some(state) = state else { return Ok(new) };
-    keep_key(state, new).map_err(|e| {
+    let Some(records) = records else { return Ok(new) };
+    records.key(new).map_err(|e| {
         tracing::error!("the key of handles cannot be kept: {e}");
         Error::Io(libc::EIO)
     })
 }
 
-/// The stored key; if there is none, `new` is stored.
-fn keep_key(state: &LocalState, new: [u8; 16]) -> std::result::Result<[u8; 16], redb::Error> {
-    let transaction = state.database.begin_write()?;
-    let key = {
-        let mut keys = transaction.open_table(KEYS)?;
-        let old = keys.get(state.name.as_str())?.map(|key| key.value());
-        if old.is_none() {
-            keys.insert(state.name.as_str(), new)?;
-        }
-        old.unwrap_or(new)
-    };
-    transaction.commit()?;
-    Ok(key)
-}
-
-fn state_in_memory() -> Result<LocalState> {
-    let database = redb::Builder::new().create_with_backend(redb::backends::InMemoryBackend::new());
-    let database = Arc::new(database.map_err(|_| Error::OutOfResources)?);
-    Ok(LocalState { database, name: String::new() })
+fn in_memory() -> Arc<dyn HandleRecords> {
+    Arc::new(RecordsInMemory::default())
 }
 
 /// Drops nodes that nobody uses, so that the space of objects removed by local programs is freed.

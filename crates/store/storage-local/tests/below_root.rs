@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anabranch_storage_local::{LocalOptions, LocalState, LocalStore};
+use anabranch_storage_local::{HandleRecords, LocalOptions, LocalStore, RecordsInMemory};
 use storage::conformance::MAY;
 use storage::{
     Capabilities, Error, FileKind, Handle, Name, NewKind, NewNode, NodeRef, Storage, View, Wait, Want,
@@ -16,10 +16,10 @@ use tempfile::TempDir;
 
 const NEW_FILE: NewNode<'static> = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
 
-/// `outside/secret` and `root`, and a database for handles.
+/// `outside/secret` and `root`, and records of handles.
 struct Place {
     dir: TempDir,
-    database: Arc<redb::Database>,
+    records: Arc<RecordsInMemory>,
 }
 
 impl Place {
@@ -28,8 +28,7 @@ impl Place {
         fs::create_dir_all(dir.path().join("outside/deep")).expect("outside");
         fs::write(dir.path().join("outside/secret"), "secret").expect("secret");
         fs::create_dir(dir.path().join("root")).expect("root");
-        let database = redb::Builder::new().create_with_backend(redb::backends::InMemoryBackend::new());
-        Self { dir, database: Arc::new(database.expect("a database")) }
+        Self { dir, records: Arc::default() }
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -38,8 +37,9 @@ impl Place {
 
     /// Stores opened like this share the key for handles, as over a restart of the server.
     fn open(&self, root: &str) -> LocalStore {
-        let state = Some(LocalState { database: Arc::clone(&self.database), name: "share".into() });
-        LocalStore::open(&self.at(root), LocalOptions { state, ..LocalOptions::default() }).expect("a store")
+        let records: Arc<dyn HandleRecords> = self.records.clone();
+        let options = LocalOptions { handle_records: Some(records), ..LocalOptions::default() };
+        LocalStore::open(&self.at(root), options).expect("a store")
     }
 }
 

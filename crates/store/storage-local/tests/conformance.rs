@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anabranch_storage_local::{LocalOptions, LocalState, LocalStore};
+use anabranch_storage_local::{HandleRecords, LocalOptions, LocalStore, RecordsInMemory};
 use storage::Storage;
 use storage::conformance::Subject;
 use tempfile::TempDir;
@@ -13,6 +13,8 @@ use tempfile::TempDir;
 struct Local {
     dir: TempDir,
     native_handles: bool,
+    /// They outlive a store, as a database does.
+    records: Arc<RecordsInMemory>,
     store: Option<LocalStore>,
 }
 
@@ -20,7 +22,7 @@ impl Local {
     fn new(parent: &Path, native_handles: bool) -> Self {
         let dir = tempfile::tempdir_in(parent).unwrap();
         std::fs::create_dir(dir.path().join("root")).unwrap();
-        let mut local = Self { dir, native_handles, store: None };
+        let mut local = Self { dir, native_handles, records: Arc::default(), store: None };
         local.restart();
         local
     }
@@ -33,9 +35,12 @@ impl Subject for Local {
 
     fn restart(&mut self) {
         self.store = None;
-        let database = redb::Database::create(self.dir.path().join("state.redb")).unwrap();
-        let state = Some(LocalState { database: Arc::new(database), name: "share".into() });
-        let options = LocalOptions { state, native_handles: self.native_handles, ..LocalOptions::default() };
+        let handle_records: Arc<dyn HandleRecords> = self.records.clone();
+        let options = LocalOptions {
+            handle_records: Some(handle_records),
+            native_handles: self.native_handles,
+            ..LocalOptions::default()
+        };
         self.store = Some(LocalStore::open(&self.dir.path().join("root"), options).unwrap());
     }
 

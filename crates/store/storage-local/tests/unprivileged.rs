@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anabranch_storage_local::{LocalOptions, LocalState, LocalStore};
+use anabranch_storage_local::{HandleRecords, LocalOptions, LocalStore, RecordsInMemory};
 use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use storage::conformance::Subject;
@@ -17,6 +17,8 @@ const USER: u32 = 65_534;
 
 struct Local {
     dir: TempDir,
+    /// They outlive a store, as a database does.
+    records: Arc<RecordsInMemory>,
     store: Option<LocalStore>,
 }
 
@@ -34,7 +36,8 @@ fn subject() -> Local {
     give_up_privileges();
     let shm = Path::new("/dev/shm");
     let parent = if shm.is_dir() { shm.to_path_buf() } else { std::env::temp_dir() };
-    let mut local = Local { dir: tempfile::tempdir_in(parent).unwrap(), store: None };
+    let mut local =
+        Local { dir: tempfile::tempdir_in(parent).unwrap(), records: Arc::default(), store: None };
     std::fs::create_dir(local.dir.path().join("root")).unwrap();
     local.restart();
     let found = local.store().capabilities();
@@ -49,9 +52,8 @@ impl Subject for Local {
 
     fn restart(&mut self) {
         self.store = None;
-        let database = redb::Database::create(self.dir.path().join("state.redb")).unwrap();
-        let state = Some(LocalState { database: Arc::new(database), name: "share".into() });
-        let options = LocalOptions { state, ..LocalOptions::default() };
+        let handle_records: Arc<dyn HandleRecords> = self.records.clone();
+        let options = LocalOptions { handle_records: Some(handle_records), ..LocalOptions::default() };
         self.store = Some(LocalStore::open(&self.dir.path().join("root"), options).unwrap());
     }
 

@@ -124,11 +124,9 @@ fn flags_changed_behind_the_servers_back_are_seen() {
 
 #[test]
 fn the_key_of_handles_is_kept() {
-    let database = redb::Builder::new().create_with_backend(redb::backends::InMemoryBackend::new());
-    let shared = Arc::new(database.unwrap());
-    let state = |name: &str| LocalState { database: Arc::clone(&shared), name: name.into() };
-    assert_eq!(key(Some(&state("a"))).unwrap(), key(Some(&state("a"))).unwrap());
-    assert_ne!(key(Some(&state("a"))).unwrap(), key(Some(&state("b"))).unwrap());
+    let (one, other) = (RecordsInMemory::default(), RecordsInMemory::default());
+    assert_eq!(key(Some(&one)).unwrap(), key(Some(&one)).unwrap());
+    assert_ne!(key(Some(&one)).unwrap(), key(Some(&other)).unwrap());
     assert_ne!(key(None).unwrap(), key(None).unwrap());
 }
 
