@@ -1,4 +1,5 @@
 //! Lists of extended attributes in the form of SMB. [MS-FSCC] 2.4.16; [MS-FSA] 2.1.5.12.12, 2.1.5.15.
+//! Names that differ only in the case of ASCII letters are the same to SMB clients.
 
 use share::ExtendedAttribute;
 use smb_wire::NtStatus;

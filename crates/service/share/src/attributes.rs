@@ -16,7 +16,7 @@ use crate::security::permission;
 use crate::watch::ChangeKinds;
 use crate::{Call, Caller, Error, File, Identity, Result, Share, security};
 
-/// A change is made only if the object's change time is still this one (RFC 1813 3.3.2).
+/// A change is made only if the object's change time is still this one.
 pub type Guard = Option<Timestamp>;
 
 /// Attributes before and after a change.

@@ -15,7 +15,7 @@ use self::read_permits::ReadPermits;
 use crate::security::{Object, permission};
 use crate::{Error, Result};
 
-/// The rights that allow reading. A user who may execute a program may read it: the client pages it in (RFC 1813 4.4). See
+/// The rights that allow reading. A user who may execute a program may read it: the client pages it in. See
 /// [`Data::check`] for callers without an open.
 pub(crate) const MAY_READ: Access = Access::READ_DATA.union(Access::EXECUTE);
 

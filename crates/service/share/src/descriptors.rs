@@ -39,7 +39,7 @@ impl Share {
         }
     }
 
-    /// Sets the owner, group and DACL of an object ([MS-FSA] 2.1.5.17). Without an open, the object's permissions decide who
+    /// Sets the owner, group and DACL of an object. Without an open, the object's permissions decide who
     /// may set the DACL.
     ///
     /// # Errors

@@ -51,7 +51,7 @@ pub enum Error {
     /// The open does not include this kind of access.
     #[error("not opened for this")]
     NotOpenedForThis,
-    /// The object changed since the caller looked (the guard of SETATTR3, RFC 1813 3.3.2).
+    /// The object changed since the caller looked (see [`Guard`](crate::Guard)).
     #[error("changed meanwhile")]
     GuardFailed,
     /// The plan of the share allows no more opens, of this object or of all together.

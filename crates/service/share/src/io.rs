@@ -251,7 +251,7 @@ impl Share {
     pub async fn allocate(self: &Arc<Self>, call: &Call, open: &Arc<Open>, length: u64) -> Result<()> {
         self.check_writable(open.node().id())?;
         open.require(Access::WRITE_DATA)?;
-        // [MS-FSA] 2.1.4.12: it counts as a change of the size.
+        // For the caches of others it is a change of the size.
         let take_back = || self.agreement.take_back(open.node().id(), Some(open.holder()), Operation::Write);
         self.agreement.settled(call, || Ok(((), take_back()))).await?;
         let node = Arc::clone(open.node());

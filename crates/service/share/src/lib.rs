@@ -1,6 +1,6 @@
 //! The interface of a share: identity, permission, file state, storage, accounting.
 //!
-//! SMB and NFS both use it, and it knows neither. What the protocols must agree on (who has a file open and how, who has
+//! All fronts use it, and nothing in it names a protocol. What clients of all fronts must agree on (who has a file open and how, who has
 //! locked which bytes, what changed in a directory) is kept per share, and every call is counted. Calls are async, but
 //! complete at once unless they have to wait for the device, for a lock or for another client: a server first polls them
 //! inline (`schedule`).

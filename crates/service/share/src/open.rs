@@ -26,7 +26,7 @@ impl Share {
         let dir = found.dir_object();
         let deletable = dir.is_some_and(|dir| permission::may_delete(who, dir, found.object()));
         access.set(Access::DELETE, own_delete || deletable);
-        // [MS-FSA] 2.1.5.1.2.1: a user who may list the directory may read the attributes of its entries.
+        // A user who may list the directory may read the attributes of its entries.
         if dir.is_some_and(|dir| permission::permitted(who, dir).contains(Access::LIST_DIRECTORY)) {
             access |= Access::READ_ATTRIBUTES;
         }
@@ -202,7 +202,7 @@ impl Share {
         Some((Arc::clone(file), self.release(file)?))
     }
 
-    /// [MS-FSA] 2.1.5.5, phase 1: the close of a delete-on-close open marks a directory only if it is empty.
+    /// The close of a delete-on-close open marks a directory only if it is empty.
     fn close_directory(self: &Arc<Self>, open: &Arc<Open>, may: MayWait<'_>) -> Result<()> {
         if is_empty(open.node(), may).is_ok_and(|empty| !empty) {
             self.agreement.keep_on_close(open);

@@ -27,9 +27,9 @@ pub enum Patience {
 pub enum DirectoryReport {
     /// Nothing.
     Nothing,
-    /// The attributes before, where they are at hand, and after (RFC 1813 2.6, `wcc_data`).
+    /// The attributes before, where they are at hand, and after.
     Attributes,
-    /// The attributes before and after, and whether no other change lies between them (RFC 8881 3.3.8, `change_info4`).
+    /// The attributes before and after, and whether no other change lies between them.
     Change,
 }
 

@@ -33,7 +33,7 @@ fn open_of_file(file: &File) -> bool {
 impl Share {
     /// Opens a file or a named stream and empties it, after the caller's permission was checked. Emptying a file also
     /// removes its named streams. The other opens must allow writing, whatever `request` asks for; their byte-range locks do
-    /// not matter ([MS-FSA] 2.1.5.1.2). Does not wait for clients that must give up what they cache. `flags` replaces those
+    /// not matter. Does not wait for clients that must give up what they cache. `flags` replaces those
     /// of the file. Returns the attributes after the change.
     ///
     /// # Errors

@@ -21,9 +21,9 @@ const PACED_PIECE: u64 = 1 << 20;
 /// Which ranges of files may be made to share blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloneRule {
-    /// [MS-FSA] 2.1.5.10.4: neither file's length changes, and sparse data is not cloned into a file that is not sparse.
+    /// Neither file's length changes, and sparse data is not cloned into a file that is not sparse.
     Within,
-    /// RFC 7862 15.13.3: the target grows to hold the range.
+    /// The target grows to hold the range.
     Grows,
 }
 

@@ -24,8 +24,7 @@ pub struct Settings {
     pub opens_max: usize,
     /// Watches for changes of all clients together.
     pub watches_max: usize,
-    /// How long a client may take to give up what it caches, before its grant is revoked. [MS-SMB2] 3.3.2.1 leaves the time
-    /// to the server; Windows waits for 35 seconds.
+    /// How long a client may take to give up what it caches, before its grant is revoked.
     pub break_timeout: Duration,
     /// How long an operation with [`Patience::UntilRetry`] waits for that, before its client is told to retry: less than the
     /// time after which the client sends the request again.

@@ -104,7 +104,7 @@ impl Share {
     }
 
     /// Renames the open stream. An existing stream with the new name is replaced if the caller asks for that, it is not
-    /// open, and it is empty ([MS-FSA] 2.1.5.15.12.1).
+    /// open, and it is empty.
     ///
     /// # Errors
     /// [`Error::NotOpenedForThis`] without DELETE, [`storage::Error::Exists`] with [`Replace::Never`],

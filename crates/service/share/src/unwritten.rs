@@ -1,6 +1,6 @@
-//! Data that an NFSv4 client with a write delegation has not written to the store yet. When others ask for the attributes of
-//! the file, the server asks the client for the file's size, and whether the client has changed the file (RFC 8881 10.4.3).
-//! Without an answer, the delegation is recalled.
+//! Data that a client with a caching grant for writing has not written to the store yet. When others ask for the attributes
+//! of the file, the server asks the client for the file's size, and whether the client has changed the file. Without an
+//! answer, the grant is broken.
 
 use std::sync::Arc;
 

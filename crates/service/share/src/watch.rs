@@ -28,7 +28,7 @@ pub const CHANGES_MAX: usize = 4096;
 pub const CHANGES_BYTES_MAX: usize = 64 << 20;
 
 bitflags! {
-    /// Kinds of changes: the bits of CompletionFilter, [MS-SMB2] 2.2.35.
+    /// Kinds of changes. The bits are fixed: a front passes on those of its protocol.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     pub struct ChangeKinds: u32 {
         /// The name of a file was created, removed or changed.
@@ -58,7 +58,7 @@ bitflags! {
     }
 }
 
-/// What happened to a name: the values of FILE_NOTIFY_INFORMATION, [MS-FSCC] 2.7.1.
+/// What happened to a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChangeAction {
     /// The name was created.

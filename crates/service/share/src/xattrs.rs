@@ -15,7 +15,7 @@ use crate::{Call, Caller, Changed, File, Result, Share};
 /// An extended attribute: its name, without the name space, and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExtendedAttribute {
-    /// The name. SMB clients do not distinguish names that differ only in the case of ASCII letters.
+    /// The name. Some fronts do not distinguish names that differ only in the case of ASCII letters.
     pub name: Vec<u8>,
     /// The value. In a change, an empty value removes the attribute.
     pub value: Vec<u8>,

@@ -29,6 +29,7 @@ pub(super) async fn handle(_: &Request<'_>, object: &CalledObject<'_>, args: Arg
     }
 }
 
+/// Sets the attributes, if the guard allows it (RFC 1813 3.3.2: the object's ctime must still be the guard's).
 async fn set(object: &CalledObject<'_>, args: &Args) -> Result<Changed, Status> {
     let set = to_set(&args.new_attributes)?;
     if !object.admits_mode(set.mode) {

@@ -169,7 +169,9 @@ impl<'a> Compound<'a> {
         &self.session().client
     }
 
-    /// The caller in a share, and the caller's standing there.
+    /// The caller in a share, and the caller's standing there. Operations without an open do not break a delegation of the
+    /// same client (RFC 8881 8.2.5: the server "SHOULD note the presence of a delegation even when a special stateid is
+    /// sent").
     pub(super) fn caller(&self, share: &Share) -> (Caller, Standing) {
         let (caller, standing) = self.request.caller(share);
         (caller.of_client(self.client().files.holder()), standing)

@@ -60,7 +60,8 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer
     }
 }
 
-/// The watch of an open, begun with its first request.
+/// The watch of an open, begun with its first request. The bits of CompletionFilter ([MS-SMB2] 2.2.35) are those of
+/// [`ChangeKinds`].
 fn watch(ctx: &OnShare<'_>, open: &Open, request: &Request) -> Result<Arc<DirectoryWatch>, Failure> {
     let mut state = open.state.lock();
     if let Some(watch) = &state.watch {
@@ -134,6 +135,7 @@ fn name_of(change: &share::Change) -> String {
     }
 }
 
+/// The action as in FILE_NOTIFY_INFORMATION, [MS-FSCC] 2.7.1.
 fn action(action: ChangeAction) -> Action {
     match action {
         ChangeAction::Added => Action::Added,

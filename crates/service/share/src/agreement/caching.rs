@@ -2,7 +2,7 @@
 //!
 //! The rules on what a client may cache, and what an operation takes from it, are in `file_state`. This module applies them:
 //! it tells the holders, and makes operations wait until a holder has answered or its time is over. A grant lives as long as
-//! one of the opens that work under it: an NFSv4 delegation keeps an open of its own.
+//! one of the opens that work under it. A grant that should outlive the opens of its client keeps an open of its own.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub trait GrantHolder: Send + Sync + std::fmt::Debug {
     fn revoked(&self, had: Caching);
 
     /// Whether the client has been silent for so long that it keeps what it holds, opens and locks too, only until another
-    /// client needs it (RFC 8881 8.4.3). Called under a lock: the method must not call the share.
+    /// client needs it. Called under a lock: the method must not call the share.
     fn is_late(&self) -> bool {
         false
     }
@@ -60,16 +60,16 @@ pub trait GrantHolder: Send + Sync + std::fmt::Debug {
 /// The grant that an open works under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GrantKey {
-    /// A grant of its own (SMB oplock).
+    /// A grant of its own, which ends with the open.
     Open,
-    /// The grant of a lease key, shared with all other opens of the key.
+    /// The grant of a key that the client chose, shared with all other opens of the key.
     Lease {
-        /// The client's GUID.
+        /// The identifier that the client chose for itself.
         client: [u8; 16],
         /// The key that the client chose.
         key: [u8; 16],
     },
-    /// The grant of an NFSv4 delegation; the number is unique on this server.
+    /// A grant that belongs to the client, not to one of its opens; the number is unique on this server.
     Delegation(u64),
 }
 
@@ -523,8 +523,7 @@ impl Agreement {
 
 impl Caller {
     /// The same caller, whose client caches under this grant wherever it does. Operations of the caller without an open do
-    /// not break that grant (RFC 8881 8.2.5: the server "SHOULD note the presence of a delegation even when a special
-    /// stateid is sent").
+    /// not break that grant.
     #[must_use]
     pub fn of_client(&self, client: Holder) -> Self {
         Self { client: Some(client), ..self.clone() }

@@ -1,4 +1,4 @@
-//! Before an open is refused for lack of room, clients that keep their opens only by courtesy lose them (RFC 8881 8.4.3).
+//! Before an open is refused for lack of room, clients that keep their opens only by courtesy lose them.
 
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -13,7 +13,7 @@ use crate::{Error, Result, ShareId};
 /// How long the hosts are not asked again after they had no late client, so that repeated refusals cost little.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// A server that lets clients keep opens after their lease time, until another client needs room: the NFSv4 server.
+/// A front that lets silent clients keep their opens until another client needs the room.
 pub trait Courtesy: Send + Sync {
     /// Makes all late clients with opens of this share lose what they hold. None when there are none; otherwise what to wait
     /// for.

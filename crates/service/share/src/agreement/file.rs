@@ -12,7 +12,7 @@ use super::files::OpenFile;
 use super::open::Open;
 use crate::{Error, Result};
 
-/// A file to work on: through an open, or without one, as NFSv3 does.
+/// A file to work on: through an open, or without one.
 #[derive(Debug, Clone)]
 pub enum File {
     /// Access was checked when it was opened.

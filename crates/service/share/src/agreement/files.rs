@@ -229,7 +229,7 @@ mod tests {
         Location { name: name.to_vec(), ..found.location().unwrap() }
     }
 
-    /// Its maker would find it there already (NFS4ERR_EXIST), if it were sent to look again.
+    /// If its maker were sent to look again, the maker would learn that the name already exists.
     #[test]
     fn what_was_just_made_is_opened_whatever_was_removed_meanwhile() {
         let files = Files::default();

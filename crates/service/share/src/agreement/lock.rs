@@ -46,7 +46,7 @@ impl Agreement {
                 .with(open.node().id(), |entry| {
                     // Registered before the attempt, so that a release in between is not missed.
                     let freed = Arc::clone(&entry.freed).notified_owned();
-                    // [MS-FSA] 2.1.5.8: the caches of others come first.
+                    // The caches of others come first.
                     let taken = entry.take_back(Some(open.holder()), Operation::Lock, timeout);
                     if taken.must_wait() {
                         return (None, freed, taken);
@@ -95,7 +95,7 @@ impl Agreement {
     }
 }
 
-/// A byte-range lock for an owner that a client named (NFSv4).
+/// A byte-range lock for an owner that a client named.
 #[derive(Debug, Clone, Copy)]
 pub struct ClientLock {
     /// The owner's number, unique on this server. Its upper half is the client's number.

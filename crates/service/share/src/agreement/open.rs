@@ -28,8 +28,8 @@ pub struct OpenRequest {
     /// The caching grant on the file's directory that the opener works under, if any. Changes made through the open do not
     /// break that grant.
     pub directory: Option<Holder>,
-    /// The part of the access that is reserved against other opens; by default all of it. An NFSv4 delegation reserves
-    /// nothing: it is recalled if it conflicts with another open.
+    /// The part of the access that is reserved against other opens; by default all of it. An open that only keeps a
+    /// caching grant reserves nothing: the grant is broken if it conflicts with another open.
     pub reserved: Access,
     /// The opener had this open before the server was started. It is admitted while new opens are held back
     /// ([`Share::hold_back`](crate::Share::hold_back)).
@@ -273,7 +273,7 @@ impl Agreement {
         })))
     }
 
-    /// [MS-FSA] 2.1.5.1.2: the other opens are checked first. A client that keeps a conflicting open only for later use
+    /// Checks the other opens first. A client that keeps a conflicting open only for later use
     /// closes it. The caches are checked next. If the new open has to wait for either, the refusal says what to wait for.
     fn admit_entry(
         &self,
@@ -308,7 +308,7 @@ impl Agreement {
         (Ok(()), taken)
     }
     /// Whether the opens of a directory let other callers change its entries without allowing deletion of the directory. A
-    /// rename by an SMB client opens the directory of the new name in this way. Returns what to wait for, if anything:
+    /// rename through an open opens the directory of the new name in this way. Returns what to wait for, if anything:
     /// clients that keep the directory open only for later use close it.
     pub(crate) fn check_dir_shared(&self, dir: &NodeRef) -> Result<Option<Answering>> {
         let key = OpenKey(self.next_open.fetch_add(1, Ordering::Relaxed));

@@ -1,7 +1,7 @@
 //! Counts the opens of a share by holder, so that none can hold all of them.
 //!
-//! An open is counted for its user and for its client (SMB), or for its client's address (NFS, where a client may choose its
-//! own name and those of its users). [`limits::may_take`] decides whether a holder may have one more.
+//! The front names the holders: the user and the client, or only the client's address where clients may choose their own
+//! names and those of their users. [`limits::may_take`] decides whether a holder may have one more.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};

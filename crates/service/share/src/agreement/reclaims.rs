@@ -1,4 +1,4 @@
-//! After a restart, NFSv4 clients reclaim their opens and locks before other clients are admitted.
+//! After a restart, clients reclaim their opens and locks before other clients are admitted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ pub(super) struct Reclaims {
 
 impl Reclaims {
     /// From now on, until [`Reclaims::let_in`] and at the latest until `until`, admits only clients that had the file open
-    /// before the server was started (RFC 8881 8.4.2.1). Other opens for data, and reading, writing, removing and renaming
+    /// before the server was started. Other opens for data, and reading, writing, removing and renaming
     /// without an open, wait or must be retried. Another call moves the end.
     pub(super) fn hold_back(&self, until: Instant) {
         let mut end = self.until.lock();

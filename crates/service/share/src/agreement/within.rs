@@ -40,15 +40,14 @@ impl Conflict {
 }
 
 impl Agreement {
-    /// Whether the object or, for a directory, anything below it is open. SMB clients cannot rename or replace such an
-    /// object.
+    /// Whether the object or, for a directory, anything below it is open.
     pub(crate) fn is_open(&self, node: &NodeRef) -> bool {
         let conflict = Conflict::of(node);
         self.perhaps_open_within(node, &conflict).iter().any(|other| conflict.covers(other))
     }
 
     /// As [`Agreement::is_open`], after asking clients that keep files open there only for later use to close them. The clients
-    /// are asked one after the other, until one keeps its file open ([MS-FSA] 2.1.4.2). Files opened meanwhile count.
+    /// are asked one after the other, until one keeps its file open. Files opened meanwhile count.
     pub(crate) async fn stays_open(&self, node: &NodeRef) -> bool {
         let conflict = Conflict::of(node);
         let mut others = self.perhaps_open_within(node, &conflict);

@@ -46,13 +46,13 @@ impl Share {
         self.agreement.is_delete_pending(node.id())
     }
 
-    /// Whether a named stream of the object is open. SMB clients cannot rename such an object.
+    /// Whether a named stream of the object is open. Some fronts refuse to rename such an object.
     #[must_use]
     pub fn has_open_streams(&self, node: &NodeRef) -> bool {
         self.agreement.has_open_streams(node)
     }
 
-    /// Whether the object or, for a directory, anything below it is open. SMB clients cannot rename or replace such an
+    /// Whether the object or, for a directory, anything below it is open. Some fronts refuse to rename or replace such an
     /// object.
     #[must_use]
     pub fn is_open(&self, node: &NodeRef) -> bool {
@@ -60,7 +60,7 @@ impl Share {
     }
 
     /// As [`Share::is_open`], after asking clients that keep files open there only for later use to close them. The clients
-    /// are asked one after the other, until one keeps its file open ([MS-FSA] 2.1.4.2). Files opened meanwhile count.
+    /// are asked one after the other, until one keeps its file open. Files opened meanwhile count.
     pub async fn stays_open(&self, node: &NodeRef) -> bool {
         self.agreement.stays_open(node).await
     }
@@ -193,7 +193,7 @@ impl Share {
 /// Reclaims.
 impl Share {
     /// From now on, until [`Share::let_in`] and at the latest until `until`, admits only clients that had the file open
-    /// before the server was started (RFC 8881 8.4.2.1). Other opens for data, and reading, writing, removing and renaming
+    /// before the server was started. Other opens for data, and reading, writing, removing and renaming
     /// without an open, wait or must be retried. Another call moves the end.
     pub fn hold_back(&self, until: Instant) {
         self.agreement.hold_back(until);

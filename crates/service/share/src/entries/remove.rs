@@ -14,7 +14,7 @@ use crate::watch::ChangeAction;
 use crate::{Call, Result, Share};
 
 impl Share {
-    /// Removes a name; `is_dir` says whether it must be a directory. A file that SMB clients have open stays available to
+    /// Removes a name; `is_dir` says whether it must be a directory. A file that clients have open stays available to
     /// them; unless they share deletion, the removal is refused.
     ///
     /// # Errors

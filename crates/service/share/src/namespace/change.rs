@@ -15,8 +15,8 @@ pub struct DirChange {
     pub before: Option<Attributes>,
     /// Attributes after. None for clients that are not told them ([`DirectoryReport::Nothing`]).
     pub after: Option<Attributes>,
-    /// Whether certainly no other change lies between the two (RFC 8881 3.3.8, `change_info4`). This cannot be said of a
-    /// directory's first change for NFSv4, nor for a store that does not report changes.
+    /// Whether certainly no other change lies between the two ([`DirectoryReport::Change`]). This cannot be said of the
+    /// first such change of a directory, nor for a store that does not report changes.
     pub is_atomic: bool,
 }
 

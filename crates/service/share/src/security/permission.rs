@@ -103,7 +103,7 @@ pub fn may_delete(who: &Identity, dir: Object<'_>, object: Object<'_>) -> bool {
 
 /// [`may_delete`] with the reason: no permission in the directory (EACCES), or a sticky directory (EPERM in POSIX).
 pub(crate) fn may_delete_checked(who: &Identity, dir: Object<'_>, object: Object<'_>) -> Result<()> {
-    // [MS-FSA] 2.1.5.1.2.1: DELETE of the object, or FILE_DELETE_CHILD of its directory.
+    // The right to delete the object, or the right to delete entries of its directory.
     if object.security.is_some() && permitted(who, object).contains(Access::DELETE) {
         return Ok(());
     }

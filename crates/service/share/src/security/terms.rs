@@ -16,11 +16,12 @@ bitflags::bitflags! {
         const ENCRYPTED = 1 << 3;
         /// Clients may have opens that outlive the server.
         const CONTINUOUSLY_AVAILABLE = 1 << 4;
-        /// The superuser of an NFS client may create device nodes, even if the share has a client list.
+        /// The superuser of a client may create device nodes, even if the share has a client list.
         const DEVICES = 1 << 5;
         /// Likewise it may set the set-user-id and set-group-id bits of files.
         const SET_ID = 1 << 6;
-        /// NFS clients must use privileged ports.
+        /// Clients of a protocol whose ports show who sent a call ([`Protocols::shows_ports`](access::Protocols::shows_ports)) must use
+        /// privileged ports.
         const SECURE_PORT = 1 << 7;
         /// The share does not appear in lists of shares.
         const HIDDEN = 1 << 8;

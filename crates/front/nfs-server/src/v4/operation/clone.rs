@@ -19,6 +19,7 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
     let part = Part { offset: args.source_offset, to_offset: args.destination_offset, count: args.count };
     let length = files.length(call, part).await?;
     let (from, to) = ((&files.source, part.offset), (&files.target, part.to_offset));
-    // The share refuses ranges that overlap within one file: 15.13.3, NFS4ERR_INVAL.
+    // RFC 7862 15.13.3: the target grows to hold the range. The share refuses ranges that overlap within one file with
+    // NFS4ERR_INVAL.
     files.share.clone_range(call, from, to, length, CloneRule::Grows).await.map_err(status::v4)
 }

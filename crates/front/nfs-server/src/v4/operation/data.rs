@@ -42,8 +42,8 @@ pub(super) fn permitted(object: &Object, found: &Found, access: ShareAccess) -> 
     let maximal = object.share.maximal_access(&object.call.caller, found);
     let reads = rights.contains(Access::READ_DATA) && !maximal.contains(Access::READ_DATA);
     if reads && found.security.is_none() {
-        // A user who may execute a program may read it, because the client pages it in. Access control lists tell the
-        // two apart.
+        // RFC 1813 4.4: a user who may execute a program may read it, because the client pages it in. Access control lists
+        // tell the two apart.
         rights = rights.difference(Access::READ_DATA) | Access::EXECUTE;
     }
     if maximal.contains(rights) { Ok(rights) } else { Err(Status::Access) }

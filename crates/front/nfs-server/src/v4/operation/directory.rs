@@ -55,7 +55,7 @@ pub(super) fn refused(error: share::Error) -> Status {
     }
 }
 
-/// The change information about a directory that the client changed. If the state before the change is not known,
+/// The change information about a directory that the client changed (RFC 8881 3.3.8, `change_info4`). If the state before the change is not known,
 /// others have changed the directory. Then the client gets a value that it cannot have cached.
 pub(super) fn change(change: &DirChange) -> ChangeInfo {
     let after = change.after.map_or(0, |after| after.change());

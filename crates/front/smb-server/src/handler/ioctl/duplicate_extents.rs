@@ -1,4 +1,5 @@
-//! FSCTL_DUPLICATE_EXTENTS_TO_FILE: a copy that shares its blocks with the source. [MS-FSCC] 2.3.7, [MS-FSA] 2.1.5.10.4.
+//! FSCTL_DUPLICATE_EXTENTS_TO_FILE: a copy that shares its blocks with the source. [MS-FSCC] 2.3.7, [MS-FSA] 2.1.5.10.4:
+//! neither file's length changes, and sparse data is not cloned into a file that is not sparse.
 
 use std::sync::Arc;
 

@@ -82,7 +82,7 @@ impl RenameTarget {
     }
 
     /// Refuses to replace an object that must stay: any object, unless the client asks for it; directories, read-only
-    /// files, and files that a client has open and does not close when asked to.
+    /// files, and files that a client has open and does not close when asked to ([MS-FSA] 2.1.4.2).
     async fn check_replaceable(
         &self,
         ctx: &OnShare<'_>,
@@ -114,7 +114,8 @@ pub(super) async fn rename(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) 
     let target = RenameTarget::find(ctx, &wanted.name, open.is_directory).await?;
     // The root of the share has no name.
     let from = share.location(open.file()?).ok_or(NtStatus::INVALID_PARAMETER)?;
-    // [MS-FSA] 2.1.5.15.11: neither an object that is being deleted, nor a directory with an open object below it.
+    // [MS-FSA] 2.1.5.15.11: neither an object that is being deleted, nor a directory with an open object below it. Clients
+    // that keep files open there only for later use are asked to close them (2.1.4.2).
     if share.is_delete_pending(node) || share.has_open_streams(node) || open.file()?.file().is_some() {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
@@ -131,7 +132,8 @@ pub(super) async fn rename(ctx: &OnShare<'_>, open: &Open, wanted: &Rename<'_>) 
     Ok(())
 }
 
-/// Gives the open stream another name. Naming the unnamed stream, or removing a stream's name, is not supported: the
+/// Gives the open stream another name. The share replaces an existing stream only if the client asks for that, the stream
+/// is not open, and it is empty ([MS-FSA] 2.1.5.15.12.1). Naming the unnamed stream, or removing a stream's name, is not supported: the
 /// data would have to move from one file of the store to another while it is open.
 async fn rename_stream(
     ctx: &OnShare<'_>,
