@@ -31,7 +31,7 @@ fn check(directory: &Path) -> Result<()> {
     let state = State::in_memory(image::database(sound).map_err(|damage| damaged(&file, &damage.0))?);
     let (shares, users, tokens) = (state.made_shares()?, state.added_users()?, state.made_tokens()?);
     let mut text = format!(
-        "{} is sound: {}, {} and {} made by command.\n",
+        "{} is sound: {}, {} and {} created by command.\n",
         file.display(),
         counted(shares.len(), "share"),
         counted(users.len(), "user"),
@@ -60,7 +60,7 @@ fn backup(directory: &Path, file: &Path) -> Result<()> {
     let mut open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file).map_err(trouble)?;
     open.write_all(&sound).and_then(|()| open.sync_all()).map_err(trouble)?;
     print(&format!(
-        "{} is copied to {}. Keep it to yourself: it holds keys and password hashes.\n",
+        "{} was copied to {}. Keep the copy secret: it holds keys and password hashes.\n",
         database.display(),
         file.display()
     ))
@@ -79,9 +79,9 @@ fn restore(directory: &Path, file: Option<&Path>) -> Result<()> {
     })?;
     let sound = sound(&copy)?;
     let kept = copies::put_in_place(directory, &sound).map_err(trouble)?;
-    let mut text = format!("{} is restored into {}.\n", copy.display(), directory.display());
+    let mut text = format!("{} was restored into {}.\n", copy.display(), directory.display());
     if let Some(kept) = kept {
-        text += &format!("What was there is kept: {}\n", kept.display());
+        text += &format!("The previous database is kept: {}\n", kept.display());
     }
     print(&text)
 }

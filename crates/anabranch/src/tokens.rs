@@ -37,7 +37,7 @@ pub(crate) fn run(command: &TokenCommand) -> Result<()> {
             let path = format!("{CALL}/{}", path_part(name));
             let token: TokenInfo =
                 administrator.call(("DELETE", &path), None::<&()>, |here| here.remove_token(name))?;
-            let text = format!("The token {} is withdrawn.\n", token.name);
+            let text = format!("The token {} was revoked.\n", token.name);
             print(&if asking.json { json(&token)? } else { text })
         }
     }
@@ -54,5 +54,5 @@ fn render(tokens: &Tokens) -> String {
         [token.name.clone(), token.scope.to_string(), format!("{age} ago")]
     };
     let rows: Vec<_> = tokens.tokens.iter().map(row).collect();
-    table::render(["TOKEN", "SCOPE", "MADE"], &rows)
+    table::render(["TOKEN", "SCOPE", "CREATED"], &rows)
 }

@@ -22,7 +22,7 @@ pub(crate) fn run(command: &UserCommand) -> Result<()> {
             let new = new_user(add)?;
             let call = ("POST", "/v1/users");
             let user = administrator.call(call, Some(&new), |here| here.add_user(new.clone()))?;
-            tell(&add.asking, &user, "is added")
+            tell(&add.asking, &user, "was added")
         }
         UserCommand::List(asking) => {
             let administrator = Administrator::find(asking, Intent::Look)?;
@@ -35,13 +35,13 @@ pub(crate) fn run(command: &UserCommand) -> Result<()> {
             let call = ("PATCH", &*path(&set.name));
             let user = administrator
                 .call(call, Some(&change), |here| here.change_user(&set.name, change.clone()))?;
-            tell(&set.asking, &user, "is changed")
+            tell(&set.asking, &user, "was changed")
         }
         UserCommand::Remove { name, asking } => {
             let administrator = Administrator::find(asking, Intent::Change)?;
             let user =
                 administrator.call(("DELETE", &*path(name)), None::<&()>, |here| here.remove_user(name))?;
-            tell(asking, &user, "is removed")
+            tell(asking, &user, "was removed")
         }
     }
 }

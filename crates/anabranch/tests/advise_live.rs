@@ -183,7 +183,7 @@ fn a_trial_that_is_interrupted_leaves_the_share_as_it_was() {
     assert!(Command::new("kill").args(["-s", "INT", &pid]).status().unwrap().success());
     let status = until("it ends", || trial.try_wait().unwrap());
     let said = std::io::read_to_string(trial.stderr.take().unwrap()).unwrap();
-    assert!(status.code() == Some(8) && said.contains("the share made is as it was"), "{status}: {said}");
+    assert!(status.code() == Some(8) && said.contains("the share made is unchanged"), "{status}: {said}");
     assert_eq!(running.plan(), "custom iops=30");
     assert_eq!(
         std::fs::read_dir(running.directory.path().join("made")).unwrap().count(),

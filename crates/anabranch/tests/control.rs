@@ -83,7 +83,7 @@ impl Machine {
 }
 
 #[test]
-fn a_token_does_what_its_scope_says_until_it_is_withdrawn() {
+fn a_token_does_what_its_scope_says_until_it_is_revoked() {
     let mut machine = Machine::new();
     let before = machine.make_token("early", "all");
     machine.start(&[]);
@@ -104,9 +104,9 @@ fn a_token_does_what_its_scope_says_until_it_is_withdrawn() {
     assert!(metrics.contains("anabranch_client_requests_total"), "{metrics}");
 
     let list = machine.done(&["token", "list"]);
-    assert!(list.starts_with("TOKEN   SCOPE   MADE\ndeploy  shares  "), "{list}");
+    assert!(list.starts_with("TOKEN   SCOPE   CREATED\ndeploy  shares  "), "{list}");
     assert!(![&before, &read, &shares].iter().any(|token| list.contains(*token)), "{list}");
-    assert_eq!(machine.done(&["token", "remove", "LOOK"]), "The token look is withdrawn.\n");
+    assert_eq!(machine.done(&["token", "remove", "LOOK"]), "The token look was revoked.\n");
     assert_eq!(machine.ask(&read, "GET", "/v1/shares").0, 401, "at once");
     machine.stop();
     let database = fs::read(path(&machine.directory, "state/anabranch.redb")).unwrap();

@@ -172,7 +172,7 @@ fn a_share_is_made_used_changed_and_removed_while_the_server_runs() {
     let mut machine = Machine::serving();
     let projects = machine.make_directory("projects");
     let said = machine.done(&["share", "create", "Projects", &projects]);
-    assert_eq!(said, "The share Projects is made.\n");
+    assert_eq!(said, "The share Projects was created.\n");
     assert_eq!(machine.names(), ["Projects", "data"]);
     assert!(machine.exports().contains("/Projects"), "{}", machine.exports());
     if let Some((ok, said)) = machine.smb("projects", "anna%hush-hush", "put /etc/hostname h; ls") {
@@ -196,7 +196,7 @@ fn a_share_is_made_used_changed_and_removed_while_the_server_runs() {
     assert_eq!((&shown["served"], &shown["read_only"]), (&json!(true), &json!(true)), "{shown:#}");
     assert_eq!(shown["plan"], "custom iops=500");
 
-    assert!(machine.done(&["share", "remove", "projects"]).contains("its directory is as it was"));
+    assert!(machine.done(&["share", "remove", "projects"]).contains("its directory is unchanged"));
     assert_eq!(machine.names(), ["data"]);
     assert!(!machine.exports().contains("/Projects"));
     if let Some((ok, said)) = machine.smb("projects", "anna%hush-hush", "ls") {
@@ -312,7 +312,7 @@ fn a_directory_that_vanished_holds_up_nobody_and_is_served_when_it_is_back() {
     std::fs::create_dir(&gone).unwrap();
     assert_eq!(machine.json(&["share", "set", "gone"])["served"], true);
     let said = machine.done(&["share", "set", "gone"]);
-    assert!(said.contains("is served; nothing to change was given"), "{said}");
+    assert!(said.contains("is served; no change was given"), "{said}");
     for flag in ["--metadata-cache", "--read-only"] {
         let refused = machine.run(&["share", "set", "gone", flag, "perhaps"], "");
         let errors = String::from_utf8(refused.stderr).unwrap();
@@ -457,7 +457,7 @@ fn a_user_is_added_changed_disabled_and_removed_while_the_server_runs() {
     machine.done(&["user", "set", "otto", "--enable"]);
     let client = Connected::start(&machine, "data", "otto%battery staple").unwrap();
     sessions_when(&machine, "otto", 1);
-    assert_eq!(machine.done(&["user", "remove", "Otto"]), "The user otto is removed.\n");
+    assert_eq!(machine.done(&["user", "remove", "Otto"]), "The user otto was removed.\n");
     let said = client.say("ls");
     assert!(said.contains("NT_STATUS_USER_SESSION_DELETED"), "{said}");
     assert!(logs_on("otto%battery staple").unwrap().1.contains("NT_STATUS_LOGON_FAILURE"));

@@ -118,7 +118,7 @@ fn a_database_with_flipped_bits_serves_right_or_is_refused_with_what_to_do() {
     // As it was told.
     let said = done(&["state", "restore", "--state", &state]);
     let kept = format!("{state}/{DATABASE}.replaced-1");
-    assert!(said.contains("is restored into") && said.contains(&kept), "{said}");
+    assert!(said.contains("was restored into") && said.contains(&kept), "{said}");
     assert_eq!(fs::read(kept).unwrap(), &sound[..sound.len() / 2]);
     log_on_as_otto(&serve_from(&state).unwrap());
 }
@@ -166,7 +166,7 @@ fn who_has_the_directory_is_named_and_a_copy_is_made_meanwhile() {
     let (status, said) = ended(&["state", "backup", &copy, "--state", &state]);
     assert!(status == Some(7) && said.contains("Name a new file"), "{said}");
     let said = done(&["state", "check", "--state", &state]);
-    assert!(said.contains("is sound: 1 share, 1 user and 0 tokens made by command"), "{said}");
+    assert!(said.contains("is sound: 1 share, 1 user and 0 tokens created by command"), "{said}");
     assert!(said.contains("Its last good copy is sound"), "{said}");
 
     let other = path(&directory, "other");

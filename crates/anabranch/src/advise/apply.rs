@@ -110,7 +110,7 @@ fn rest(time: Duration, stop: &AtomicBool) -> Result<()> {
 
 fn stopped(stop: &AtomicBool) -> Result<()> {
     let asked = stop.load(Ordering::Relaxed);
-    if asked { Err(Problem::new(Cause::Measuring, "stopped: the share is as it was", "")) } else { Ok(()) }
+    if asked { Err(Problem::new(Cause::Measuring, "stopped: the share is unchanged", "")) } else { Ok(()) }
 }
 
 /// The share that a target names.

@@ -98,7 +98,7 @@ pub(super) fn run(
             undo.set(changed)?;
             let rate = measure()?;
             if stop.load(Ordering::Relaxed) {
-                let what = format!("stopped: the share {share} is as it was");
+                let what = format!("stopped: the share {share} is unchanged");
                 return Err(Problem::new(Cause::Measuring, what, ""));
             }
             if changed { after.push(rate) } else { before.push(rate) }

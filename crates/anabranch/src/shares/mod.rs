@@ -28,7 +28,7 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
             let new = new_share(create);
             let call = ("POST", "/v1/shares");
             let share = administrator.call(call, Some(&new), |here| here.create_share(new.clone()))?;
-            tell(&create.asking, &share, "is made")
+            tell(&create.asking, &share, "was created")
         }
         ShareCommand::List(asking) => {
             let administrator = Administrator::find(asking, Intent::Look)?;
@@ -48,7 +48,7 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
             let administrator = Administrator::find(asking, Intent::Change)?;
             let share =
                 administrator.call(("DELETE", &*path(name)), None::<&()>, |here| here.remove_share(name))?;
-            tell(asking, &share, "is removed; its directory is as it was")
+            tell(asking, &share, "was removed; its directory is unchanged")
         }
         ShareCommand::Top(top) => top::run(top),
         ShareCommand::Record(record) => record::run(record),
@@ -118,12 +118,12 @@ fn tell(asking: &Asking, share: &Share, what: &str) -> Result<()> {
 /// What became of a share. Where nothing is to change, one that could not be served is tried again.
 fn what_is_set(change: &ShareChange, share: &Share) -> &'static str {
     if *change != ShareChange::default() {
-        return "is changed";
+        return "was changed";
     }
     if share.served {
-        "is served; nothing to change was given (`anabranch share set --help`)"
+        "is served; no change was given (`anabranch share set --help`)"
     } else {
-        "is as it was: nothing to change was given (`anabranch share set --help`)"
+        "is unchanged: no change was given (`anabranch share set --help`)"
     }
 }
 

@@ -50,7 +50,7 @@ fn a_measurement_and_the_advice_on_it_look_as_the_documents_say() {
     assert_eq!((begin_of(&printed, &advice), &said[..]), (&advice.printed[..], &[][..]));
 }
 
-/// A share that was made by command, with a plan, and the server.
+/// A share that was created by command, with a plan, and the server.
 fn provisioned(plan: &str) -> (Machine, crate::server::Server) {
     let machine = Machine::new();
     let server = machine.serve(UNSIGNED);

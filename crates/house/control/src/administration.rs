@@ -23,12 +23,12 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// The name is taken or invalid, or the directory cannot be served.
     fn create_share(&self, new: NewShare) -> Result<Share, Refusal>;
-    /// Changes a share that was made by command.
+    /// Changes a share that was created by command.
     ///
     /// # Errors
     /// There is no share with this name, the configuration declares it, or a value is invalid.
     fn change_share(&self, name: &str, change: ShareChange) -> Result<Share, Refusal>;
-    /// Stops serving a share that was made by command. Its directory is not changed.
+    /// Stops serving a share that was created by command. Its directory is not changed.
     ///
     /// # Errors
     /// There is no share with this name, or the configuration declares it.

@@ -132,7 +132,7 @@ async fn authorize(
 
 /// The answer to a caller whose token this server does not know.
 pub(crate) fn wrong_token() -> Response {
-    let message = "the token is not one of this server: it was withdrawn, or the server has made a new one at its start";
+    let message = "the token is not one of this server: it was revoked, or the server has created a new one at its start";
     unauthorized("wrong-token", message)
 }
 

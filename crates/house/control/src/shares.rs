@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// All shares, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shares {
-    /// The shares of the configuration, and those made by command.
+    /// The shares of the configuration, and those created by command.
     pub shares: Vec<Share>,
 }
 
@@ -16,7 +16,7 @@ pub struct Share {
     pub name: String,
     /// The directory that it serves.
     pub directory: String,
-    /// Where the configuration declares it; none for a share made by command.
+    /// Where the configuration declares it; none for a share created by command.
     pub declared_in: Option<String>,
     /// Whether clients can use it now.
     pub served: bool,

@@ -1,5 +1,5 @@
 //! What a server must remember across restarts, in one database of its state directory: who it is, the key of its filehandles,
-//! the shares, users and tokens that were made by command, the numbers of shares and the burst credits that they have left, password
+//! the shares, users and tokens that were created by command, the numbers of shares and the burst credits that they have left, password
 //! hashes, the persistent opens of SMB clients, and the NFSv4 clients that hold something. Beside it: whether that database is sound
 //! ([`image`]), its last good copy ([`copies`]), and who has the directory ([`lock`]).
 //!

@@ -1,4 +1,4 @@
-//! Shares and users that were made by command, as the state database keeps them.
+//! Shares and users that were created by command, as the state database keeps them.
 
 use std::fmt;
 use std::path::PathBuf;

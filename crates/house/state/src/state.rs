@@ -28,11 +28,11 @@ const SHARES: Table = Table { name: "shares", form: Form::TextToU32 };
 const ACCOUNTS: Table = Table { name: "accounts", form: Form::TextToHash };
 /// Burst credits that shares have left, by name in lower case.
 const CREDITS: Table = Table { name: "burst-credits", form: Form::TextToU64 };
-/// The shares that were made by command, as JSON, by name in lower case.
+/// The shares that were created by command, as JSON, by name in lower case.
 const MADE_SHARES: Table = Table { name: "made-shares", form: Form::TextToBytes };
 /// The users who were added by command, as JSON, by folded name.
 const ADDED_USERS: Table = Table { name: "added-users", form: Form::TextToBytes };
-/// The tokens of the control address that were made by command, as JSON, by name in lower case.
+/// The tokens of the control address that were created by command, as JSON, by name in lower case.
 const TOKENS: Table = Table { name: "tokens", form: Form::TextToBytes };
 /// The highest number that a share was given.
 const LAST_SHARE: &str = "last-share";
@@ -290,7 +290,7 @@ impl State {
         self.read(ACCOUNTS, &name.to_lowercase())?.map(|hash| self.number(hash)).transpose()
     }
 
-    /// The shares that were made by command.
+    /// The shares that were created by command.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -298,7 +298,7 @@ impl State {
         self.records(MADE_SHARES)
     }
 
-    /// Keeps a share that was made by command.
+    /// Keeps a share that was created by command.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -306,7 +306,7 @@ impl State {
         self.keep(MADE_SHARES, &share.name.to_lowercase(), share)
     }
 
-    /// Forgets a share that was made by command, its number and what its store knew. The number is not given again.
+    /// Forgets a share that was created by command, its number and what its store knew. The number is not given again.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -385,7 +385,7 @@ impl State {
         self.change(vec![ADDED_USERS.remove(auth::folded_name(name).as_bytes())])
     }
 
-    /// The tokens that were made by command.
+    /// The tokens that were created by command.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -393,7 +393,7 @@ impl State {
         self.records(TOKENS)
     }
 
-    /// Keeps a token that was made by command.
+    /// Keeps a token that was created by command.
     ///
     /// # Errors
     /// The database cannot be written.
@@ -401,7 +401,7 @@ impl State {
         self.keep(TOKENS, &token.name.to_ascii_lowercase(), token)
     }
 
-    /// Forgets a token that was made by command.
+    /// Forgets a token that was created by command.
     ///
     /// # Errors
     /// The database cannot be written.

@@ -161,7 +161,7 @@ impl Administration {
         }
         idle.remove(&folded_name(name));
         drop(idle);
-        tracing::info!(share = name, directory = %record.directory.display(), "a share is made");
+        tracing::info!(share = name, directory = %record.directory.display(), "a share was created");
         Ok(self.tell_made(&record))
     }
 
@@ -198,7 +198,7 @@ impl Administration {
         self.state.keep_share(&record).map_err(failed)?;
         self.use_share(&record, &mut idle)?;
         drop(idle);
-        tracing::info!(share = record.name, ?terms, plan = record.plan, "a share is changed");
+        tracing::info!(share = record.name, ?terms, plan = record.plan, "a share was changed");
         Ok(self.tell_made(&record))
     }
 
@@ -258,7 +258,7 @@ impl Administration {
             self.allot_opens();
         }
         drop(idle);
-        tracing::info!(share = record.name, "a share is removed");
+        tracing::info!(share = record.name, "a share was removed");
         Ok(Share { served: false, ..self.tell_made(&record) })
     }
 

@@ -59,7 +59,7 @@ impl Administration {
             serving.tokens.take(known(&record));
         }
         drop(changing);
-        tracing::info!(token = record.name, scope = %record.scope, "a token is made");
+        tracing::info!(token = record.name, scope = %record.scope, "a token was created");
         let TokenInfo { name, scope, made } = tell(record);
         Ok(MadeToken { name, scope, made, token: token.as_str().to_owned() })
     }
@@ -76,7 +76,7 @@ impl Administration {
             serving.tokens.withdraw(&record.name);
         }
         drop(changing);
-        tracing::info!(token = record.name, "a token is withdrawn");
+        tracing::info!(token = record.name, "a token was revoked");
         Ok(tell(record))
     }
 }

@@ -91,7 +91,7 @@ impl Administration {
         let account = accounts::added(&user);
         self.use_account(&account)?;
         drop(changing);
-        tracing::info!(user = name, uid = account.uid, "a user is added");
+        tracing::info!(user = name, uid = account.uid, "a user was added");
         Ok(tell(&account))
     }
 
@@ -110,7 +110,7 @@ impl Administration {
         let account = accounts::added(&user);
         self.use_account(&account)?;
         drop(changing);
-        tracing::info!(user = user.name, disabled = user.disabled, "a user is changed");
+        tracing::info!(user = user.name, disabled = user.disabled, "a user was changed");
         Ok(tell(&account))
     }
 
@@ -124,7 +124,7 @@ impl Administration {
             wait_for(serving.smb.end_user(&user.name))?;
         }
         drop(changing);
-        tracing::info!(user = user.name, "a user is removed");
+        tracing::info!(user = user.name, "a user was removed");
         Ok(tell(&accounts::added(&user)))
     }
 
