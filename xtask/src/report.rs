@@ -46,10 +46,10 @@ fn head(report: &Value, note: Option<&str>) -> Result<String, String> {
     let note = note.map_or_else(String::new, |note| format!(" {note}"));
     Ok(format!(
         "# The documents' statements, measured\n\n\
-         Made by `cargo xtask report` of what `anabranch bench all` and `anabranch report` wrote ([how](../report.md)).\n\
+         Made by `cargo xtask report` from the output of `anabranch bench all` and `anabranch report` ([how](../report.md)).\n\
          Measured on {day}: {} results, {}; client and server on one machine, over the loopback.{note}\n\n\
          **{}** findings reproduce the document, **{}** do not, **{}** cannot be tested here.\n\
-         A finding is one statement and one server; [the rule of the verdicts](../report.md#verdicts).\n",
+         A finding is one statement for one server; [the rules of the verdicts](../report.md#verdicts).\n",
         runs.len(),
         servers(report).join(", "),
         count(REPRODUCED),
@@ -89,8 +89,8 @@ fn undecided(report: &Value) -> String {
         Some(format!("{} {}", first.split('.').next()?, text(&document["document"])))
     });
     format!(
-        "## What could not be tested here, by why\n\n{}\n\n\
-         A statement with several servers stands under the reason of the first. The first number of a statement is its document:\n{}.\n",
+        "## What could not be tested here, and why\n\n{}\n\n\
+         A statement with several servers is listed under the reason of the first server. The first number of a statement is its document:\n{}.\n",
         table(&["why", "statements"], &rows),
         numbered.collect::<Vec<_>>().join("; "),
     )

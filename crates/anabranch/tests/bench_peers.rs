@@ -149,7 +149,7 @@ fn a_family_is_measured_beside_ganesha() {
     assert_eq!(heads, ["# Before", &beside("NFSv3"), "# After", &beside("NFSv4.1")], "{document}");
     assert!(
         document.contains("| connections=4 bs=64KiB op=randread ")
-            && document.contains("(quick: a direction, no more)")
+            && document.contains("(quick: a rough idea only)")
             && !document.contains("old"),
         "{document}"
     );

@@ -58,8 +58,8 @@ fn page(rounds: u32, rows: &[Row]) -> Result<String, String> {
         "# What several channels carry\n\n\
          `cargo xtask bench channels` writes this file. The client is the Linux kernel's (6.1, in the guest of `tests/lab`, one CPU), mounted\n\
          with `multichannel,max_channels={INTERFACES}` and once without; everything else is the client's default (no signing, 1 MiB requests here).\n\
-         Client and server have {INTERFACES} network interfaces, each limited to {RATE} Mbit/s both ways, and the server tells of them what its\n\
-         kernel knows (no RSS: one channel each). fio reads and writes one file in requests of 1 MiB past the page cache, 16 in flight,\n\
+         Client and server have {INTERFACES} network interfaces, each limited to {RATE} Mbit/s both ways. The server announces them as its\n\
+         kernel describes them (no RSS: one channel each). fio reads and writes one file in requests of 1 MiB past the page cache, 16 in flight,\n\
          160 MiB for each channel; {rounds} rounds, one channel and {INTERFACES} in turn. The server's files are in memory.\n\n\
          {table}\n\n{}\n",
         guest::measured()?,

@@ -138,12 +138,13 @@ fn section(results: &[Value]) -> Result<String, String> {
     let cells: Vec<_> = rows.iter().map(Row::cells).collect();
     let method = &results[0]["method"];
     Ok(format!(
-        "4 KiB random reads of a file in memory, all data checked, {} repetitions of {} s, medians; the server on one processor, the\n\
-         client on another. CPU is user and system time of each process. On the loopback the kernel does the receiver's part of TCP in the\n\
-         sender's time: so the server's column has a part of what receiving costs the client. Above a client's CPU of 10 us a core cannot make 100,000 operations.\n\
+        "4 KiB random reads of a file in memory, with all data checked; medians of {} repetitions of {} s. The server runs on one processor,\n\
+         the client on another. CPU is the user and system time of each process. On the loopback, the kernel does the receiver's work for TCP in the\n\
+         sender's time, so the server's column contains a part of the client's cost of receiving. With more than 10 us of client CPU per operation,\n\
+         one core cannot reach 100,000 operations per second.\n\
          \n{}\n\n\
-         * At most 1.5 times the server's CPU for each operation: {} (the most is {worst:.2}).\n\
-         * 100,000 operations a second and more from one core: {} ({}).\n\n{}",
+         * At most 1.5 times the server's CPU per operation: {} (the highest ratio is {worst:.2}).\n\
+         * At least 100,000 operations per second from one core: {} ({}).\n\n{}",
         method["repetitions"],
         method["seconds"],
         table(&HEADS, &cells),

@@ -124,7 +124,7 @@ impl Said {
 /// The last line of a page.
 pub(super) fn measured() -> Result<String, String> {
     Ok(format!(
-        "Measured on {}, on a machine with {} processors that client and server share; load average {} at the end.",
+        "Measured on {}, on a machine with {} processors shared by client and server; load average {} at the end.",
         machine::day()?,
         machine::processors(),
         machine::load_average(),

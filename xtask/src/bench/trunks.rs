@@ -82,10 +82,10 @@ fn section(rounds: u32, said: &Said, rows: &[Row]) -> Result<String, String> {
          {INTERFACES} network interfaces, each limited to {RATE} Mbit/s both ways. fio reads and writes one file in requests of 1 MiB past the page cache,\n\
          16 in flight, 160 MiB for each link; {rounds} rounds, the four ways in turn. The server's files are in memory.\n\n\
          * one link: `mount -t nfs -o vers={VERSION} 10.0.2.2:/data`; four connections over it: the same with `nconnect=4`\n\
-         * discovered: the same with `trunkdiscovery,max_connect={INTERFACES}`. The client asks for `fs_locations`, is told all addresses of the server, asks\n  \
-           each who it is (EXCHANGE_ID), and where it is told the same server owner and scope makes the connection one more of its session:\n  \
+         * discovered: the same with `trunkdiscovery,max_connect={INTERFACES}`. The client asks for `fs_locations` and learns all addresses of the server. It\n  \
+           sends EXCHANGE_ID to each address. Where the reply names the same server owner and scope, the connection joins the client's session:\n  \
            {}\n\
-         * mounted: the server mounted by each of its addresses with `max_connect={INTERFACES}`, which comes to the same, for servers that tell no\n  \
+         * mounted: the server mounted by each of its addresses with `max_connect={INTERFACES}`, which has the same effect with servers that announce no\n  \
            addresses: {}\n\n\
          {table}\n\n{}\n",
         said.note("discovered"),

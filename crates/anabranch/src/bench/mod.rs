@@ -64,7 +64,7 @@ fn run_family(arguments: &BenchRun) -> Result<()> {
         return Err(Problem::new(
             Cause::Settings,
             what,
-            "`anabranch bench families` says what goes with what.",
+            "`anabranch bench families` lists the protocols of each family.",
         ));
     }
     let workers = worker::of_run(&arguments.clients)?;

@@ -29,7 +29,7 @@ pub(crate) fn render(result: &ResultFile) -> String {
         let _ = writeln!(text, "not honoured: {line}");
     }
     if result.outcome == Outcome::Stopped {
-        text.push_str("stopped: this is what was measured until then\n");
+        text.push_str("stopped: these are the measurements until then\n");
     }
     text
 }
@@ -70,11 +70,11 @@ fn head(result: &ResultFile) -> String {
     let method = &result.method;
     let _ = writeln!(
         text,
-        "\n{} repetitions of {} s after {} s of load{}; the first pass is thrown away\n",
+        "\n{} repetitions of {} s after {} s of load{}; the first pass is discarded\n",
         method.repetitions,
         method.seconds,
         method.ramp_seconds,
-        if method.quick { " (quick: a direction, no more)" } else { "" }
+        if method.quick { " (quick: a rough idea only)" } else { "" }
     );
     text
 }

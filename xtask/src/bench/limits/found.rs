@@ -69,11 +69,11 @@ impl Found {
         let rows: Vec<_> = self.rows().iter().map(cells).collect();
         Ok(format!(
             "# Limits of plans\n\n\
-             Made by `cargo xtask bench limits`: SMB and NFSv3 clients (`tests/peers/fsload`) together on one share, over the loopback;\n\
-             what is measured begins after 1 s of load; {}, {} x {}, Linux {}.\n\
-             A light client reads 4 KiB and rests for 5 ms, alone and beside greedy ones in turns, {LIGHT_ROUNDS} times; greedy ones have 32 reads under way.\n\
-             CPU is the server's, on one processor with the client on another: the median of {PAIRS} pairs of new servers next to each other, with the range\n\
-             in which the median lies with 97 % probability.\n\n{}\n",
+             Made by `cargo xtask bench limits`: SMB and NFSv3 clients (`tests/peers/fsload`) together on one share, over the loopback.\n\
+             The measurement begins after 1 s of load; {}, {} x {}, Linux {}.\n\
+             A light client reads 4 KiB and rests for 5 ms, alone and beside greedy clients in turns, {LIGHT_ROUNDS} times; each greedy client has 32 reads under way.\n\
+             CPU is the server's, on one processor with the client on another: the median of {PAIRS} pairs of new servers, measured one after the other, with\n\
+             the range in which the median lies with 97 % probability.\n\n{}\n",
             machine::day()?,
             machine::processors(),
             machine::processor(),

@@ -56,7 +56,7 @@ pub(super) fn page(measured: &[Measured]) -> Result<String, String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     Ok(format!(
         "{}{parts}\nMeasured on {} with {}, {}, on a machine with {}\n\
-         processors that client and server share; {} repetitions of {} s each, in turns.\n",
+         processors shared by client and server; {} repetitions of {} s each, in turns.\n",
         introduction(),
         machine::day()?,
         text(&result["program"]),
@@ -70,13 +70,13 @@ pub(super) fn page(measured: &[Measured]) -> Result<String, String> {
 fn introduction() -> String {
     format!(
         "# One connection and four, where links are the limit\n\n\
-         Made by `cargo xtask bench links`: `anabranch bench run` and the server in two network namespaces of one machine. What is limited is emulated\n\
-         with tc, everything else is as it is there: {LINKS} links of {RATE} Mbit/s each, both ways (tbf), or one link on which each TCP connection has\n\
-         {RATE} Mbit/s (htb, a class for each), as clouds limit a flow. Links have no delay beyond that. A token bucket lets through at once what\n\
-         fits into it after a rest, which no real link does: it is 8 kB, and one packet of 300 bytes where one operation is under way, whose\n\
-         bytes take {:.0} us and more: four links that rest in turns seem up to a tenth faster than one by that alone. Rates are medians, ratios those of\n\
-         neighbouring repetitions with their 95 % interval. The advice is that of `anabranch advise` on each result; it goes by what was measured\n\
-         here, and says where the documents expect something else.\n",
+         Made by `cargo xtask bench links`: `anabranch bench run` and the server in two network namespaces of one machine. Only the limits are emulated,\n\
+         with tc: {LINKS} links of {RATE} Mbit/s each, both ways (tbf), or one link on which each TCP connection has {RATE} Mbit/s (htb, a class for each),\n\
+         as clouds limit a flow. The links have no further delay. After a rest, a token bucket passes at once as much as fits into the bucket, which no\n\
+         real link does. The bucket holds 8 kB, or one packet of 300 bytes where one operation is under way. The bytes of an operation take {:.0} us or more,\n\
+         so for this reason alone four links that rest in turns seem up to a tenth faster than one. Rates are medians; ratios are those of neighbouring\n\
+         repetitions, with their 95 % interval. The advice is that of `anabranch advise` on each result; it follows the measurements here, and says\n\
+         where the documents expect something else.\n",
         4096.0 * 8.0 / f64::from(RATE)
     )
 }

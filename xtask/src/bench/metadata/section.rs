@@ -43,9 +43,9 @@ pub(super) fn section(rows: &[Row]) -> Result<String, String> {
     parts.extend(names(rows));
     Ok(format!(
         "# What the metadata cache is worth\n\n\
-         Made by `cargo xtask bench metadata`: two shares of one server, one with `metadata-cache = false`, in turns; one connection of\n\
-         `tests/peers/fsload`, or four, over the loopback. A ratio is the median of the ratios of runs that stood next to each other, with the\n\
-         least and the greatest; the rest are medians. CPU is the server's, per operation.\n\n\
+         Made by `cargo xtask bench metadata`: two shares of one server, one with `metadata-cache = false`, in turns, over one or four\n\
+         connections of `tests/peers/fsload` on the loopback. A ratio is the median of the ratios of neighbouring runs, with the smallest and the\n\
+         greatest of them; the other figures are medians. CPU is the server's CPU time per operation.\n\n\
          * {}\n\
          * commit {}\n\n{}",
         machine::described()?,
@@ -90,8 +90,8 @@ fn names(rows: &[Row]) -> Option<String> {
     (!those.is_empty()).then(|| {
         format!(
             "## A name in a directory of 10 and of 1,000,000\n\n\
-             Files on tmpfs, at depth 1, a random one each time: SMB opens it by its name in capitals and closes it, NFSv3 looks it up. Samba serves the same\n\
-             directory. Goal: a million costs at most {NAMES:.1} times ten. {runs}.\n\n{}\n",
+             Random files on tmpfs, at depth 1: SMB opens each file by its name in capitals and closes it, NFSv3 looks it up. Samba serves the same\n\
+             directory. Goal: the cost with a million names is at most {NAMES:.1} times the cost with ten. {runs}.\n\n{}\n",
             table(&NAMES_HEADS, &cells)
         )
     })

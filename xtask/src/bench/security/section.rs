@@ -20,7 +20,7 @@ const CPU_HEADS: [&str; 5] = [
     "plain",
     "signed",
     "encrypted",
-    "with the cryptography alone added, of plain's rate, if the server's core is the limit",
+    "rate relative to plain if the server's core is the limit and only the cryptography is added",
 ];
 
 pub(super) fn section(
@@ -37,11 +37,11 @@ pub(super) fn section(
     Ok(format!(
         "# What signing and encryption cost\n\n\
          Made by `cargo xtask bench security`: one SMB 3.1.1 connection, plain, signed (AES-128-GMAC) and encrypted (AES-128-GCM); files on\n\
-         tmpfs; {} interleaved runs of {} s. A ratio is the median of the ratios of runs that stood next to each other, with the least and\n\
-         the greatest. The generator receives all data and checks every signature; it and the server have half of the processors each.\n\
+         tmpfs; {} interleaved runs of {} s. A ratio is the median of the ratios of neighbouring runs, with the smallest and the greatest\n\
+         of them. The generator receives all data and checks every signature; the generator and the server have half of the processors each.\n\
          Where the time goes: [profiles.md](profiles.md).\n\n\
          * {}\n\
-         * commit {}; congestion control cubic, or reno where that is not allowed\n\
+         * commit {}; congestion control cubic, or reno where cubic is not allowed\n\
          * the cryptography alone, us of a core per MiB (`fsload crypto`): GMAC {gmac:.0}, GCM sealing {seal:.0}, opening {open:.0}\n{}",
         given.runs,
         given.secs,

@@ -73,7 +73,7 @@ fn seconds_each(parts: &[Part], time: f64) -> Result<f64> {
         let least = ((work.least() + SERVERS) / 60.0).ceil();
         Problem::new(
             Cause::Settings,
-            format!("that is too little time for {} measurements", work.loads),
+            format!("that is not enough time for {} measurements", work.loads),
             format!("Give at least --minutes {least}, or fewer --repetitions, --over or --peers."),
         )
     })

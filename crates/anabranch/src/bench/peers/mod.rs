@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &BenchPeers) -> Result<()> {
         return Err(Problem::new(
             Cause::Settings,
             what,
-            "`anabranch bench families` says what goes with what.",
+            "`anabranch bench families` lists the protocols of each family.",
         ));
     }
     let extent = extent(&arguments.how_long);
@@ -158,5 +158,5 @@ fn verdict(measured: &[Measured]) -> Result<()> {
     if lines.is_empty() {
         return Ok(());
     }
-    Err(Problem::new(Cause::Measuring, lines.join("\n  "), "What was measured besides is kept."))
+    Err(Problem::new(Cause::Measuring, lines.join("\n  "), "The other measurements are kept."))
 }

@@ -41,7 +41,7 @@ fn beside(own: &ResultFile, peer: &ResultFile) -> String {
         let _ = writeln!(text, "{said}");
     }
     if [own, peer].iter().any(|result| result.outcome == Outcome::Stopped) {
-        text.push_str("stopped: this is what was measured until then\n");
+        text.push_str("stopped: these are the measurements until then\n");
     }
     text
 }
@@ -50,11 +50,11 @@ fn beside(own: &ResultFile, peer: &ResultFile) -> String {
 pub(super) fn method(result: &ResultFile) -> String {
     let method = &result.method;
     format!(
-        "{} repetitions of {:.2} s after {:.2} s of load{}; the first pass is thrown away",
+        "{} repetitions of {:.2} s after {:.2} s of load{}; the first pass is discarded",
         method.repetitions,
         method.seconds,
         method.ramp_seconds,
-        if method.quick { " (quick: a direction, no more)" } else { "" },
+        if method.quick { " (quick: a rough idea only)" } else { "" },
     )
 }
 
@@ -74,7 +74,7 @@ pub(super) fn reservations(own: &ResultFile, peer: &ResultFile) -> Vec<String> {
     if let (Some(plan), None) = (plan(own), plan(peer)) {
         let (ours, theirs) = (name(own), name(peer));
         all.push(format!(
-            "the share of {ours} has the plan {plan}, that of {theirs} none: these are no ratios of servers"
+            "the share of {ours} has the plan {plan}, that of {theirs} has none: these ratios do not compare the servers"
         ));
     }
     for result in [own, peer] {

@@ -46,9 +46,10 @@ fn heading(own: &ResultFile, peer: &ResultFile) -> String {
 fn body(own: &ResultFile, peer: &ResultFile) -> String {
     let host = &own.environment.client;
     let mut text = format!(
-        "Made by `anabranch bench peers {} --over {}`: {} beside {}, in turns;\n\
-         {}. Rates are operations a second, CPU is the server's for each, in microseconds; both are\n\
-         medians. A ratio is Anabranch's by the other's, the median of those of repetitions next to each other.\n\n\
+        "Made by `anabranch bench peers {} --over {}`: {} beside {}, in turns.\n\
+         {}. Rates are operations per second. CPU is the server's CPU time per operation, in\n\
+         microseconds. Both are medians. A ratio is Anabranch's figure divided by the other server's: the median of the ratios of\n\
+         neighbouring repetitions.\n\n\
          * {}; {} x {}, {}; server and client on this machine\n",
         own.family,
         own.environment.protocol.name(),

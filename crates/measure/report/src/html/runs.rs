@@ -106,7 +106,7 @@ fn one_beside(report: &Report, beside: &Beside) -> String {
     text
 }
 
-const INTERVALS: &str = "Rates are operations a second. The bars are 95 % intervals on a logarithmic scale, the dashed line is 1x.";
+const INTERVALS: &str = "Rates are operations per second. The bars are 95 % intervals on a logarithmic scale, the dashed line is 1x.";
 
 /// A result's server in short, else how it was spoken to.
 fn server(run: &Run) -> String {
