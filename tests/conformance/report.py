@@ -48,7 +48,7 @@ def main():
     ran = list(dict.fromkeys(suite for suite, _ in ours))
     print("# Conformance\n")
     print("Made by `scripts/conformance`: Samba's smbtorture (4.17) against Anabranch, beside the results of Samba 4.17 itself")
-    print("(`tests/conformance/baseline-samba-4.17.tsv`). A subtest counts when Samba passes it.\n")
+    print("(`tests/conformance/baseline-samba-4.17.tsv`). The percentages count the subtests that Samba passes.\n")
 
     def both(names):
         good = [k for k, r in samba.items() if r == "ok" and k[0] in names]
@@ -60,7 +60,7 @@ def main():
     for suite in ran:
         n = {k: sum(r == k for (s, _), r in ours.items() if s == suite) for k in ("ok", "FAIL", "SKIP")}
         print(f"| {suite}{'' if suite in short else ' *'} | {n['ok']} | {n['FAIL']} | {n['SKIP']} | {both({suite})} |")
-    print("\n\\* not in every test run; (ca): again, on a share with continuous availability\n\n## What fails\n")
+    print("\n\\* not in every test run; (ca): repeated on a share with continuous availability\n\n## What fails\n")
     print("| suite | subtest | Samba | reason | what smbtorture says |\n|---|---|---|---|---|")
     for (suite, test), result in ours.items():
         if result == "FAIL":
