@@ -19,7 +19,7 @@ const SLACK: u64 = 600;
 
 #[derive(Args)]
 pub(crate) struct FuzzArguments {
-    /// For how long each target runs
+    /// The run time of each target, in seconds
     #[arg(default_value_t = 60)]
     seconds: u64,
     /// Only targets with this in their name

@@ -40,7 +40,7 @@ enum Chosen {
     Conformance(ScriptArguments),
     /// The Linux kernel's clients in a guest (tests/interop/lab.sh); `long` in front: their long runs
     Lab(ScriptArguments),
-    /// A measurement; without a name: which there are
+    /// A measurement; without a name: the list of all measurements
     Bench(bench::Chosen),
     /// The fuzz targets for SECONDS each, or those with PART in their name
     ///

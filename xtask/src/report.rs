@@ -13,7 +13,7 @@ use crate::markdown::table;
 
 #[derive(Args)]
 pub(crate) struct ReportArguments {
-    /// What `anabranch report` wrote: report.json
+    /// The report.json that `anabranch report` wrote
     report: PathBuf,
     /// A sentence about this run, such as its commit
     #[arg(long)]

@@ -117,10 +117,10 @@ pub(crate) struct ShareCreate {
     /// Require encryption from SMB clients
     #[arg(long)]
     pub(crate) encrypted: bool,
-    /// Let root of NFS clients create device nodes, even if the share has a list of clients
+    /// Let root of NFS clients create device nodes, even if the share has a client list
     #[arg(long)]
     pub(crate) devices: bool,
-    /// Let root of NFS clients set the set-user-ID and set-group-ID bits, even if the share has a list of clients
+    /// Let root of NFS clients set the set-user-ID and set-group-ID bits, even if the share has a client list
     #[arg(long)]
     pub(crate) set_id: bool,
     /// Refuse NFS clients that connect from ports above 1023
@@ -163,10 +163,10 @@ pub(crate) struct ShareSet {
     /// Require encryption from SMB clients
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) encrypted: Option<bool>,
-    /// Let root of NFS clients create device nodes, even if the share has a list of clients
+    /// Let root of NFS clients create device nodes, even if the share has a client list
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) devices: Option<bool>,
-    /// Let root of NFS clients set the set-user-ID and set-group-ID bits, even if the share has a list of clients
+    /// Let root of NFS clients set the set-user-ID and set-group-ID bits, even if the share has a client list
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) set_id: Option<bool>,
     /// Refuse NFS clients that connect from ports above 1023
@@ -221,7 +221,7 @@ pub(crate) struct ShareRecord {
     /// The duration, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) seconds: u64,
-    /// The most operations to record, of about 60 bytes each
+    /// The maximum number of operations to record, of about 60 bytes each
     #[arg(long, value_name = "N", default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
     pub(crate) operations_max: u64,
     #[command(flatten)]
@@ -293,7 +293,7 @@ pub(crate) struct UserSet {
     /// The primary group ID
     #[arg(long)]
     pub(crate) gid: Option<u32>,
-    /// Supplementary group IDs; replaces the present ones
+    /// Supplementary group IDs, which replace the present ones
     #[arg(long, value_name = "GID", value_delimiter = ',')]
     pub(crate) groups: Option<Vec<u32>>,
     /// Disable the user and end its sessions
@@ -364,7 +364,7 @@ pub(crate) enum StateCommand {
         #[command(flatten)]
         place: StatePlace,
     },
-    /// Replace the state database by a copy and keep the old one beside it; the server must be stopped
+    /// Replace the state database with a copy and keep the old one beside it; the server must be stopped
     Restore {
         /// The copy [default: the last good one in the state directory]
         file: Option<PathBuf>,

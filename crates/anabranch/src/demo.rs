@@ -138,7 +138,7 @@ Health and metrics: http://{control}/metrics
     text.push_str(if open {
         "Other machines can reach it, and NFS asks for no password. "
     } else {
-        "Only this machine can reach it; `anabranch demo --listen 0.0.0.0` lets others in (NFS asks for no password). "
+        "Only this machine can reach it; `anabranch demo --listen 0.0.0.0` admits others (NFS asks for no password). "
     });
     text.push_str("Ctrl-C ends it.\n");
     text

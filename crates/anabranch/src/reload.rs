@@ -35,12 +35,10 @@ impl Reloader {
 fn serve(asked: &Receiver<()>, mut sources: Sources, administration: &Arc<Administration>) {
     while asked.recv().is_ok() {
         match reload(&mut sources, administration) {
-            Ok(()) => tracing::info!("SIGHUP: the configuration is read again"),
-            Err(problem) => tracing::error!(
-                "SIGHUP: the configuration stays as it was: {} {}",
-                problem.what,
-                problem.advice
-            ),
+            Ok(()) => tracing::info!("SIGHUP: the configuration was read again"),
+            Err(problem) => {
+                tracing::error!("SIGHUP: the configuration is unchanged: {} {}", problem.what, problem.advice)
+            }
         }
     }
 }
@@ -53,7 +51,7 @@ fn reload(sources: &mut Sources, administration: &Arc<Administration>) -> Result
     let settings = sources.settings(given)?;
     administration.reload(&settings.gateway)?;
     if !late.is_empty() {
-        tracing::warn!("SIGHUP: what was changed here counts from the next start on: {}", late.join(", "));
+        tracing::warn!("SIGHUP: these changes take effect at the next start: {}", late.join(", "));
     }
     Ok(())
 }

@@ -134,7 +134,7 @@ fn read(path: &Path) -> Result<(String, ResultFile)> {
 }
 
 fn not_a_result(path: &Path, why: &dyn Display) -> Problem {
-    let advice = "Make results with `anabranch bench run FAMILY --target ... --out FILE`.";
+    let advice = "Create results with `anabranch bench run FAMILY --target ... --out FILE`.";
     Problem::new(Cause::Settings, format!("{}: {why}", path.display()), advice)
 }
 

@@ -77,10 +77,10 @@ pub(crate) struct Given {
     /// Encryption of SMB messages [default: enabled]
     #[arg(long, value_enum)]
     pub(crate) smb_encryption: Option<Requirement>,
-    /// The most channels of an SMB session; 1 disables Multichannel [default: 4]
+    /// The maximum number of channels of an SMB session; 1 disables Multichannel [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) max_channels: Option<u32>,
-    /// The most connections of one client address, for SMB and for NFS separately; raise it for networks behind address
+    /// The maximum number of connections of one client address, for SMB and for NFS separately; raise it for networks behind address
     /// translation and for benchmarks [default: no limit until three quarters of all are in use, then one quarter]
     #[arg(long, value_name = "N")]
     pub(crate) connections_per_address: Option<NonZeroU32>,

@@ -39,7 +39,7 @@ fn check(directory: &Path) -> Result<()> {
     );
     let copy = copies::path(directory);
     text += &match copies::age(&copy) {
-        None => "There is no copy of it beside it: a server makes one when it starts.\n".to_owned(),
+        None => "There is no copy of the database beside it: a server makes one when it starts.\n".to_owned(),
         Some(age) => {
             let is = if self::sound(&copy).is_ok() { "is sound" } else { "is damaged" };
             format!("Its last good copy {is}: {}, made {} ago.\n", copy.display(), duration(age.as_secs()))

@@ -37,7 +37,7 @@ fn is_interactive() -> bool {
 }
 
 fn is_wanted() -> io::Result<bool> {
-    write!(io::stderr(), "No state directory is given. Make {DEFAULT}? [y/N] ")?;
+    write!(io::stderr(), "No state directory is given. Create {DEFAULT}? [y/N] ")?;
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;
     Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))

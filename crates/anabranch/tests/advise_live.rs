@@ -207,7 +207,7 @@ fn what_is_not_to_be_changed_is_refused() {
         "{said}"
     );
     let text = running.done(&["advise", &running.target("made"), "--apply"]);
-    assert!(text.contains("Nothing of the advice can be changed on the share made"), "{text}");
+    assert!(text.contains("No advised change applies to the share made"), "{text}");
     let mut running = running;
     assert_eq!(running.server.end_with("TERM"), Some(0));
     let (status, said) = running.refused(&["advise", "--client", "anna"]);

@@ -415,7 +415,7 @@ fn a_share_that_becomes_full_leaves_what_was_measured() {
         job(&target, &["--reads", "0", "--rate", "400", "--seconds", "0.5", "--repetitions", "20"]);
     assert_eq!((status, kinds(&result)), (8, vec!["no-space"]), "{said}");
     assert_eq!((&result["outcome"], liar.lies()), (&"failed".into(), 1), "{said}");
-    assert!(said.contains("DISK_FULL") && said.contains("what was measured before is kept"), "{said}");
+    assert!(said.contains("DISK_FULL") && said.contains("the earlier measurements are kept"), "{said}");
     // Half a second each, the first thrown away, the third not whole.
     let repetitions = result["rows"][0]["repetitions"].as_array().unwrap();
     assert!(!repetitions.is_empty() && repetitions.len() < 20 && running.is_clean(), "{said}");

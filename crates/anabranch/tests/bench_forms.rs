@@ -106,7 +106,7 @@ fn what_people_get_wrong_is_said_with_a_hint() {
     let server = start(&directory);
     let (smb, nfs) = (server.address("smb"), server.address("nfs"));
     for (target, hint) in [
-        (format!("smb://anna:wrong@{smb}/data"), "does not take the password of anna"),
+        (format!("smb://anna:wrong@{smb}/data"), "does not accept the password of anna"),
         (format!("smb://anna:hush-hush@{smb}/none"), "Check the name at the end"),
         (format!("smb://anna:hush-hush@{nfs}/data"), "the port of SMB?"),
         (format!("nfs://{smb}/data"), "the port of NFS?"),

@@ -29,8 +29,8 @@ use server::{Server, flags, path, program};
 const DEADLINE: Duration = Duration::from_secs(60);
 const ROOT: (u32, u32) = (0, 0);
 const STALE: Status = Status(70);
-const READ_AGAIN: &str = "the configuration is read again";
-const STAYS: &str = "the configuration stays as it was";
+const READ_AGAIN: &str = "the configuration was read again";
+const STAYS: &str = "the configuration is unchanged";
 
 /// A server with a configuration file.
 struct Running {

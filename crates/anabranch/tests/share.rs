@@ -288,7 +288,7 @@ fn a_share_made_by_command_gives_way_to_one_that_is_declared_later() {
     assert_eq!(told("free")["served"], true);
     let (shadowed, overlapping) = (told("DATA"), told("inside"));
     assert!(
-        shadowed["served"] == false && shadowed["problem"].as_str().unwrap().contains("goes before"),
+        shadowed["served"] == false && shadowed["problem"].as_str().unwrap().contains("has precedence"),
         "{shadowed}"
     );
     let why = overlapping["problem"].as_str().unwrap();
@@ -491,7 +491,7 @@ fn users_that_cannot_be_are_refused_with_the_reason() {
 fn top_shows_what_was_called_between_two_looks() {
     let machine = Machine::serving();
     let top = |more: &[&str]| machine.done(&[&["share", "top", "--interval", "1"], more].concat());
-    assert!(top(&[]).contains("nobody called anything"));
+    assert!(top(&[]).contains("no client called anything"));
     let Some((_, port)) = machine.server().address("smb").rsplit_once(':') else { return };
     let mut busy = match Command::new("smbclient")
         .args(["//127.0.0.1/data", "-p", port, "-U", "anna%hush-hush"])

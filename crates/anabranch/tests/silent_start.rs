@@ -94,7 +94,7 @@ fn a_share_whose_storage_is_silent_at_the_start_is_served_when_it_answers() {
     // Nor does it hold up who reads the configuration again.
     let pid = server.child.id().to_string();
     assert!(Command::new("kill").args(["-s", "HUP", &pid]).status().unwrap().success());
-    until("the configuration is read", || said().contains("the configuration is read again"));
+    until("the configuration is read", || said().contains("the configuration was read again"));
     use_other_share(&server, "reloaded");
     assert!(health(&server).ends_with(expected));
 

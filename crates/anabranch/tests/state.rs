@@ -262,6 +262,6 @@ fn a_state_directory_that_nobody_named_is_not_made() {
     asked.stdin.take().unwrap().write_all(b"n\n").unwrap();
     let Output { status, stdout, .. } = asked.wait_with_output().unwrap();
     let said = String::from_utf8(stdout).unwrap();
-    assert!(status.code() == Some(3) && said.contains("Make /var/lib/anabranch? [y/N]"), "{said}");
+    assert!(status.code() == Some(3) && said.contains("Create /var/lib/anabranch? [y/N]"), "{said}");
     assert!(!default.exists());
 }

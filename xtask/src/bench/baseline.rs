@@ -44,7 +44,7 @@ pub(super) struct BaselineArguments {
     /// Seconds of each measurement
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
-    /// Rows whose name has this, or one of several: `smb|nfs3 read`
+    /// Only rows whose name contains this, or one of several: `smb|nfs3 read`
     #[arg(long, default_value = "")]
     only: String,
 }

@@ -77,7 +77,7 @@ pub(super) struct LimitsArguments {
     /// Seconds of each measurement of a limit
     #[arg(long, default_value_t = 60.0)]
     secs: f64,
-    /// Rows whose name has this, or one of several: `iops|credits|light|cost smb`
+    /// Only rows whose name contains this, or one of several: `iops|credits|light|cost smb`
     #[arg(long, default_value = "")]
     only: String,
     /// Measure the rows of limits and credits at the same time, each on a server of its own

@@ -67,8 +67,8 @@ enum Bench {
     Fio(Script),
     /// The load generator against servers whose latency or rate is known
     ///
-    /// Each figure must be within 2 %. On a machine that is busy with other things, neither those servers nor the
-    /// generator are punctual: it needs an idle machine. About 2 minutes.
+    /// Each figure must be within 2 %. On a busy machine, neither those servers nor the generator are punctual: the
+    /// measurement needs an idle machine. About 2 minutes.
     KnownAnswers,
     /// Whether the limits of plans hold, and what counting costs
     ///

@@ -50,7 +50,7 @@ pub(super) struct SecurityArguments {
     /// What the link carries, in Gbit/s
     #[arg(long, default_value_t = 10)]
     gbit: u32,
-    /// Rows whose name has this, or one of several: `loopback: the processors are the limit 1 MiB write`; then nothing is written
+    /// Only rows whose name contains this, or one of several: `loopback: the processors are the limit 1 MiB write`; then nothing is written
     #[arg(long, default_value = "")]
     only: String,
 }

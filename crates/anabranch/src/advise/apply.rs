@@ -76,11 +76,11 @@ pub(super) fn on_client(command: &Advise, access: &Access, client: &str, judged:
         return tell(command, &outcome, &change);
     }
     let shares: Vec<&str> = judged.iter().map(|of| of.share.as_str()).collect();
-    nothing(command, &format!("Nothing of the advice can be changed on the share {}.\n", shares.join(", ")))
+    nothing(command, &format!("No advised change applies to the share {}.\n", shares.join(", ")))
 }
 
 fn nothing_to_change(command: &Advise, share: &Share) -> Result<()> {
-    nothing(command, &format!("Nothing of the advice can be changed on the share {}.\n", share.name))
+    nothing(command, &format!("No advised change applies to the share {}.\n", share.name))
 }
 
 fn nothing(command: &Advise, text: &str) -> Result<()> {

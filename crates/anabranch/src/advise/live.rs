@@ -49,7 +49,7 @@ pub(super) fn run(command: &Advise, client: &str, profile: Profile) -> Result<()
         return Err(Problem::new(
             Cause::Refused,
             what,
-            "Ask again while it works, or for longer: --seconds N.",
+            "Ask again while the client works, or observe it for longer: --seconds N.",
         ));
     }
     if command.apply {

@@ -64,7 +64,7 @@ fn result(path: &Path) -> Result<ResultFile> {
         Problem::new(
             Cause::Settings,
             format!("{}: {e}", path.display()),
-            "Make one with `anabranch bench run FAMILY --target ... --out FILE`.",
+            "Create one with `anabranch bench run FAMILY --target ... --out FILE`.",
         )
     })
 }

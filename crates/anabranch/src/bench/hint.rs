@@ -18,27 +18,27 @@ pub(super) fn hint(kind: ProblemKind, target: &Target) -> Option<String> {
     };
     let hint = match (kind, target) {
         (WrongPassword, Target::Smb(target)) => format!(
-            "The server does not take the password of {}. Characters such as @ and : are written %40 and %3A in {form}.",
+            "The server does not accept the password of {}. Characters such as @ and : are written %40 and %3A in {form}.",
             target.user
         ),
         (ReadOnly, Target::Smb(target)) => {
             format!(
-                "A folder is made there, and removed: {} must be allowed to write in the share.",
+                "The program creates and removes a folder there: {} must be allowed to write in the share.",
                 target.user
             )
         }
         (ReadOnly, Target::Nfs(target)) => format!(
-            "A folder is made there, and removed: the user {} must be allowed to write in the export. Root is nobody to most servers; say who \
-             asks with ?uid=N&gid=N.",
+            "The program creates and removes a folder there: the user {} must be allowed to write in the export. Most servers treat root as nobody; \
+             name another user with ?uid=N&gid=N.",
             target.uid
         ),
         (NoSuchShare, _) => {
             format!(
-                "Check the name at the end of {form}; `showmount -e HOST` and `smbclient -L HOST` list what there is."
+                "Check the name at the end of {form}; `showmount -e HOST` and `smbclient -L HOST` list the names."
             )
         }
         (Unreachable | Closed | NoReply | Protocol, _) => format!(
-            "Is {port} the port of {protocol}? {protocol} is usually at {usual}; another one is named in {form}."
+            "Is {port} the port of {protocol}? {protocol} usually has port {usual}; the form for another port is {form}."
         ),
         _ => return None,
     };
@@ -59,7 +59,7 @@ mod tests {
             (ProblemKind::ReadOnly, &nfs, "user 1000"),
             (ProblemKind::NoSuchShare, &nfs, "showmount -e"),
             (ProblemKind::NoReply, &smb, "Is 2049 the port of SMB?"),
-            (ProblemKind::Closed, &nfs, "usually at 2049"),
+            (ProblemKind::Closed, &nfs, "usually has port 2049"),
         ] {
             let hint = hint(kind, target).unwrap();
             assert!(hint.contains(word), "{hint}");

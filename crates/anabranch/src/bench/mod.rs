@@ -311,8 +311,8 @@ fn verdict(result: &ResultFile, target: &Target) -> Result<()> {
             let hint = result.problems.first().and_then(|problem| hint::hint(problem.kind, target));
             ["Nothing was measured.", hint.as_deref().unwrap_or_default()].join(" ").trim_end().to_owned()
         }
-        (Outcome::Failed, false) => "The run ended there; what was measured before is kept.".to_owned(),
-        _ => "The run went on; what failed is in no figure.".to_owned(),
+        (Outcome::Failed, false) => "The run ended there; the earlier measurements are kept.".to_owned(),
+        _ => "The run continued; the figures do not include what failed.".to_owned(),
     };
     Err(Problem::new(Cause::Measuring, lines.join("\n  "), kept))
 }

@@ -143,7 +143,7 @@ impl ShareTable {
     }
 }
 
-/// An entry of a share's list of clients: in one line, or as a table.
+/// An entry of a share's client list: in one line, or as a table.
 #[derive(Deserialize)]
 #[serde(
     untagged,

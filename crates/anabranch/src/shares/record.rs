@@ -91,7 +91,7 @@ fn render(summary: &Summary, path: &Path) -> String {
         text.push_str(&format!("{missing} missing: there were more than could be fetched\n"));
     }
     if *full {
-        text.push_str("It was ended before its time: there are as many as --operations-max allows\n");
+        text.push_str("The recording ended early: it has as many operations as --operations-max allows\n");
     }
     text
 }

@@ -134,7 +134,7 @@ fn calls(activity: &ShareActivity) -> String {
         "OF ALL TIME",
     ];
     let mut text =
-        format!("\nSince the server started, by the time that it took:\n{}", table::render(heads, &rows));
+        format!("\nSince the server started, sorted by total time:\n{}", table::render(heads, &rows));
     if let Some(more) = apis.len().checked_sub(APIS_SHOWN).filter(|more| *more > 0) {
         let _ = writeln!(text, "and {more} more");
     }

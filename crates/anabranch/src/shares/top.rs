@@ -144,7 +144,7 @@ fn per_second(rate: f64) -> String {
 
 fn render(costs: &[Cost], elapsed: Duration, rows_max: usize) -> String {
     if costs.is_empty() {
-        return format!("In the last {:.1} s nobody called anything.\n", elapsed.as_secs_f64());
+        return format!("In the last {:.1} s no client called anything.\n", elapsed.as_secs_f64());
     }
     let row = |cost: &Cost| {
         [
@@ -182,7 +182,7 @@ fn render(costs: &[Cost], elapsed: Duration, rows_max: usize) -> String {
     let more = costs.len().saturating_sub(rows_max);
     let more = if more > 0 { format!("and {more} more\n") } else { String::new() };
     format!(
-        "In the last {:.1} s, by the time that it took:\n{}{more}",
+        "In the last {:.1} s, sorted by total time:\n{}{more}",
         elapsed.as_secs_f64(),
         table::render(heads, &rows)
     )
@@ -234,7 +234,7 @@ mod tests {
         assert!((costs[0].mean_network_seconds - 0.093_75).abs() < 1e-9);
         assert!((costs[1].bytes_per_second - 102_400.0).abs() < 1e-9);
         let text = render(&costs, Duration::from_secs(2), 1);
-        assert!(text.starts_with("In the last 2.0 s, by the time that it took:\nSHARE"), "{text}");
+        assert!(text.starts_with("In the last 2.0 s, sorted by total time:\nSHARE"), "{text}");
         assert!(
             text.contains("750.00 ms     375.00 ms  187.50 ms  187.50 ms  93.75 ms  75 %")
                 && text.contains("75 %")
@@ -249,6 +249,6 @@ mod tests {
         let before = (then, look(&[("Read", 100, 1.0)]));
         let after = (then + Duration::from_secs(1), look(&[("Read", 10, 0.5)]));
         assert!(between(&before, &after).is_empty());
-        assert_eq!(render(&[], Duration::from_secs(1), 9), "In the last 1.0 s nobody called anything.\n");
+        assert_eq!(render(&[], Duration::from_secs(1), 9), "In the last 1.0 s no client called anything.\n");
     }
 }

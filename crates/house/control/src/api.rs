@@ -96,7 +96,7 @@ pub(crate) fn router(about: &Arc<About>) -> Router<Arc<About>> {
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
 }
 
-const CALLS: &str = "GET /v1/openapi.json says which calls there are.";
+const CALLS: &str = "GET /v1/openapi.json describes all calls.";
 
 /// Admits callers with a token. RFC 6750 section 2.1.
 async fn authorize(
@@ -252,7 +252,7 @@ fn served(about: &About, name: &str) -> Result<Arc<share::Share>, Refusal> {
     let shares = about.subject.shares.present();
     shares.by_name(name).cloned().ok_or_else(|| {
         let what = format!("no share {name} is served");
-        Refusal::new(RefusalKind::NotFound, what, "GET /v1/shares says which there are.")
+        Refusal::new(RefusalKind::NotFound, what, "GET /v1/shares lists the shares.")
     })
 }
 

@@ -35,7 +35,7 @@ pub struct Share {
     pub continuous_availability: bool,
     /// Whether SMB messages about the share must be encrypted, whatever the server requires elsewhere.
     pub encrypted: bool,
-    /// Whether the superuser of an NFS client may create device nodes, even if the share has a list of clients.
+    /// Whether the superuser of an NFS client may create device nodes, even if the share has a client list.
     pub devices: bool,
     /// Whether the superuser of an NFS client may set the set-user-id and set-group-id bits of files.
     pub set_id: bool,
@@ -132,7 +132,7 @@ pub struct NewShare {
     /// Whether SMB messages about the share must be encrypted, whatever the server requires elsewhere.
     #[serde(default)]
     pub encrypted: bool,
-    /// Whether the superuser of an NFS client may create device nodes, even if the share has a list of clients.
+    /// Whether the superuser of an NFS client may create device nodes, even if the share has a client list.
     #[serde(default)]
     pub devices: bool,
     /// Whether the superuser of an NFS client may set the set-user-id and set-group-id bits of files.
@@ -177,7 +177,7 @@ pub struct ShareChange {
     /// Whether SMB messages about the share must be encrypted, whatever the server requires elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encrypted: Option<bool>,
-    /// Whether the superuser of an NFS client may create device nodes, even if the share has a list of clients.
+    /// Whether the superuser of an NFS client may create device nodes, even if the share has a client list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub devices: Option<bool>,
     /// Whether the superuser of an NFS client may set the set-user-id and set-group-id bits of files.

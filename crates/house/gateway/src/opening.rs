@@ -143,13 +143,13 @@ pub(crate) fn change_declared(share: &Share, now: &ShareSettings) {
         return;
     }
     if let Err(why) = share.set_plan(plan.clone(), SystemTime::now()) {
-        tracing::error!("the plan of the share {} counts from the next start on: {why}", share.name());
+        tracing::error!("the plan of the share {} takes effect at the next start: {why}", share.name());
     }
 }
 
 /// Why a share created by command is not served while the configuration declares the same name.
 pub(crate) fn shadowed(name: &str, place: &str) -> String {
-    format!("{place} declares a share {name}, which goes before")
+    format!("{place} declares a share {name}, which has precedence")
 }
 
 /// The store of a share's directory. The `reserved` names do not exist for clients.

@@ -133,7 +133,7 @@ impl State {
     /// Makes the last good copy anew. What is no good does not take the place of the one before.
     pub fn keep_copy(&self) {
         match self.copy() {
-            Ok(()) => tracing::debug!("a copy of the state database is made"),
+            Ok(()) => tracing::debug!("the state database was copied"),
             Err(problem) => tracing::error!("no copy of the state database: {}", problem.what),
         }
     }

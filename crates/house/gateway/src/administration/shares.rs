@@ -36,7 +36,7 @@ impl Administration {
         let made = self.made_shares()?.into_iter().find(|share| same_share_name(&share.name, name));
         made.ok_or_else(|| {
             let what = format!("there is no share {name}");
-            Refusal::new(RefusalKind::NotFound, what, "`anabranch share list` says which there are.")
+            Refusal::new(RefusalKind::NotFound, what, "`anabranch share list` lists the shares.")
         })
     }
 

@@ -69,7 +69,7 @@ impl Administration {
         let found = self.made_tokens()?.into_iter().find(|token| token.name.eq_ignore_ascii_case(name));
         let record = found.ok_or_else(|| {
             let what = format!("there is no token {name}");
-            Refusal::new(RefusalKind::NotFound, what, "`anabranch token list` says which there are.")
+            Refusal::new(RefusalKind::NotFound, what, "`anabranch token list` lists the tokens.")
         })?;
         self.state.forget_token(&record.name).map_err(failed)?;
         if let Some(serving) = &self.serving {

@@ -122,7 +122,7 @@ fn set(job: &mut Job, name: &str, value: &str) -> Result<Honoured, Unreadable> {
             ));
         }
         "direct" | "invalidate" => {}
-        "ioengine" => return Ok(Honoured::No("load is made by this program's own clients")),
+        "ioengine" => return Ok(Honoured::No("this program's own clients generate the load")),
         "filename" | "directory" | "filename_format" => {
             return Ok(Honoured::No("a run works in a folder of its own"));
         }
