@@ -25,9 +25,7 @@ impl FromStr for ControlName {
         if is_name || text.parse::<IpAddr>().is_ok() {
             return Ok(Self(text.to_owned()));
         }
-        Err(format!(
-            "{text:?} is no name of a machine: expected one such as files.example.org, without a port"
-        ))
+        Err(format!("{text:?} is not a host name: expected one such as files.example.org, without a port"))
     }
 }
 

@@ -50,9 +50,9 @@ pub(crate) fn read_from(path: &Path, mut input: impl BufRead) -> Result<Vec<Line
             return Err(wrong("it is too long"));
         }
         let text =
-            std::str::from_utf8(&line).map_err(|_| wrong("it is no text"))?.trim_end_matches(['\r', '\n']);
+            std::str::from_utf8(&line).map_err(|_| wrong("it is not text"))?.trim_end_matches(['\r', '\n']);
         if number == 1 && text != HEAD {
-            return Err(wrong(&format!("it is not {HEAD:?}: this is no trace, or one of another version")));
+            return Err(wrong(&format!("it is not {HEAD:?}: this is not a trace of this version")));
         }
         if text.is_empty() || text.starts_with('#') {
             continue;
@@ -91,6 +91,6 @@ mod tests {
         assert!(with("5\tRead\tsmb").starts_with("t, line 5: it has 3 fields"), "{}", with("5\tRead\tsmb"));
         assert!(with(&"x".repeat(5000)).starts_with("t, line 5: it is too long"));
         let binary = read_from(Path::new("t"), &b"# anabranch trace 1\n\xff\n"[..]).unwrap_err().what;
-        assert!(binary.starts_with("t, line 2: it is no text"), "{binary}");
+        assert!(binary.starts_with("t, line 2: it is not text"), "{binary}");
     }
 }

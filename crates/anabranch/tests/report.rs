@@ -216,11 +216,11 @@ fn what_is_no_result_is_named() {
     let empty_directory = results.path("empty");
     fs::create_dir(&empty_directory).unwrap();
     for (name, text, why) in [
-        ("truncated.json", &whole[..whole.len() / 2], "no result of a measurement: EOF"),
+        ("truncated.json", &whole[..whole.len() / 2], "not a result of a measurement: EOF"),
         ("empty.json", "", "the file is empty"),
         ("other.json", "{\"format\": 1}", "missing field"),
         ("newer.json", &newer, "of format 2; this program reads up to format 1"),
-        ("text.json", "hello", "no result of a measurement"),
+        ("text.json", "hello", "not a result of a measurement"),
         ("absent.json", "-", "No such file"),
     ] {
         let file = results.page(name, text);

@@ -23,7 +23,7 @@ pub(super) fn offer(target: &Target) -> String {
 /// Measures, and shows the figures on standard error: what is advised stands apart.
 pub(super) fn run(target: &Target) -> Result<ResultFile> {
     if target.protocol() == Protocol::Directory {
-        let what = format!("{target} is no server: there are no connections to advise on");
+        let what = format!("{target} is not a server: there are no connections to advise on");
         return Err(Problem::new(Cause::Settings, what, "Give smb://... or nfs://..."));
     }
     let measured = measure_plan(target, &advice(target.protocol()), &advice_extent(), stopping::flag()?)?;

@@ -352,7 +352,7 @@ fn note(text: &str) -> Result<(String, String), String> {
 }
 
 fn positive(text: &str) -> Result<f64, String> {
-    let number: f64 = text.parse().map_err(|_| format!("{text} is no number"))?;
+    let number: f64 = text.parse().map_err(|_| format!("{text} is not a number"))?;
     if number > 0.0 && number <= 1e9 {
         Ok(number)
     } else {
@@ -370,9 +370,9 @@ fn size(text: &str) -> Result<u64, String> {
         "m" | "mib" => 20,
         "g" | "gib" => 30,
         "t" | "tib" => 40,
-        _ => return Err(format!("{unit} is no unit: give k, M, G or T")),
+        _ => return Err(format!("{unit} is not a unit: give k, M, G or T")),
     };
-    let number: u64 = number.parse().map_err(|_| format!("{text} is no size"))?;
+    let number: u64 = number.parse().map_err(|_| format!("{text} is not a size"))?;
     let bytes = number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or("it is out of range")?;
     if bytes % 512 == 0 { Ok(bytes) } else { Err("it must be a multiple of 512".to_owned()) }
 }

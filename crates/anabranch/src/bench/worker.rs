@@ -61,7 +61,7 @@ fn listen(worker: &BenchWorker, token: &Token, ended: &AtomicBool) -> Result<()>
 
 fn token(path: &Path) -> Result<Token> {
     Token::load(path)
-        .map_err(|e| Problem::new(Cause::Settings, format!("{} is no token: {e}", path.display()), ""))
+        .map_err(|e| Problem::new(Cause::Settings, format!("{} is not a token: {e}", path.display()), ""))
 }
 
 /// Where the workers of a run are; `None` where this process makes the load.

@@ -32,7 +32,7 @@ impl FromStr for InterfaceGiven {
         let address = parts.next().unwrap_or_default();
         let address: IpAddr = address.parse().map_err(|_| {
             format!(
-                "{address:?} is no address: expected one such as 10.0.0.1, or 10.0.0.1;speed=10000000000;rss"
+                "{address:?} is not an address: expected one such as 10.0.0.1, or 10.0.0.1;speed=10000000000;rss"
             )
         })?;
         if address.is_unspecified() || address.is_multicast() {
@@ -59,7 +59,7 @@ impl TryFrom<String> for InterfaceGiven {
 }
 
 fn parse_speed(bits: &str) -> Result<u64, String> {
-    let wrong = || format!("{bits:?} is no speed in bits per second, such as 10000000000");
+    let wrong = || format!("{bits:?} is not a speed in bits per second, such as 10000000000");
     bits.parse().ok().filter(|bits| *bits > 0).ok_or_else(wrong)
 }
 

@@ -59,7 +59,7 @@ impl FromStr for Target {
         }
         match text.strip_prefix("nfs://") {
             Some(rest) => nfs(rest).map(Self::Nfs).map_err(|why| no(&why)),
-            None => Err(no("this is no target")),
+            None => Err(no("this is not a target")),
         }
     }
 }
@@ -96,14 +96,14 @@ fn nfs(rest: &str) -> Result<NfsTarget, String> {
     let mut target = NfsTarget { host, port, mount_port: None, path, v41: true, uid: 0, gid: 0 };
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let number = || value.parse().map_err(|_| format!("{name}={value} is no number"));
+        let number = || value.parse().map_err(|_| format!("{name}={value} is not a number"));
         match (name, value) {
             ("vers", "3") => target.v41 = false,
             ("vers", "4.1" | "4") => target.v41 = true,
             ("uid", _) => target.uid = number()?,
             ("gid", _) => target.gid = number()?,
             ("mountport", _) => {
-                target.mount_port = Some(value.parse().map_err(|_| format!("{name}={value} is no port"))?)
+                target.mount_port = Some(value.parse().map_err(|_| format!("{name}={value} is not a port"))?)
             }
             _ => return Err(format!("{pair} is not known")),
         }
@@ -113,7 +113,7 @@ fn nfs(rest: &str) -> Result<NfsTarget, String> {
 
 /// `host`, `host:port` or `[v6]:port`.
 fn host_and_port(authority: &str, port: u16) -> Result<(String, u16), String> {
-    let number = |text: &str| text.parse().map_err(|_| format!("{text} is no port"));
+    let number = |text: &str| text.parse().map_err(|_| format!("{text} is not a port"));
     let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, "")) => (host, port),
         Some((host, after)) => (host, number(after.trim_start_matches(':'))?),

@@ -90,7 +90,7 @@ fn is_read_only(access: &str) -> Result<bool, String> {
     match access {
         "rw" => Ok(false),
         "ro" => Ok(true),
-        _ => Err(format!("{access:?} is no access: expected rw or ro")),
+        _ => Err(format!("{access:?} is not a kind of access: expected rw or ro")),
     }
 }
 

@@ -58,7 +58,7 @@ impl FromStr for Protocols {
             protocols |= match name {
                 "smb" => Self::SMB,
                 "nfs" => Self::NFS,
-                _ => return Err(format!("{name:?} is no protocol of a share: expected smb, nfs or smb,nfs")),
+                _ => return Err(format!("{name:?} is not a protocol: expected smb, nfs or smb,nfs")),
             };
         }
         Ok(protocols)

@@ -451,7 +451,7 @@ impl Client for Channel {
         let (message, encrypted) = self.opened(message)?;
         let ranges: Vec<_> = chain::Chain::new(message).collect();
         for range in ranges {
-            let range = range.map_err(|e| Fault::protocol(format!("a reply that is no message: {e}")))?;
+            let range = range.map_err(|e| Fault::protocol(format!("a reply that is not a message: {e}")))?;
             self.message_received(message.get_mut(range).unwrap_or_default(), encrypted, done)?;
         }
         Ok(())

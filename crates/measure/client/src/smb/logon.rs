@@ -43,7 +43,7 @@ pub(super) struct Binding<'a> {
 }
 
 fn broken(error: impl std::fmt::Display) -> Fault {
-    Fault::protocol(format!("a reply that is no message: {error}"))
+    Fault::protocol(format!("a reply that is not a message: {error}"))
 }
 
 impl<W: Wire> Negotiated<W> {

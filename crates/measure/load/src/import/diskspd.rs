@@ -56,7 +56,7 @@ struct Reader {
 impl Reader {
     fn option(&mut self, draft: &mut Draft, word: &str, option: &str) -> Result<(), Unreadable> {
         let (name, value) =
-            option.split_at_checked(1).ok_or_else(|| Unreadable(format!("{word} is no option")))?;
+            option.split_at_checked(1).ok_or_else(|| Unreadable(format!("{word} is not an option")))?;
         match name {
             "W" => draft.ramp_seconds = Some(number(word, value)?),
             "d" => draft.seconds = Some(number(word, value)?),

@@ -160,9 +160,9 @@ fn time(text: &str, unit: f64) -> Result<f64, Unreadable> {
         "m" => 60.0,
         "h" => 3600.0,
         "d" => 86_400.0,
-        _ => return Err(Unreadable(format!("{text} is no time"))),
+        _ => return Err(Unreadable(format!("{text} is not a time"))),
     };
-    let number: f64 = number.parse().map_err(|_| Unreadable(format!("{text} is no time")))?;
+    let number: f64 = number.parse().map_err(|_| Unreadable(format!("{text} is not a time")))?;
     Ok(number * unit)
 }
 

@@ -120,10 +120,10 @@ fn size(text: &str) -> Result<u64, Unreadable> {
         "m" => 20,
         "g" => 30,
         "t" => 40,
-        _ => return Err(Unreadable(format!("{text} is no size"))),
+        _ => return Err(Unreadable(format!("{text} is not a size"))),
     };
     let bytes = number.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
-    bytes.ok_or_else(|| Unreadable(format!("{text} is no size")))
+    bytes.ok_or_else(|| Unreadable(format!("{text} is not a size")))
 }
 
 /// A block of so many bytes can be told apart from others.
@@ -137,5 +137,5 @@ fn block(text: &str) -> Result<u64, Unreadable> {
 }
 
 fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, Unreadable> {
-    text.parse().map_err(|_| Unreadable(format!("{name}={text} is no number")))
+    text.parse().map_err(|_| Unreadable(format!("{name}={text} is not a number")))
 }

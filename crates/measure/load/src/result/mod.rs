@@ -147,7 +147,7 @@ pub enum FileError {
     #[error("{0}")]
     Io(#[from] io::Error),
     /// It is not a result file.
-    #[error("this is no result of a measurement: {0}")]
+    #[error("this is not a result of a measurement: {0}")]
     Json(#[from] serde_json::Error),
     /// It is one of a later version.
     #[error("this result is of format {0}; this program reads up to format {FORMAT}: use a newer one")]

@@ -67,7 +67,7 @@ pub(super) fn sealed(mut stream: TcpStream, token: &Token, side: Side) -> Result
     };
     let (greeting, theirs) = greet(&mut stream).map_err(|e| broken(&e))?;
     if greeting != *GREETING {
-        let text = "who answers there is no worker, or one of another version of this program";
+        let text = "the program that answers there is not a worker, or has another version";
         return Err(Fault::new(ProblemKind::Worker, text));
     }
     let input = stream.try_clone().map_err(|e| broken(&e))?;
@@ -108,7 +108,7 @@ impl Receiver {
         }
         let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
         let no_message =
-            |why: &str| Fault::new(ProblemKind::Worker, format!("what came is no message: {why}"));
+            |why: &str| Fault::new(ProblemKind::Worker, format!("the received data is not a message: {why}"));
         if length > MESSAGE_BYTES_MAX {
             return Err(no_message("it is too long"));
         }

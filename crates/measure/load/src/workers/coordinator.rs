@@ -426,7 +426,7 @@ fn gone() -> Fault {
 fn reach(at: &str, timeout: Duration) -> Result<TcpStream> {
     let unreachable = |why: String| Fault::new(ProblemKind::Worker, format!("it cannot be reached: {why}"));
     let (host, port) = at.rsplit_once(':').ok_or_else(|| unreachable(format!("{at} is not HOST:PORT")))?;
-    let port = port.parse().map_err(|_| unreachable(format!("{port} is no port")))?;
+    let port = port.parse().map_err(|_| unreachable(format!("{port} is not a port")))?;
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let address = resolve(host, port).map_err(|fault| unreachable(fault.to_string()))?;
     TcpStream::connect_timeout(&address, timeout).map_err(|e| unreachable(e.to_string()))
