@@ -81,15 +81,15 @@ fn never_more_than_one(offer: &SmbOffer, session: &SmbSession) -> Vec<Finding> {
     if !offer.multichannel || session.max_channels <= 1 {
         findings.push(Finding::limit(
             "server-has-it-off",
-            "This server gives a session one channel.",
+            "This server allows one channel for each session.",
             format!("it was started with a limit of {} channels a session", session.max_channels),
-            "Start it with --max-channels 4 (or max-channels = 4 in the file); clients connect anew to use it.",
+            "Start the server with --max-channels 4 (or max-channels = 4 in the file); clients must connect again to use it.",
         ));
     }
     if old {
         findings.push(Finding::limit(
             "dialect-too-old",
-            "The dialect has no multichannel: that came with SMB 3.0.",
+            "The dialect has no multichannel, which came with SMB 3.0.",
             format!("client and server agreed on {}, the highest that the client offered", session.dialect),
             "Linux: mount with vers=3.1.1 (or without vers=). Windows: 8 or Server 2012 at least.",
         ));
@@ -97,7 +97,7 @@ fn never_more_than_one(offer: &SmbOffer, session: &SmbSession) -> Vec<Finding> {
     if session.principal != Principal::User {
         findings.push(Finding::limit(
             "no-key",
-            "A session without an account has no key to bind further channels with.",
+            "A session without an account has no key with which to bind further channels.",
             format!("the user was admitted as {}", session.principal),
             "Log on with an account of this server.",
         ));
@@ -184,7 +184,7 @@ fn at_the_limit(offer: &SmbOffer, session: &SmbSession) -> Option<Finding> {
 fn no_interfaces() -> Finding {
     Finding::limit(
         "no-address-offered",
-        "The server has no address to tell clients of.",
+        "The server has no address to offer to clients.",
         "the list for FSCTL_QUERY_NETWORK_INTERFACE_INFO is empty: link-local addresses and those that SMB does not \
          listen on are left out",
         "Name them with --smb-interface ADDR, or listen on more with --smb 0.0.0.0:445.",
@@ -198,20 +198,20 @@ fn binding_refused(refused: &RefusedBinding, limits: bool) -> Finding {
         RefusalReason::NotMultichannel => "Start the server with --max-channels 4, then mount again.",
         RefusalReason::TooManyChannels => "Raise --max-channels, or lower the client's number.",
         RefusalReason::InProgress | RefusalReason::Expired | RefusalReason::Ended => {
-            "The client logs on again and then opens the channel anew: look again in a moment."
+            "The client logs on again and then opens the channel again: look again in a moment."
         }
         RefusalReason::Authentication | RefusalReason::User => {
             "Each channel logs on as the same user: mount again if the password was changed meanwhile."
         }
         RefusalReason::NoKey => "Log on with an account of this server.",
         RefusalReason::Signature | RefusalReason::NotSigned => {
-            "Nothing between client and server may change messages; else it is a fault of the client."
+            "Make sure that nothing between client and server changes messages; otherwise the client has a fault."
         }
         RefusalReason::Dialect
         | RefusalReason::Cipher
         | RefusalReason::SigningAlgorithm
         | RefusalReason::AlreadyBound => {
-            "All channels of a client must be alike: a fault of the client, or something that speaks SMB in between."
+            "All channels of a client must be alike: the client has a fault, or something in between speaks SMB."
         }
     };
     let make = if limits { Finding::limit } else { Finding::note };
@@ -233,7 +233,7 @@ fn unused_addresses(offer: &SmbOffer, session: &SmbSession) -> Vec<Finding> {
         let addresses = joined(&equal);
         findings.push(Finding::limit(
             "address-not-used",
-            "The client uses only some of the addresses that it was told of.",
+            "The client uses only some of the addresses that the server offered.",
             format!("{}, has channels to {used}, none to {addresses}", told(session)),
             format!(
                 "Can the client reach it? Linux: nc -vz {0} {port}. Windows: Test-NetConnection {0} -Port {port}. If it \
@@ -245,7 +245,7 @@ fn unused_addresses(offer: &SmbOffer, session: &SmbSession) -> Vec<Finding> {
     if !lesser.is_empty() {
         findings.push(Finding::note(
             "address-slower",
-            "Some addresses are of a lesser kind: clients use those with RSS first, then the fastest.",
+            "Some addresses are less suitable: clients use those with RSS first, then the fastest.",
             format!("no channel to {}", joined(&lesser)),
             "Nothing, unless the order is wrong: compare the speeds that `client list` shows.",
         ));
@@ -256,8 +256,8 @@ fn unused_addresses(offer: &SmbOffer, session: &SmbSession) -> Vec<Finding> {
 fn told(session: &SmbSession) -> String {
     match session.addresses_told {
         None => "it never asked for the addresses".to_owned(),
-        Some(1) => "it asked and was told of 1 address".to_owned(),
-        Some(count) => format!("it asked and was told of {count} addresses"),
+        Some(1) => "it asked and was offered 1 address".to_owned(),
+        Some(count) => format!("it asked and was offered {count} addresses"),
     }
 }
 
@@ -359,7 +359,7 @@ fn slots_used_up(session: &NfsSession) -> Option<Finding> {
     (slots_in_use_max >= slots_granted).then(|| {
         Finding::limit(
             "slots-used-up",
-            "The client has used all of its slots at once: further requests waited on its side.",
+            "The client has used all of its slots at once: further requests waited in the client.",
             format!("{slots_in_use_max} of {slots_granted} slots were in use at a time"),
             "Linux asks for 64 slots a session unless it is told otherwise: set max_session_slots=180 for its module nfs \
              (in /etc/modprobe.d) and mount anew. A server gives out fewer when its clients are many.",

@@ -145,7 +145,7 @@ fn write_latency(text: &mut Text, calls: &[Called]) {
     text.family(
         "anabranch_request_duration_seconds",
         "histogram",
-        "From the arrival of a request to its answer.",
+        "Time from the arrival of a request to its reply.",
     );
     for Called { labels, counts, .. } in calls {
         text.histogram(labels, &counts.latency[..HISTOGRAM_BUCKETS], limit, counts.time.as_secs_f64());
@@ -154,17 +154,17 @@ fn write_latency(text: &mut Text, calls: &[Called]) {
     let parts: [(&str, &str, Part); 3] = [
         (
             "anabranch_request_limit_seconds",
-            "Of requests that waited for the limits of the share: how long.",
+            "Waiting time of requests that waited for limits of the share.",
             |counts| &counts.limit,
         ),
         (
             "anabranch_request_queue_seconds",
-            "Of requests that waited for a thread that may block: how long.",
+            "Waiting time of requests that waited for a thread that may block.",
             |counts| &counts.queue,
         ),
         (
             "anabranch_request_network_seconds",
-            "Beside the duration: the round trip of the connection of each request, where it is known.",
+            "Round trip of the connection of each request, where it is known; not part of the duration.",
             |counts| &counts.network,
         ),
     ];
@@ -177,12 +177,12 @@ fn write_latency(text: &mut Text, calls: &[Called]) {
             }
         }
     }
-    let help = "What is left of the time of a request: the storage, and the server around it.";
+    let help = "The rest of the time of a request: the storage, and the server around it.";
     text.family("anabranch_request_storage_seconds", "histogram", help);
     for Called { labels, counts, .. } in calls {
         text.histogram(labels, &counts.storage, limit, counts.storage_time().as_secs_f64());
     }
-    let help = "The duration of a request and the round trip of its connection.";
+    let help = "Sum of the duration of a request and the round trip of its connection.";
     text.family("anabranch_request_end_to_end_seconds", "histogram", help);
     for Called { labels, counts, .. } in calls {
         text.histogram(labels, &counts.end_to_end, limit, counts.end_to_end_time().as_secs_f64());
@@ -191,7 +191,7 @@ fn write_latency(text: &mut Text, calls: &[Called]) {
 }
 
 fn write_throttled(text: &mut Text, calls: &[Called]) {
-    let help = "Requests that waited for a limit, by the one that they waited for longest.";
+    let help = "Requests that waited for a limit, by the limit for which they waited longest.";
     text.family("anabranch_throttled_requests_total", "counter", help);
     for Called { labels, api, counts } in calls {
         for (limit, count) in Limit::ALL.iter().zip(counts.throttled).filter(|(_, count)| *count > 0) {
@@ -217,15 +217,15 @@ fn write_clients(text: &mut Text, looks: &[Look]) {
         ("anabranch_client_request_bytes_total", "Payload bytes of a client.", |counts| counts.bytes as f64),
         (
             "anabranch_client_request_seconds_total",
-            "Time of its requests, from arrival to answer.",
+            "Time of the requests of a client, from arrival to reply.",
             |counts| counts.time.as_secs_f64(),
         ),
-        ("anabranch_client_limit_seconds_total", "Of that, what they waited for limits.", |counts| {
+        ("anabranch_client_limit_seconds_total", "Time that requests waited for limits.", |counts| {
             counts.limit.time.as_secs_f64()
         }),
         (
             "anabranch_client_network_seconds_total",
-            "Beside that, the round trips of its connections.",
+            "In addition, the round trips of the connections of a client.",
             |counts| counts.network.time.as_secs_f64(),
         ),
     ];
@@ -242,7 +242,7 @@ fn client_labels(look: &Look, client: Client, protocol: &str) -> String {
 }
 
 fn write_limits(text: &mut Text, looks: &[Look]) {
-    text.family("anabranch_plan_info", "gauge", "What is provisioned for a share.");
+    text.family("anabranch_plan_info", "gauge", "The plan of a share.");
     for look in looks {
         let plan = escape(&look.status.plan.to_string());
         text.line("", &format!("{},plan=\"{plan}\"", look.labels()), 1);
@@ -250,8 +250,8 @@ fn write_limits(text: &mut Text, looks: &[Look]) {
     let of_limit = |look: &Look, limit: Limit| format!("{},limit=\"{}\"", look.labels(), limit.name());
     let counts_operations = |limit: Limit| limit.name().ends_with("iops");
     for (name, help, operations) in [
-        ("anabranch_limit_operations_per_second", "Operations in a second that a limit allows.", true),
-        ("anabranch_limit_bytes_per_second", "Bytes in a second that a limit allows.", false),
+        ("anabranch_limit_operations_per_second", "Operations per second that a limit allows.", true),
+        ("anabranch_limit_bytes_per_second", "Bytes per second that a limit allows.", false),
     ] {
         text.family(name, "gauge", help);
         for look in looks {
@@ -279,7 +279,7 @@ fn write_limits(text: &mut Text, looks: &[Look]) {
             text.line("", &of_limit(look, *limit), waits.operations);
         }
     }
-    text.family("anabranch_limit_wait_seconds_total", "counter", "How long, all together.");
+    text.family("anabranch_limit_wait_seconds_total", "counter", "Time that operations have waited.");
     for look in looks {
         for (limit, waits) in &look.status.waits {
             text.line("", &of_limit(look, *limit), waits.time.as_secs_f64());
@@ -290,15 +290,15 @@ fn write_limits(text: &mut Text, looks: &[Look]) {
 fn write_size(text: &mut Text, looks: &[Look]) {
     type Gauge = fn(&LimitsStatus) -> Option<u64>;
     let gauges: [(&str, &str, Gauge); 6] = [
-        ("anabranch_capacity_bytes", "Bytes that are provisioned.", |status| status.limits.capacity),
-        ("anabranch_used_bytes", "Bytes that the files have.", |status| status.used),
-        ("anabranch_files", "Files and directories, as they were counted last.", |status| status.files),
+        ("anabranch_capacity_bytes", "Provisioned bytes.", |status| status.limits.capacity),
+        ("anabranch_used_bytes", "Bytes in files.", |status| status.used),
+        ("anabranch_files", "Files and directories at the last count.", |status| status.files),
         (
             "anabranch_burst_operations_per_second",
-            "Operations in a second while there are credits.",
+            "Operations per second while there are burst credits.",
             |status| status.limits.burst.map(|burst| burst.iops),
         ),
-        ("anabranch_burst_credits", "Burst credits that are left.", |status| status.credits),
+        ("anabranch_burst_credits", "Remaining burst credits.", |status| status.credits),
         ("anabranch_burst_credits_limit", "Burst credits that can be saved up.", |status| {
             status.limits.burst.map(|burst| burst.credits)
         }),
@@ -315,9 +315,9 @@ fn write_size(text: &mut Text, looks: &[Look]) {
 
 fn write_grants(text: &mut Text, looks: &[Look]) {
     let families = [
-        ("anabranch_grants_total", "Oplocks, leases and delegations given, or enlarged."),
-        ("anabranch_grant_breaks_total", "Clients told to give one back."),
-        ("anabranch_grants_revoked_total", "Grants taken from clients that did not answer."),
+        ("anabranch_grants_total", "Oplocks, leases and delegations granted or extended."),
+        ("anabranch_grant_breaks_total", "Breaks and recalls sent to clients."),
+        ("anabranch_grants_revoked_total", "Grants revoked from clients that did not answer."),
     ];
     for (index, (name, help)) in families.into_iter().enumerate() {
         text.family(name, "counter", help);
@@ -344,7 +344,7 @@ fn write_cache(text: &mut Text, looks: &[Look]) {
             text.line("", &format!("{labels},kind=\"{kind}\""), hits);
         }
     }
-    text.family("anabranch_cache_misses_total", "counter", "Answers of the storage, for want of one.");
+    text.family("anabranch_cache_misses_total", "counter", "Answers of the storage instead of the cache.");
     for (labels, cache) in cached() {
         for (kind, _, misses) in kinds(&cache) {
             if let Some(misses) = misses {
@@ -352,15 +352,15 @@ fn write_cache(text: &mut Text, looks: &[Look]) {
             }
         }
     }
-    text.family("anabranch_cache_invalidations_total", "counter", "Changes that the cache was told of.");
+    text.family("anabranch_cache_invalidations_total", "counter", "Changes reported to the cache.");
     for (labels, cache) in cached() {
         text.line("", &labels, cache.invalidations);
     }
-    text.family("anabranch_cache_directories", "gauge", "Directories of which something is kept.");
+    text.family("anabranch_cache_directories", "gauge", "Directories of which the cache keeps something.");
     for (labels, cache) in cached() {
         text.line("", &labels, cache.directories);
     }
-    text.family("anabranch_cache_bytes", "gauge", "Memory of what is kept.");
+    text.family("anabranch_cache_bytes", "gauge", "Memory of the cache.");
     for (labels, cache) in cached() {
         text.line("", &labels, cache.bytes);
     }

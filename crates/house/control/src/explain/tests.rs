@@ -145,7 +145,7 @@ fn an_address_without_a_channel_is_named() {
     assert_eq!(ids(&offer(&[one, two]), &few), ["address-not-used", "client-opened-no-more"]);
     let findings = smb_session(&offer(&[one, two]), &few);
     assert!(
-        findings[0].evidence.contains("was told of 2 addresses, has channels to 10.0.1.1, none to 10.0.2.1")
+        findings[0].evidence.contains("was offered 2 addresses, has channels to 10.0.1.1, none to 10.0.2.1")
     );
     assert!(findings[0].advice.contains("nc -vz 10.0.2.1 445"), "{findings:?}");
     assert!(findings[1].advice.contains("max_channels=8"), "{findings:?}");
