@@ -34,13 +34,13 @@ nfs="port=$NFS_PORT,proto=tcp,hard,timeo=100"
 check "the program runs" look
 check "nothing is mounted: nothing is said of mounts" silent
 check "kernel $(uname -r)" says "Linux $(uname -r | cut -d. -f1,2)" green "nconnect"
-check "an interface of a guest" says vec0 yellow "tells no speed"
+check "an interface of a guest" says vec0 yellow "reports no speed"
 
 check "mount four channels" mount_smb 4 ,multichannel,max_channels=4
 check "four channels, as the kernel has them" bash -c "[ $(channels) = 4 ]"
 check "look" look
 check "four channels" says "$smb" green "4 channels"
-check "leases" says cifs.ko green "leases are asked for"
+check "leases" says cifs.ko green "the client asks for leases"
 check "unmount" umount "$smb"
 check "mount one channel" mount_smb 1 ""
 check "look" look

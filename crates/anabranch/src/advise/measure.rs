@@ -13,7 +13,7 @@ pub(super) fn offer(target: &Target) -> String {
     let extent = advice_extent();
     let rows: String = plan.rows.iter().map(|row| format!("  {}\n", row.key)).collect();
     format!(
-        "Nothing is known of {target} yet. With --measure these rows are measured there, {} times each, in half a minute, on files of {} MiB \
+        "Nothing is known about {target} yet. With --measure, the program measures these rows there, {} times each, in half a minute, on files of {} MiB \
          in a folder that is removed afterwards:\n\n{rows}",
         extent.repetitions,
         extent.file_bytes >> 20

@@ -79,7 +79,7 @@ pub(crate) fn render(clients: &Clients) -> String {
         let _ =
             writeln!(text, "NFS client {}: {}", client.address, counted(client.connections, "connection"));
         if client.read_bytes_max == 0 {
-            let _ = writeln!(text, "  it has read nothing yet: what it reads ahead cannot be told");
+            let _ = writeln!(text, "  it has read nothing yet: its read-ahead is not known");
             continue;
         }
         let (read, ahead) = (size(client.read_bytes_max), size(client.read_ahead_bytes_before_5_4));

@@ -95,7 +95,7 @@ fn measured_text(measured: Verdict, expected: Verdict, text: &str) -> String {
         Verdict::Yellow => "Multichannel makes no measurable difference here",
         Verdict::Red => "Multichannel costs something here: turn it off for this client",
     };
-    format!("{here}; the documents expect something else of such work ({text})")
+    format!("{here}; the documents expect a different effect of such work ({text})")
 }
 
 /// R4: more channels than pay.

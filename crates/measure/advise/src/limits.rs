@@ -97,7 +97,7 @@ pub(super) fn not_the_server(facts: &Facts) -> Option<Advice> {
     // At least twice, and more than a quick network takes by itself.
     let applies = whole >= 2.0 * server && whole - server >= 500.0;
     applies.then(|| {
-        let text = "most of the time goes between client and server, not in the server: look at the network, the distance and the client";
+        let text = "most of the time is spent between client and server, not in the server: look at the network, the distance and the client";
         advice(18, Verdict::Yellow, document("1.02", 16), text).figure(format!("{whole:.0} us end to end, {server:.0} us in the server"))
     })
 }

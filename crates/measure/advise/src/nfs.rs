@@ -60,7 +60,7 @@ fn measured_text(measured: Verdict, expected: Verdict, text: &str) -> String {
         Verdict::Yellow => "several connections make no measurable difference here",
         Verdict::Red => "several connections cost something here: mount without nconnect",
     };
-    format!("{here}; the documents expect something else of such work ({text})")
+    format!("{here}; the documents expect a different effect of such work ({text})")
 }
 
 fn expected_of_connections(facts: &Facts, depth: f64, threads: u32, count: u32) -> (Verdict, String) {
@@ -98,9 +98,13 @@ pub(super) fn more_than_four(facts: &Facts) -> Option<Advice> {
     let measured = facts.effect(|change| matches!(change, Change::Connections(n) if n > CONNECTIONS));
     let verdict = measured.map_or(Verdict::Yellow, Effect::verdict);
     let source = if measured.is_some() { Source::Measured } else { document("3.09", 79) };
-    let said =
-        advice(8, verdict, source, "more than 4 connections bring nothing by the documents, and may cost")
-            .figure(format!("{connections} connections"));
+    let said = advice(
+        8,
+        verdict,
+        source,
+        "more than 4 connections bring nothing according to the documents, and may cost throughput",
+    )
+    .figure(format!("{connections} connections"));
     let said = said.figures(measured);
     Some(if verdict == Verdict::Green {
         said

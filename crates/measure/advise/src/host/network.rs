@@ -52,7 +52,7 @@ fn speed(machine: &Machine, name: &str) -> Option<Finding> {
             name,
             Verdict::Yellow,
             source,
-            "the driver tells no speed: what the hypervisor allows holds (Azure: the expected bandwidth of the size of the machine)",
+            "the driver reports no speed: the hypervisor sets the limit (Azure: the expected bandwidth of the machine's size)",
         ),
         Some(speed) if speed >= FAST => {
             Finding::new(name, Verdict::Green, source, format!("{} Gbit/s", speed / 1000))
@@ -82,7 +82,7 @@ fn queues(machine: &Machine, name: &str) -> Option<Finding> {
             name,
             Verdict::Green,
             source,
-            "one processor takes all there is: RSS changes nothing",
+            "one processor handles all traffic: RSS changes nothing",
         ));
     }
     let wanted = cpus.min(QUEUES_MAX);
@@ -96,7 +96,7 @@ fn queues(machine: &Machine, name: &str) -> Option<Finding> {
             Finding::new(name, Verdict::Yellow, source, text).mend(more)
         } else {
             let text = format!(
-                "one receive queue for {cpus} processors: one of them takes all that several channels bring"
+                "one receive queue for {cpus} processors: one of them handles the traffic of all channels"
             );
             Finding::new(name, Verdict::Red, source, text).mend(more)
         });
@@ -117,7 +117,7 @@ fn queues(machine: &Machine, name: &str) -> Option<Finding> {
 fn offloads(machine: &Machine, name: &str) -> Option<Finding> {
     let source = Source::Manual("ethtool(8), -k");
     let Some(told) = machine.offloads(name) else {
-        let text = "what the card does by itself is not known: there is no ethtool";
+        let text = "the offloads of the card are not known: there is no ethtool";
         return Some(Finding::new(name, Verdict::Yellow, source, text).mend("apt-get install ethtool"));
     };
     let state = |setting: &str| {

@@ -51,7 +51,7 @@ fn connections(machine: &Machine, mount: &Mount, seen: Option<&Seen>) -> Finding
             .mend(format!("mount -t nfs -o nconnect={CONNECTIONS} ..."))
     } else if has > CONNECTIONS {
         let text = format!(
-            "{has} connections: more than {CONNECTIONS} bring nothing by the documents, and may cost"
+            "{has} connections: more than {CONNECTIONS} bring nothing according to the documents, and may cost throughput"
         );
         Finding::new(about, Verdict::Yellow, source, text)
             .mend(format!("mount -t nfs -o nconnect={CONNECTIONS} ..."))

@@ -32,7 +32,7 @@ fn settings(machine: &Machine) -> Option<Finding> {
         Finding::new("cifs.ko", Verdict::Red, source, text)
             .mend("echo Y > /sys/module/cifs/parameters/enable_oplocks; rm -f /etc/modprobe.d/cifs.conf   # then mount again")
     } else {
-        Finding::new("cifs.ko", Verdict::Green, source, "leases are asked for")
+        Finding::new("cifs.ko", Verdict::Green, source, "the client asks for leases")
     })
 }
 
@@ -60,7 +60,7 @@ fn channels(mount: &Mount, session: Option<&Session>) -> Finding {
         Finding::new(about, Verdict::Red, document("1.19", 77), text).mend("cat /proc/fs/cifs/DebugData")
     } else if has < asked {
         let text = format!(
-            "{has} of the {asked} channels that were asked for: the server offers too few addresses without RSS, or takes no more"
+            "{has} of the {asked} channels that were asked for: the server offers too few addresses without RSS, or accepts no more"
         );
         Finding::new(about, Verdict::Red, document("1.19", 77), text)
             .mend("anabranch client explain   # on the server")

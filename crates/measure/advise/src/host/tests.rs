@@ -57,7 +57,7 @@ fn the_kernels_own_clients() {
         &[
             ("UML", Green, "AES and VAES"),
             ("Linux 6.1", Green, "nconnect"),
-            ("vec0", Yellow, "tells no speed"),
+            ("vec0", Yellow, "reports no speed"),
             ("vec0", Green, "segmentation"),
             ("cifs.ko", Green, "leases"),
             ("/mnt/s", Green, "4 channels"),
@@ -81,7 +81,7 @@ fn a_virtual_machine_that_has_mounted_nothing() {
         &[
             ("AMD EPYC", Green, "AES and VAES"),
             ("Linux 6.18", Green, "nconnect"),
-            ("eth0", Yellow, "tells no speed"),
+            ("eth0", Yellow, "reports no speed"),
             ("eth0", Red, "one receive queue for 2 processors"),
             ("eth0", Yellow, "there is no ethtool"),
             ("eth0", Yellow, "virtio_net goes through the hypervisor"),
