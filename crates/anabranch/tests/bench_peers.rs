@@ -253,5 +253,5 @@ fn too_little_time_for_all_is_refused() {
         .parse()
         .unwrap();
     assert_eq!(status.code(), Some(2), "{said}");
-    assert!(said.contains("too little time") && least > 3 && least < 60, "{said}");
+    assert!(said.contains("not enough time") && least > 3 && least < 60, "{said}");
 }

@@ -194,7 +194,7 @@ fn a_configuration_that_is_wrong_changes_nothing_and_is_told() {
 fn what_counts_from_the_next_start_on_is_named() {
     let running = Running::start(&[DATA, ANNA].concat());
     let said = running.reload("max-channels = 2\nnfs-lease = 30", &[DATA, MORE, ANNA].concat(), READ_AGAIN);
-    assert!(said.contains("from the next start on: max-channels, nfs-lease"), "{said}");
+    assert!(said.contains("these changes take effect at the next start: max-channels, nfs-lease"), "{said}");
     assert_eq!(running.share("more")["served"], true);
 }
 

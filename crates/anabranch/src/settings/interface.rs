@@ -78,13 +78,13 @@ mod tests {
             Ok(("10.0.0.1".to_owned(), Some(25_000_000_000), true))
         );
         for (bad, why) in [
-            ("", "no address"),
-            ("eth0", "no address"),
-            ("10.0.0.1:445", "no address"),
+            ("", "not an address"),
+            ("eth0", "not an address"),
+            ("10.0.0.1:445", "not an address"),
             ("0.0.0.0", "nobody can connect"),
-            ("10.0.0.1;speed=", "no speed"),
-            ("10.0.0.1;speed=0", "no speed"),
-            ("10.0.0.1;speed=10G", "no speed"),
+            ("10.0.0.1;speed=", "not a speed"),
+            ("10.0.0.1;speed=0", "not a speed"),
+            ("10.0.0.1;speed=10G", "not a speed"),
             ("10.0.0.1;fast", "neither speed=BITS nor rss"),
             ("10.0.0.1;", "neither speed=BITS nor rss"),
         ] {

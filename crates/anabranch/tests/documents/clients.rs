@@ -82,5 +82,5 @@ fn clients_of_nfs_are_listed_and_hinted_at_as_the_document_says() {
         });
         shapes(&about.collect::<Vec<_>>())
     });
-    check(&machine, "nconnect for the next ones:", "client hint", "NFS client ");
+    check(&machine, "nconnect for later mounts:", "client hint", "NFS client ");
 }
