@@ -122,11 +122,8 @@ pub(crate) struct Claimant {
 
 impl Claimant {
     pub(crate) fn new(client: SocketAddr, stated: Option<&AuthSys<'_>>) -> Self {
-        let identity = |stated: &AuthSys<'_>| Identity {
-            uid: stated.uid,
-            gid: stated.gid,
-            groups: stated.groups.as_slice().to_vec(),
-        };
+        let identity =
+            |stated: &AuthSys<'_>| Identity::unix(stated.uid, stated.gid, stated.groups.as_slice().to_vec());
         Self { client, stated: stated.map(identity) }
     }
 
@@ -157,23 +154,22 @@ impl<'a> From<&'a AuthSys<'_>> for Stated<'a> {
 
 impl<'a> From<&'a Identity> for Stated<'a> {
     fn from(stated: &'a Identity) -> Self {
-        Self { uid: stated.uid, gid: stated.gid, groups: &stated.groups }
+        Self { uid: stated.uid(), gid: stated.gid(), groups: stated.groups() }
     }
 }
 
 /// The identity of a caller that sends this credential; `None` stands for AUTH_NONE.
 fn identity(squash: Squash, Anonymous { uid, gid }: Anonymous, stated: Option<Stated<'_>>) -> Identity {
-    let anonymous = Identity { uid, gid, groups: Vec::new() };
+    let anonymous = Identity::unix(uid, gid, Vec::new());
     let Some(stated) = stated else { return anonymous };
     let taken = |stated: u32, instead: u32| if stated == 0 { instead } else { stated };
     let groups = stated.groups.iter();
     match squash {
-        Squash::None => Identity { uid: stated.uid, gid: stated.gid, groups: groups.copied().collect() },
-        Squash::Root => Identity {
-            uid: taken(stated.uid, uid),
-            gid: taken(stated.gid, gid),
-            groups: groups.map(|group| taken(*group, gid)).collect(),
-        },
+        Squash::None => Identity::unix(stated.uid, stated.gid, groups.copied().collect()),
+        Squash::Root => {
+            let groups = groups.map(|group| taken(*group, gid)).collect();
+            Identity::unix(taken(stated.uid, uid), taken(stated.gid, gid), groups)
+        }
         Squash::All => anonymous,
     }
 }
@@ -200,7 +196,7 @@ mod tests {
     }
 
     fn is(uid: u32, gid: u32, groups: &[u32]) -> Identity {
-        Identity { uid, gid, groups: groups.to_vec() }
+        Identity::unix(uid, gid, groups.to_vec())
     }
 
     #[test]

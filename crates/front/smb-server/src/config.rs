@@ -47,7 +47,7 @@ impl Default for Config {
             server_guid: None,
             signing: Protection::Required,
             encryption: Protection::Enabled,
-            guest: Identity { uid: NOBODY, gid: NOBODY, groups: Vec::new() },
+            guest: Identity::unix(NOBODY, NOBODY, Vec::new()),
             dialects: Dialect::Smb202..=Dialect::Smb311,
             anonymous_ipc: false,
             file_mode: 0o644,
@@ -179,7 +179,6 @@ mod tests {
 
     #[test]
     fn nobody_has_no_rights_of_anybody() {
-        let Identity { uid, gid, groups } = Config::default().guest;
-        assert_eq!((uid, gid, groups), (65_534, 65_534, vec![]));
+        assert_eq!(Config::default().guest, Identity::unix(65_534, 65_534, vec![]));
     }
 }

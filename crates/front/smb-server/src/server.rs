@@ -264,8 +264,15 @@ impl Server {
 
 /// The account for users without one.
 fn guest(config: &Config) -> Account {
-    let share::Identity { uid, gid, groups } = config.guest.clone();
-    Account { name: "guest".to_owned(), nt_hash: [0; 16], uid, gid, groups, disabled: false }
+    let guest = &config.guest;
+    Account {
+        name: "guest".to_owned(),
+        nt_hash: [0; 16],
+        uid: guest.uid(),
+        gid: guest.gid(),
+        groups: guest.groups().to_vec(),
+        disabled: false,
+    }
 }
 
 /// Random bytes.

@@ -57,9 +57,7 @@ pub(crate) fn declared(settings: &Settings, state: &State) -> Result<Vec<Account
     let open = |user: &UserSettings| {
         let stored = added.iter().find(|record| same_name(&record.name, &user.name));
         let identity = identities::of_account(user, stored).ok_or_else(|| stands_for_nobody(&user.name))?;
-        let share::Identity { uid, gid, groups } = identity;
-        let nt_hash = hash_of(user, stored, state)?;
-        Ok(Account { name: user.name.clone(), nt_hash, uid, gid, groups, disabled: false })
+        Ok(account(&user.name, hash_of(user, stored, state)?, &identity))
     };
     settings.users.iter().map(open).collect()
 }
@@ -123,8 +121,14 @@ pub(crate) fn open(declared: &Declared, state: &State) -> Result<Arc<AccountBook
 pub(crate) fn added(user: &UserRecord) -> Account {
     let identity = identities::of_record(user);
     let disabled = user.disabled || identity.is_none();
-    let share::Identity { uid, gid, groups } = identity.unwrap_or_else(identities::nobody);
-    Account { name: user.name.clone(), nt_hash: user.nt_hash, uid, gid, groups, disabled }
+    let identity = identity.unwrap_or_else(identities::nobody);
+    Account { disabled, ..account(&user.name, user.nt_hash, &identity) }
+}
+
+/// An account that acts as this user, and may log on.
+fn account(name: &str, nt_hash: [u8; 16], identity: &share::Identity) -> Account {
+    let (uid, gid, groups) = (identity.uid(), identity.gid(), identity.groups().to_vec());
+    Account { name: name.to_owned(), nt_hash, uid, gid, groups, disabled: false }
 }
 
 #[cfg(test)]

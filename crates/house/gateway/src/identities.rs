@@ -50,11 +50,7 @@ pub(crate) fn of_account(user: &UserSettings, stored: Option<&UserRecord>) -> Op
 pub(crate) fn of_record(user: &UserRecord) -> Option<Identity> {
     let me = rustix::process::geteuid();
     if !me.is_root() {
-        return Some(Identity {
-            uid: me.as_raw(),
-            gid: rustix::process::getegid().as_raw(),
-            groups: Vec::new(),
-        });
+        return Some(Identity::unix(me.as_raw(), rustix::process::getegid().as_raw(), Vec::new()));
     }
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
     of_root_server(user, &text("/etc/passwd"), &text("/etc/group"))
@@ -68,12 +64,12 @@ fn of_root_server(user: &UserRecord, passwd: &str, group: &str) -> Option<Identi
         Some(_) => Vec::new(),
         None => unix_groups(group, &user.name),
     };
-    Some(Identity { uid, gid, groups: user.groups.clone().unwrap_or_else(of_name) })
+    Some(Identity::unix(uid, gid, user.groups.clone().unwrap_or_else(of_name)))
 }
 
 /// The identity nobody.
 pub(crate) fn nobody() -> Identity {
-    Identity { uid: 65_534, gid: 65_534, groups: Vec::new() }
+    Identity::unix(65_534, 65_534, Vec::new())
 }
 
 #[cfg(test)]
@@ -96,15 +92,15 @@ mod tests {
         let passwd = "root:x:0:0::/:/bin/sh\nanna:x:1000:100::/:/bin/sh\n";
         let identity = |name: &str, uid, gid| {
             let user = UserRecord { name: name.to_owned(), uid, gid, ..UserRecord::default() };
-            of_root_server(&user, passwd, "music:x:50:anna\n").map(|who| (who.uid, who.gid, who.groups))
+            of_root_server(&user, passwd, "music:x:50:anna\n")
         };
-        assert_eq!(identity("anna", None, None), Some((1000, 100, vec![50])));
-        assert_eq!(identity("anna", None, Some(7)), Some((1000, 7, vec![50])));
-        assert_eq!(identity("anna", Some(1001), None), Some((1001, 100, vec![])));
+        assert_eq!(identity("anna", None, None), Some(Identity::unix(1000, 100, vec![50])));
+        assert_eq!(identity("anna", None, Some(7)), Some(Identity::unix(1000, 7, vec![50])));
+        assert_eq!(identity("anna", Some(1001), None), Some(Identity::unix(1001, 100, vec![])));
         assert_eq!(identity("zoe", None, None), None);
         assert_eq!(identity("zoe", None, Some(0)), None);
-        assert_eq!(identity("zoe", Some(1002), None), Some((1002, 1002, vec![])));
+        assert_eq!(identity("zoe", Some(1002), None), Some(Identity::unix(1002, 1002, vec![])));
         assert_eq!(identity("root", None, None), None);
-        assert_eq!(identity("root", Some(0), None), Some((0, 0, vec![])));
+        assert_eq!(identity("root", Some(0), None), Some(Identity::unix(0, 0, vec![])));
     }
 }

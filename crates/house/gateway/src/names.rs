@@ -392,7 +392,7 @@ mod tests {
         let (share, mut lookup, service, _) = told(NameAnswer::Known(50));
         let staff = Right { who: "@staff".parse().unwrap(), role: share::Role::Reader };
         share.set_rules(Rules { rights: vec![staff], ..Rules::default() });
-        let identity = share::Identity { uid: 7, gid: 50, groups: Vec::new() };
+        let identity = share::Identity::unix(7, 50, Vec::new());
         let may = || share.role(share::Asking::Account("anna", &identity)).is_some();
         for (answer, is_member) in
             [(NameAnswer::Known(50), true), (out(), true), (NameAnswer::Unknown, false), (out(), false)]

@@ -84,7 +84,7 @@ pub(super) fn role(rights: &[Right], names: &Names, asking: Asking<'_>) -> Optio
     match asking {
         Asking::Account(name, identity) => of_account(&folded_name(name), identity),
         Asking::Stated(identity) => {
-            let accounts = names.accounts.get(&identity.uid)?;
+            let accounts = names.accounts.get(&identity.uid())?;
             accounts.iter().filter_map(|account| of_account(account, identity)).max()
         }
         Asking::Guest => None,
@@ -144,7 +144,7 @@ mod tests {
     }
 
     fn identity(uid: u32, gid: u32, groups: &[u32]) -> Identity {
-        Identity { uid, gid, groups: groups.to_vec() }
+        Identity::unix(uid, gid, groups.to_vec())
     }
 
     #[test]

@@ -5,15 +5,36 @@ use acl::Token;
 /// A user as the store knows users.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// The uid.
-    pub uid: u32,
-    /// The primary group, which new objects get.
-    pub gid: u32,
-    /// Further groups.
-    pub groups: Vec<u32>,
+    uid: u32,
+    gid: u32,
+    groups: Vec<u32>,
 }
 
 impl Identity {
+    /// A Unix user: a uid, the primary group, and further groups.
+    #[must_use]
+    pub fn unix(uid: u32, gid: u32, groups: Vec<u32>) -> Self {
+        Self { uid, gid, groups }
+    }
+
+    /// The uid.
+    #[must_use]
+    pub fn uid(&self) -> u32 {
+        self.uid
+    }
+
+    /// The primary group, which new objects get.
+    #[must_use]
+    pub fn gid(&self) -> u32 {
+        self.gid
+    }
+
+    /// Further groups.
+    #[must_use]
+    pub fn groups(&self) -> &[u32] {
+        &self.groups
+    }
+
     /// Whether the user is exempt from permission bits.
     #[must_use]
     pub fn is_superuser(&self) -> bool {

@@ -148,7 +148,7 @@ impl Share {
         }
         match file {
             File::Open(open) => open.require_any(Access::WRITE_DATA)?,
-            File::Stateless(_) if object.security.is_none() && caller.identity.uid == object.uid => {}
+            File::Stateless(_) if object.security.is_none() && caller.identity.uid() == object.uid => {}
             File::Stateless(_) => permission::check(&caller.identity, object, Access::WRITE_DATA)?,
         }
         self.agreement.check_cut(file, before, size)
@@ -223,7 +223,7 @@ fn check_owner_rules(who: &Identity, object: Object<'_>, set: &mut SetAttributes
     if who.is_superuser() {
         return Ok(());
     }
-    let owns = who.uid == object.uid;
+    let owns = who.uid() == object.uid;
     if set.uid.is_some_and(|uid| uid != object.uid || !owns) {
         return Err(Error::NotOwner);
     }
@@ -268,7 +268,7 @@ fn check_times(caller: &Caller, file: &File, object: Object<'_>, set: &SetAttrib
     let who = &caller.identity;
     let may = match object.security {
         Some(_) => permission::permitted(who, object).contains(Access::WRITE_ATTRIBUTES),
-        None => who.is_superuser() || who.uid == object.uid,
+        None => who.is_superuser() || who.uid() == object.uid,
     };
     if may {
         return Ok(());

@@ -292,7 +292,7 @@ mod tests {
     }
 
     fn call(operation: &'static crate::Operation) -> Call {
-        Call::new(operation, Caller::new(Identity { uid: 0, gid: 0, groups: Vec::new() }), Instant::now())
+        Call::new(operation, Caller::new(Identity::unix(0, 0, Vec::new())), Instant::now())
     }
 
     #[tokio::test]

@@ -207,7 +207,7 @@ pub(crate) mod of_tests {
 
     /// An operation of this client's superuser that need not wait for its turn.
     pub(crate) fn call(operation: &'static Operation, client: Client) -> Call {
-        let caller = Caller::new(Identity { uid: 0, gid: 0, groups: Vec::new() }).at(client);
+        let caller = Caller::new(Identity::unix(0, 0, Vec::new())).at(client);
         let call = Call::new(operation, caller, Instant::now());
         call.needs_no_turn();
         call

@@ -86,7 +86,7 @@ fn check_rights(
         _ => return Err(storage::Error::WrongKind.into()),
     }
     let security = node.security(attributes, Wait::May(may))?;
-    if security.is_none() && who.uid == attributes.uid {
+    if security.is_none() && who.uid() == attributes.uid {
         return Ok(());
     }
     let rights = if security.is_some() { rights.difference(Access::EXECUTE) } else { rights };

@@ -263,7 +263,7 @@ mod tests {
     }
 
     fn call() -> Call {
-        let caller = Caller::new(Identity { uid: 54_321, gid: 54_321, groups: Vec::new() });
+        let caller = Caller::new(Identity::unix(54_321, 54_321, Vec::new()));
         Call::new(&READ, caller, Instant::now())
     }
 

@@ -146,7 +146,7 @@ impl Security {
     pub(crate) fn check_add(&self, who: &Identity, dir: Object<'_>, right: Access) -> Result<()> {
         let checked = permission::check_add(who, dir, right);
         if checked.is_err() && dir.uid == 0 && !self.root_is_told.swap(true, Ordering::Relaxed) {
-            let (uid, mode) = (who.uid, dir.mode & 0o7777);
+            let (uid, mode) = (who.uid(), dir.mode & 0o7777);
             tracing::warn!(
                 share = self.name,
                 "the user {uid} may make nothing in a directory that belongs to root (mode {mode:o}): give users their directories \

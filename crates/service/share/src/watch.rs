@@ -451,7 +451,7 @@ mod tests {
     use super::*;
 
     fn caller(uid: u32) -> Caller {
-        Caller::new(Identity { uid, gid: 7, groups: Vec::new() })
+        Caller::new(Identity::unix(uid, 7, Vec::new()))
     }
 
     fn make_dir(dir: &NodeRef, name: &str, mode: u32) -> NodeRef {

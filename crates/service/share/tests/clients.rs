@@ -32,7 +32,7 @@ fn share() -> Arc<Share> {
 }
 
 fn caller(operation: &'static Operation) -> Call {
-    call(operation, Caller::new(Identity { uid: 0, gid: 0, groups: vec![] }))
+    call(operation, Caller::new(Identity::unix(0, 0, vec![])))
 }
 
 async fn file(share: &Arc<Share>) -> Found {

@@ -125,7 +125,7 @@ impl Scripted {
 
     fn watch(&self, recursive: bool) -> Watch {
         let kinds = ChangeKinds::FILE_NAME | ChangeKinds::SIZE;
-        let superuser = call(&SMB, Caller::new(Identity { uid: 0, gid: 0, groups: Vec::new() }));
+        let superuser = call(&SMB, Caller::new(Identity::unix(0, 0, Vec::new())));
         self.share.watch(&superuser.caller, &Arc::clone(self.share.root()), recursive, kinds).unwrap()
     }
 
@@ -136,7 +136,7 @@ impl Scripted {
     }
 
     async fn make(&self, name: &str) {
-        let caller = call(&SMB, Caller::new(Identity { uid: 0, gid: 0, groups: Vec::new() }));
+        let caller = call(&SMB, Caller::new(Identity::unix(0, 0, Vec::new())));
         let new = NewObject {
             kind: FileKind::Regular,
             target: Vec::new(),

@@ -20,7 +20,7 @@ fn share() -> Arc<Share> {
 }
 
 fn user(uid: u32) -> Call {
-    call(&NFS3, Caller::new(Identity { uid, gid: uid, groups: vec![] }))
+    call(&NFS3, Caller::new(Identity::unix(uid, uid, vec![])))
 }
 
 /// A file of user 7.

@@ -23,8 +23,8 @@ pub(super) fn new_object(
         return Err(Status::Perm); // like mknod(2) and chmod(2)
     }
     // The owner is the creator. Only the superuser creates objects for others.
-    set.uid = set.uid.filter(|uid| who.is_superuser() && *uid != who.uid);
-    set.gid = set.gid.filter(|gid| who.is_superuser() && *gid != who.gid);
+    set.uid = set.uid.filter(|uid| who.is_superuser() && *uid != who.uid());
+    set.gid = set.gid.filter(|gid| who.is_superuser() && *gid != who.gid());
     Ok(new_object::new_object(kind, set))
 }
 

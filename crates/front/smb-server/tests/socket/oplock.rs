@@ -77,7 +77,7 @@ static BY_NFS: Operation = Operation::new(&NFS, 1, "Lookup");
 
 /// An operation of an NFS client.
 pub(crate) fn nfs() -> Call {
-    let caller = Caller::new(Identity { uid: 0, gid: 0, groups: vec![] });
+    let caller = Caller::new(Identity::unix(0, 0, vec![]));
     let call = Call::new(&BY_NFS, caller, Instant::now());
     call.needs_no_turn();
     call

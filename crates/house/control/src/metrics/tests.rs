@@ -9,7 +9,7 @@ use super::*;
 use crate::trace::operation;
 
 fn call(protocol: &str, api: &str) -> Call {
-    let caller = Caller::new(Identity { uid: 0, gid: 0, groups: Vec::new() });
+    let caller = Caller::new(Identity::unix(0, 0, Vec::new()));
     Call::new(operation(protocol, api).unwrap(), caller, std::time::Instant::now())
 }
 

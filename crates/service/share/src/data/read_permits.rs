@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     fn user(uid: u32) -> Arc<Identity> {
-        Arc::new(Identity { uid, gid: 7, groups: vec![8] })
+        Arc::new(Identity::unix(uid, 7, vec![8]))
     }
 
     fn attributes(number: u64, ctime: Timestamp) -> Attributes {

@@ -10,7 +10,7 @@ use super::*;
 const OWNER: u32 = 1000;
 
 fn user(uid: u32) -> Arc<Identity> {
-    Arc::new(Identity { uid, gid: uid, groups: Vec::new() })
+    Arc::new(Identity::unix(uid, uid, Vec::new()))
 }
 
 /// An object of [`OWNER`] with this mode.

@@ -12,7 +12,7 @@ use crate::operation::DirectoryReport;
 const OWNER: u32 = 1000;
 
 fn user(uid: u32) -> Identity {
-    Identity { uid, gid: uid, groups: Vec::new() }
+    Identity::unix(uid, uid, Vec::new())
 }
 
 /// The names of an empty store, and its root.

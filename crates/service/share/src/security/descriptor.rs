@@ -134,7 +134,7 @@ fn check_owners(caller: &Caller, had: (u32, u32), wanted: (u32, u32)) -> Result<
     if who.is_superuser() {
         return Ok(());
     }
-    if wanted.0 != had.0 && wanted.0 != who.uid {
+    if wanted.0 != had.0 && wanted.0 != who.uid() {
         return Err(Error::InvalidOwner);
     }
     if wanted.1 != had.1 && !who.is_in_group(wanted.1) { Err(Error::InvalidGroup) } else { Ok(()) }

@@ -76,7 +76,7 @@ fn permitted_by_mode(who: &Identity, object: Object<'_>) -> Access {
     access.set(WRITE, bits & 0o2 != 0);
     access.set(Access::DELETE_CHILD, object.is_dir() && bits & 0o3 == 0o3);
     access.set(Access::EXECUTE, bits & 0o1 != 0);
-    if who.uid == object.uid {
+    if who.uid() == object.uid {
         access |= OWNER;
     }
     access
@@ -84,7 +84,7 @@ fn permitted_by_mode(who: &Identity, object: Object<'_>) -> Access {
 
 /// The three permission bits that apply to a user: exactly one class counts, as POSIX says.
 fn class_bits(who: &Identity, object: Object<'_>) -> u32 {
-    let shift = if who.uid == object.uid {
+    let shift = if who.uid() == object.uid {
         6
     } else if who.is_in_group(object.gid) {
         3
@@ -109,7 +109,7 @@ pub(crate) fn may_delete_checked(who: &Identity, dir: Object<'_>, object: Object
     }
     check(who, dir, Access::DELETE_CHILD)?;
     let owners = [dir.uid, object.uid];
-    let owns = who.is_superuser() || owners.contains(&who.uid);
+    let owns = who.is_superuser() || owners.contains(&who.uid());
     if dir.mode & STICKY != 0 && !owns { Err(Error::NotOwner) } else { Ok(()) }
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn check(who: &Identity, object: Object<'_>, wanted: Access) -> Resul
 /// # Errors
 /// [`Error::AccessDenied`].
 pub(crate) fn check_traverse(who: &Identity, dir: Object<'_>) -> Result<()> {
-    let owns = dir.security.is_some() && who.uid == dir.uid;
+    let owns = dir.security.is_some() && who.uid() == dir.uid;
     if owns { Ok(()) } else { check(who, dir, Access::TRAVERSE) }
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn mode_of_new(who: &Identity, dir: Object<'_>, mode: u32, is_dir: bo
 
 /// The group of a new object in `dir`.
 pub(crate) fn group_of_new(who: &Identity, dir: Object<'_>) -> u32 {
-    if dir.mode & SET_GID != 0 { dir.gid } else { who.gid }
+    if dir.mode & SET_GID != 0 { dir.gid } else { who.gid() }
 }
 
 #[cfg(test)]
@@ -203,7 +203,7 @@ mod tests {
     }
 
     fn user(uid: u32, gid: u32, groups: &[u32]) -> Identity {
-        Identity { uid, gid, groups: groups.to_vec() }
+        Identity::unix(uid, gid, groups.to_vec())
     }
 
     #[test]

@@ -36,7 +36,7 @@ fn share() -> Arc<Share> {
 }
 
 fn user(uid: u32) -> Call {
-    call(&SMB, Caller::new(Identity { uid, gid: uid, groups: vec![] }))
+    call(&SMB, Caller::new(Identity::unix(uid, uid, vec![])))
 }
 
 fn root() -> Call {

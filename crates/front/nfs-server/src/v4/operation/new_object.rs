@@ -30,7 +30,7 @@ pub(super) async fn make(dir: &Object, name: &[u8], new: NewObject<'_, '_>) -> R
     }
     let who = &dir.call.caller.identity;
     let mut set = wanted.set;
-    set.uid = set.uid.filter(|uid| *uid != who.uid);
+    set.uid = set.uid.filter(|uid| *uid != who.uid());
     set.flags = wanted.flags_of_new();
     let mut new = crate::new_object::new_object(kind, set);
     (new.target, new.device, new.umask, new.want) = (target, device, wanted.umask(), Want::FLAGS);

@@ -93,7 +93,7 @@ fn beyond_bits(caller: &Caller, found: &Found, access: Access) -> Access {
     let mut beyond = Access::empty();
     let is_file = found.attributes.kind != FileKind::Directory;
     beyond.set(Access::EXECUTE, is_file && access.contains(Access::READ_DATA));
-    let owns = caller.identity.is_superuser() || caller.identity.uid == found.attributes.uid;
+    let owns = caller.identity.is_superuser() || caller.identity.uid() == found.attributes.uid;
     let full = owns && access.contains(Access::READ_DATA | Access::WRITE_DATA);
     beyond.set(Access::WRITE_OWNER | Access::DELETE_CHILD, full);
     beyond

@@ -197,11 +197,8 @@ fn is_still_let_in(ctx: &RequestContext, identity: &Identity) -> bool {
 
 /// The user of an identity. A client without a name is `nobody` to the shares.
 fn who(identity: &Identity, nobody: &share::Identity, client: Client) -> (Principal, String, Caller) {
-    let caller = |account: &auth::Account| share::Identity {
-        uid: account.uid,
-        gid: account.gid,
-        groups: account.groups.clone(),
-    };
+    let caller =
+        |account: &auth::Account| share::Identity::unix(account.uid, account.gid, account.groups.clone());
     let (principal, user, identity) = match identity {
         Identity::Account(account) => (Principal::User, account.name.clone(), caller(account)),
         Identity::Guest(account) => (Principal::Guest, account.name.clone(), caller(account)),
