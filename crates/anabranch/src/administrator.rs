@@ -84,12 +84,7 @@ impl Administrator {
         here: impl FnOnce(&Administration) -> std::result::Result<T, Refusal>,
     ) -> Result<T> {
         match self {
-            Self::Server(access) => {
-                let body = body.map_or(Ok(Vec::new()), serde_json::to_vec);
-                let body =
-                    body.map_err(|e| Problem::new(Cause::Asking, format!("cannot write JSON: {e}"), ""))?;
-                ask::call(access, method, path, &body)
-            }
+            Self::Server(access) => Ok(ask::call(access, method, path, body)?),
             Self::Here(administration) => here(administration)
                 .map_err(|refusal| Problem::new(Cause::Refused, refusal.what, refusal.advice)),
         }

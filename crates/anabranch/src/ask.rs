@@ -5,14 +5,13 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use control::ApiError;
+use gateway::control_access::Access;
 use rustls::StreamOwned;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::control_access::Access;
+use crate::ask_error::{Error, Result};
 use crate::known_server;
-use crate::print::harmless;
-use crate::problem::{Cause, Problem, Result};
 
 /// How long the server may take to be reached, and to say something.
 const SERVER_PATIENCE: Duration = Duration::from_secs(10);
@@ -24,28 +23,27 @@ const ANSWER_BYTES_MAX: u64 = 256 << 20;
 /// # Errors
 /// No server answers, it refuses, or it says what is not understood.
 pub(crate) fn get<T: DeserializeOwned>(access: &Access, path: &str) -> Result<T> {
-    call(access, "GET", path, &[])
+    call(access, "GET", path, None::<&()>)
 }
 
-/// Makes a call with a body, which may be empty.
+/// Makes a call, with a body in JSON or without one.
 ///
 /// # Errors
-/// No server answers, it refuses, or it says what is not understood.
-pub(crate) fn call<T: DeserializeOwned>(access: &Access, method: &str, path: &str, body: &[u8]) -> Result<T> {
-    let answer = exchange(access, method, path, body).map_err(|e| unreachable(access, &e))?;
-    let (status, body) = parse(&answer).ok_or_else(|| {
-        Problem::new(Cause::Asking, format!("{} does not answer as HTTP", access.address), "")
-    })?;
+/// No server answers, it refuses, or it says what is not understood; the body cannot be written as JSON.
+pub(crate) fn call<T: DeserializeOwned>(
+    access: &Access,
+    method: &str,
+    path: &str,
+    body: Option<&impl Serialize>,
+) -> Result<T> {
+    let address = access.address;
+    let body = body.map_or(Ok(Vec::new()), serde_json::to_vec).map_err(Error::Body)?;
+    let answer = exchange(access, method, path, &body).map_err(|e| unreachable(access, e))?;
+    let (status, body) = parse(&answer).ok_or(Error::NotHttp { address })?;
     if !(200..300).contains(&status) {
         return Err(refused(access, status, body));
     }
-    serde_json::from_slice(body).map_err(|e| {
-        Problem::new(
-            Cause::Asking,
-            format!("the answer of {} is not understood: {}", access.address, harmless(&e.to_string())),
-            "Use an anabranch program of the same version as the server.",
-        )
-    })
+    serde_json::from_slice(body).map_err(|error| Error::NotUnderstood { address, error })
 }
 
 /// Whether a server answers at all.
@@ -56,7 +54,7 @@ pub(crate) fn answers(access: &Access) -> Result<bool> {
     match TcpStream::connect_timeout(&access.address, SERVER_PATIENCE) {
         Ok(_) => Ok(true),
         Err(e) if e.kind() == ErrorKind::ConnectionRefused => Ok(false),
-        Err(e) => Err(unreachable(access, &e)),
+        Err(e) => Err(unreachable(access, e)),
     }
 }
 
@@ -119,34 +117,20 @@ fn parse(answer: &[u8]) -> Option<(u16, &[u8])> {
     version.starts_with(b"HTTP/1.").then_some((status, body.get(END.len()..)?))
 }
 
-fn unreachable(access: &Access, error: &io::Error) -> Problem {
+fn unreachable(access: &Access, error: io::Error) -> Error {
     let address = access.address;
     if error.kind() == ErrorKind::ConnectionRefused {
-        return Problem::new(
-            Cause::Asking,
-            format!("no server answers at {address}: it was killed, or it uses another address"),
-            "Start the server, or pass its address: --control ADDR:PORT",
-        );
+        return Error::NoServer { address };
     }
-    Problem::new(Cause::Asking, format!("cannot ask {address}: {error}"), "")
+    Error::Unreachable { address, error }
 }
 
-fn refused(access: &Access, status: u16, body: &[u8]) -> Problem {
+fn refused(access: &Access, status: u16, body: &[u8]) -> Error {
     let address = access.address;
     if status == 401 {
-        return Problem::new(
-            Cause::Asking,
-            format!("the server at {address} does not accept the token of this state directory"),
-            "It is another server. Pass its state directory (--state DIR), or omit --control.",
-        );
+        return Error::WrongToken { address };
     }
-    match serde_json::from_slice::<ApiError>(body) {
-        Ok(refusal) => Problem::new(Cause::Refused, harmless(&refusal.message), harmless(&refusal.advice)),
-        Err(_) => {
-            let what = format!("the server at {address} refuses (HTTP {status}), and does not say why");
-            Problem::new(Cause::Asking, what, "")
-        }
-    }
+    serde_json::from_slice(body).map_or(Error::RefusedSilently { address, status }, Error::Refused)
 }
 
 #[cfg(test)]

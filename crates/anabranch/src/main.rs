@@ -3,6 +3,7 @@
 mod administrator;
 mod advise;
 mod ask;
+mod ask_error;
 mod asking;
 mod bench;
 mod cli;

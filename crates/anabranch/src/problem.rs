@@ -3,6 +3,9 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::ask_error;
+use crate::print::harmless;
+
 /// Why the program ends; its number is the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cause {
@@ -68,6 +71,33 @@ impl From<peers::Error> for Problem {
             peers::Cause::Address => Self { cause: Cause::Address, what, advice },
             peers::Cause::Serving => Self { cause: Cause::Serving, what, advice },
         }
+    }
+}
+
+impl From<ask_error::Error> for Problem {
+    fn from(error: ask_error::Error) -> Self {
+        use ask_error::Error as E;
+        let (what, advice) = match &error {
+            E::NoServer { address } => (
+                format!("no server answers at {address}: it was killed, or it uses another address"),
+                "Start the server, or pass its address: --control ADDR:PORT",
+            ),
+            E::NotUnderstood { address, error } => (
+                format!("the answer of {address} is not understood: {}", harmless(&error.to_string())),
+                "Use an anabranch program of the same version as the server.",
+            ),
+            E::WrongToken { address } => (
+                format!("the server at {address} does not accept the token of this state directory"),
+                "It is another server. Pass its state directory (--state DIR), or omit --control.",
+            ),
+            E::Refused(refusal) => {
+                return Self::new(Cause::Refused, harmless(&refusal.message), harmless(&refusal.advice));
+            }
+            E::Unreachable { .. } | E::NotHttp { .. } | E::RefusedSilently { .. } | E::Body(_) => {
+                (error.to_string(), "")
+            }
+        };
+        Self::new(Cause::Asking, what, advice)
     }
 }
 

@@ -144,7 +144,7 @@ fn changeable(access: &Access, name: &str) -> Result<Share> {
 }
 
 fn activity(access: &Access, name: &str) -> Result<ShareActivity> {
-    ask::get(access, &format!("/v1/shares/{}/activity", path_part(name)))
+    Ok(ask::get(access, &format!("/v1/shares/{}/activity", path_part(name)))?)
 }
 
 fn calls(activity: &ShareActivity) -> u64 {

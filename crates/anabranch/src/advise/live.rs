@@ -12,6 +12,7 @@ use super::arguments::Advise;
 use super::live_facts::{Work, connected, of_work, works};
 use super::{apply, show};
 use crate::ask::{self, path_part};
+use crate::ask_error::Error;
 use crate::control_access::{self, Access};
 use crate::print::{json, print};
 use crate::problem::{Cause, Problem, Result};
@@ -72,12 +73,12 @@ pub(super) fn look(access: &Access, client: &str) -> Result<Look> {
         match ask::get(access, &format!("/v1/clients/{}/activity", path_part(&key))) {
             Ok(of_client) => activity.push(of_client),
             // Who is connected need not have called anything yet.
-            Err(problem) if problem.cause == Cause::Refused => refused = Some(problem),
-            Err(problem) => return Err(problem),
+            Err(error @ Error::Refused(_)) => refused = Some(error),
+            Err(error) => return Err(error.into()),
         }
     }
     match refused {
-        Some(problem) if activity.is_empty() => Err(problem),
+        Some(error) if activity.is_empty() => Err(error.into()),
         _ => Ok(Look { at: Instant::now(), clients, shares: ask::get(access, "/v1/activity")?, activity }),
     }
 }

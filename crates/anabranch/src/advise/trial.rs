@@ -73,9 +73,7 @@ impl Drop for Undo<'_> {
 }
 
 fn apply(access: &Access, share: &str, change: &ShareChange) -> Result<Share> {
-    let body = serde_json::to_vec(change)
-        .map_err(|e| Problem::new(Cause::Asking, format!("cannot write JSON: {e}"), ""))?;
-    ask::call(access, "PATCH", &format!("/v1/shares/{}", path_part(share)), &body)
+    Ok(ask::call(access, "PATCH", &format!("/v1/shares/{}", path_part(share)), Some(change))?)
 }
 
 /// Tries a change: `measure` gives a rate of operations each time.

@@ -42,12 +42,10 @@ pub(super) fn run(record: &ShareRecord) -> Result<()> {
     };
     // Before the server is asked for anything: a recording that nobody can keep is not begun.
     let mut file = BufWriter::new(create(&record.out)?);
-    let body = serde_json::to_vec(&NewTrace { seconds: record.seconds });
-    let body = body.map_err(|e| Problem::new(Cause::Asking, format!("cannot write JSON: {e}"), ""))?;
-    let begun: Result<TracePart> = ask::call(&access, "POST", &path, &body);
-    if let Err(refused) = begun {
+    let new = NewTrace { seconds: record.seconds };
+    if let Err(refused) = ask::call::<TracePart>(&access, "POST", &path, Some(&new)) {
         let _ = std::fs::remove_file(&record.out); // nothing is in it
-        return Err(refused);
+        return Err(refused.into());
     }
     writeln!(file, "{HEAD}\n# share {} for {} s", record.name, record.seconds).map_err(|e| cannot(&e))?;
     writeln!(file, "# microseconds\tapi\tprotocol\tclient\tfile\toffset\tbytes").map_err(|e| cannot(&e))?;
