@@ -9,7 +9,7 @@ use state::State;
 use crate::asking::Asking;
 use crate::control_access::Access;
 use crate::problem::{Cause, Problem, Result};
-use crate::{ask, control_access, log, state_directory};
+use crate::{control_access, log, state_directory};
 
 /// Who carries out a command.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Administrator {
         let directory = asking.state();
         if asking.control.is_some() || control_access::is_published(&directory) {
             let access = control_access::find(&directory, asking.control)?;
-            if asking.control.is_some() || ask::answers(&access)? {
+            if asking.control.is_some() || control_client::answers(&access)? {
                 return Ok(Self::Server(access));
             }
         }
@@ -84,7 +84,7 @@ impl Administrator {
         here: impl FnOnce(&Administration) -> std::result::Result<T, Refusal>,
     ) -> Result<T> {
         match self {
-            Self::Server(access) => Ok(ask::call(access, method, path, body)?),
+            Self::Server(access) => Ok(control_client::call(access, method, path, body)?),
             Self::Here(administration) => here(administration)
                 .map_err(|refusal| Problem::new(Cause::Refused, refusal.what, refusal.advice)),
         }

@@ -6,7 +6,7 @@ use crate::problem::{Cause, Problem, Result};
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 26] = [
+const PARTS: [&str; 27] = [
     "access",
     "accounting",
     "acl",
@@ -15,6 +15,7 @@ const PARTS: [&str; 26] = [
     "cache",
     "client",
     "control",
+    "control_client",
     "file_state",
     "gateway",
     "identity",

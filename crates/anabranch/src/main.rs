@@ -2,8 +2,6 @@
 
 mod administrator;
 mod advise;
-mod ask;
-mod ask_error;
 mod asking;
 mod bench;
 mod cli;
@@ -11,7 +9,6 @@ mod client;
 mod config;
 mod control_name;
 mod demo;
-mod known_server;
 mod log;
 mod log_filter;
 mod password;

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::ask_error;
 use crate::print::harmless;
 
 /// Why the program ends; its number is the exit status.
@@ -74,9 +73,9 @@ impl From<peers::Error> for Problem {
     }
 }
 
-impl From<ask_error::Error> for Problem {
-    fn from(error: ask_error::Error) -> Self {
-        use ask_error::Error as E;
+impl From<control_client::Error> for Problem {
+    fn from(error: control_client::Error) -> Self {
+        use control_client::Error as E;
         let (what, advice) = match &error {
             E::NoServer { address } => (
                 format!("no server answers at {address}: it was killed, or it uses another address"),

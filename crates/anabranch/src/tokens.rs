@@ -4,9 +4,9 @@ use std::time::SystemTime;
 
 use control::Administration as _;
 use control::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
+use control_client::path_part;
 
 use crate::administrator::{Administrator, Intent};
-use crate::ask::path_part;
 use crate::cli::{TokenCommand, TokenCreate};
 use crate::print::{duration, json, print};
 use crate::problem::Result;

@@ -2,9 +2,9 @@
 
 use control::Administration as _;
 use control::users::{NewUser, User, UserChange, Users};
+use control_client::path_part;
 
 use crate::administrator::{Administrator, Intent};
-use crate::ask::path_part;
 use crate::asking::Asking;
 use crate::cli::{UserAdd, UserCommand, UserSet};
 use crate::print::{json, print};

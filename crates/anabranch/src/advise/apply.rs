@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use advise::{Advice, Facts, Limits as Rates, Profile, Reached, Verdict, advise};
 use control::activity::{LimitWaits, ShareActivity};
 use control::shares::{Share, ShareChange};
+use control_client::path_part;
 use limits::{Limit, Limits, Plan};
 use load::plan::{Extent, advice_extent, alone, settings};
 use load::result::{Key, ResultFile};
@@ -15,7 +16,6 @@ use super::arguments::Advise;
 use super::live::{self, Judged};
 use super::live_facts::works;
 use super::trial::{self, Change, TrialOutcome};
-use crate::ask::{self, path_part};
 use crate::bench::{measure_plan, stopping};
 use crate::control_access::{self, Access};
 use crate::print::{json, print};
@@ -133,7 +133,7 @@ fn share_of(target: &Target) -> Result<String> {
 
 /// The share, if commands may change it.
 fn changeable(access: &Access, name: &str) -> Result<Share> {
-    let share: Share = ask::get(access, &format!("/v1/shares/{}", path_part(name)))?;
+    let share: Share = control_client::get(access, &format!("/v1/shares/{}", path_part(name)))?;
     match &share.declared_in {
         None => Ok(share),
         Some(place) => {
@@ -144,7 +144,7 @@ fn changeable(access: &Access, name: &str) -> Result<Share> {
 }
 
 fn activity(access: &Access, name: &str) -> Result<ShareActivity> {
-    Ok(ask::get(access, &format!("/v1/shares/{}/activity", path_part(name)))?)
+    Ok(control_client::get(access, &format!("/v1/shares/{}/activity", path_part(name)))?)
 }
 
 fn calls(activity: &ShareActivity) -> u64 {

@@ -6,13 +6,12 @@ use std::time::{Duration, Instant};
 use advise::{Advice, Facts, Profile, advise};
 use control::activity::{Activity, ClientActivity};
 use control::clients::Clients;
+use control_client::{Error, path_part};
 use serde::Serialize;
 
 use super::arguments::Advise;
 use super::live_facts::{Work, connected, of_work, works};
 use super::{apply, show};
-use crate::ask::{self, path_part};
-use crate::ask_error::Error;
 use crate::control_access::{self, Access};
 use crate::print::{json, print};
 use crate::problem::{Cause, Problem, Result};
@@ -61,7 +60,7 @@ pub(super) fn run(command: &Advise, client: &str, profile: Profile) -> Result<()
 
 /// What the server tells now of the clients that go by this name.
 pub(super) fn look(access: &Access, client: &str) -> Result<Look> {
-    let clients: Clients = ask::get(access, "/v1/clients")?;
+    let clients: Clients = control_client::get(access, "/v1/clients")?;
     let known: BTreeSet<String> = connected(&clients, client);
     if known.is_empty() {
         let what = format!("no client {client} is connected");
@@ -70,7 +69,7 @@ pub(super) fn look(access: &Access, client: &str) -> Result<Look> {
     let mut activity = Vec::new();
     let mut refused = None;
     for key in known {
-        match ask::get(access, &format!("/v1/clients/{}/activity", path_part(&key))) {
+        match control_client::get(access, &format!("/v1/clients/{}/activity", path_part(&key))) {
             Ok(of_client) => activity.push(of_client),
             // Who is connected need not have called anything yet.
             Err(error @ Error::Refused(_)) => refused = Some(error),
@@ -79,7 +78,7 @@ pub(super) fn look(access: &Access, client: &str) -> Result<Look> {
     }
     match refused {
         Some(error) if activity.is_empty() => Err(error.into()),
-        _ => Ok(Look { at: Instant::now(), clients, shares: ask::get(access, "/v1/activity")?, activity }),
+        _ => Ok(Look { at: Instant::now(), clients, shares: control_client::get(access, "/v1/activity")?, activity }),
     }
 }
 

@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use control::shares::{Share, ShareChange};
+use control_client::path_part;
 use load::statistics::{Effect, Estimate, Ratio, compare, estimate};
 use serde::Serialize;
 
-use crate::ask::{self, path_part};
 use crate::control_access::Access;
 use crate::problem::{Cause, Problem, Result};
 
@@ -73,7 +73,7 @@ impl Drop for Undo<'_> {
 }
 
 fn apply(access: &Access, share: &str, change: &ShareChange) -> Result<Share> {
-    Ok(ask::call(access, "PATCH", &format!("/v1/shares/{}", path_part(share)), Some(change))?)
+    Ok(control_client::call(access, "PATCH", &format!("/v1/shares/{}", path_part(share)), Some(change))?)
 }
 
 /// Tries a change: `measure` gives a rate of operations each time.

@@ -7,7 +7,6 @@ use load::result::ServerCounters;
 use load::server::Counts;
 use load::target::Target;
 
-use crate::ask;
 use crate::control_access::Access;
 
 /// What a server counts in one share.
@@ -19,7 +18,7 @@ struct ShareCounts {
 
 /// What a server counts in a share.
 pub(super) fn of_share(control: Access, share: &str) -> Arc<dyn Counts> {
-    Arc::new(ShareCounts { control, path: format!("/v1/shares/{}/activity", ask::path_part(share)) })
+    Arc::new(ShareCounts { control, path: format!("/v1/shares/{}/activity", control_client::path_part(share)) })
 }
 
 /// The share behind a target.
@@ -33,7 +32,7 @@ pub(super) fn share(target: &Target) -> Option<&str> {
 
 impl Counts for ShareCounts {
     fn counters(&self) -> Option<ServerCounters> {
-        let activity: ShareActivity = ask::get(&self.control, &self.path).ok()?;
+        let activity: ShareActivity = control_client::get(&self.control, &self.path).ok()?;
         let bytes = |name: &str| {
             let of_it = activity.apis.iter().filter(|api| api.api == name);
             of_it.map(|api| api.bytes).sum()

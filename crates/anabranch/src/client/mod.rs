@@ -10,7 +10,7 @@ use crate::asking::Asking;
 use crate::cli::ClientCommand;
 use crate::print::{counted, duration, harmless, json, latency, print};
 use crate::problem::Result;
-use crate::{ask, control_access, table};
+use crate::{control_access, table};
 
 /// Asks the server and prints what it says.
 ///
@@ -33,6 +33,6 @@ fn show(
     for_people: impl Fn(&Clients) -> String,
 ) -> Result<String> {
     let access = control_access::find(&asking.state(), asking.control)?;
-    let clients: Clients = ask::get(&access, "/v1/clients")?;
+    let clients: Clients = control_client::get(&access, "/v1/clients")?;
     Ok(if asking.json { for_programs(&clients)? } else { for_people(&clients) })
 }

@@ -8,9 +8,9 @@ mod top;
 use control::Administration as _;
 use control::activity::ShareActivity;
 use control::shares::{NewShare, Share, ShareChange, Shares};
+use control_client::path_part;
 
 use crate::administrator::{Administrator, Intent};
-use crate::ask::{self, path_part};
 use crate::asking::Asking;
 use crate::cli::{ShareCommand, ShareCreate, ShareSet};
 use crate::print::{json, print};
@@ -65,7 +65,7 @@ fn show(name: &str, asking: &Asking) -> Result<()> {
     let share: Share = administrator.call(("GET", &path(name)), None::<&()>, |here| here.share(name))?;
     let activity: Option<ShareActivity> = match &administrator {
         Administrator::Server(access) if share.served => {
-            Some(ask::get(access, &format!("{}/activity", path(name)))?)
+            Some(control_client::get(access, &format!("{}/activity", path(name)))?)
         }
         Administrator::Server(_) | Administrator::Here(_) => None,
     };

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use control::trace::{HEAD, NewTrace, TracePart};
 use serde::Serialize;
 
-use crate::ask;
 use crate::cli::ShareRecord;
 use crate::control_access;
 use crate::print::{counted, counted_as, json, print};
@@ -43,7 +42,7 @@ pub(super) fn run(record: &ShareRecord) -> Result<()> {
     // Before the server is asked for anything: a recording that nobody can keep is not begun.
     let mut file = BufWriter::new(create(&record.out)?);
     let new = NewTrace { seconds: record.seconds };
-    if let Err(refused) = ask::call::<TracePart>(&access, "POST", &path, Some(&new)) {
+    if let Err(refused) = control_client::call::<TracePart>(&access, "POST", &path, Some(&new)) {
         let _ = std::fs::remove_file(&record.out); // nothing is in it
         return Err(refused.into());
     }
@@ -53,7 +52,7 @@ pub(super) fn run(record: &ShareRecord) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(record.seconds) + RECORDING_PATIENCE;
     loop {
         std::thread::sleep(INTERVAL);
-        let part: TracePart = ask::get(&access, &path)?;
+        let part: TracePart = control_client::get(&access, &path)?;
         let room = record.operations_max - summary.operations;
         for line in part.lines.lines().take(usize::try_from(room).unwrap_or(usize::MAX)) {
             writeln!(file, "{line}").map_err(|e| cannot(&e))?;

@@ -11,7 +11,7 @@ use crate::cli::ShareTop;
 use crate::control_access::{self, Access};
 use crate::print::{bytes, json, latency, print};
 use crate::problem::{Cause, Problem, Result};
-use crate::{ask, table};
+use crate::table;
 
 /// Rows that are shown: what no terminal shows is not drawn.
 const ROWS_MAX: usize = 200;
@@ -79,7 +79,7 @@ pub(super) fn run(top: &ShareTop) -> Result<()> {
 }
 
 fn look(access: &Access) -> Result<(Instant, Activity)> {
-    let activity = ask::get(access, "/v1/activity")?;
+    let activity = control_client::get(access, "/v1/activity")?;
     Ok((Instant::now(), activity))
 }
 

@@ -7,7 +7,7 @@ use control::ApiError;
 
 /// Why a call has come to nothing.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// Nobody listens at the address.
     #[error("no server answers at {address}")]
     NoServer {
@@ -59,4 +59,4 @@ pub(crate) enum Error {
 }
 
 /// The outcome of a call.
-pub(crate) type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, Error>;

@@ -10,7 +10,7 @@ use rustls::StreamOwned;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::ask_error::{Error, Result};
+use crate::error::{Error, Result};
 use crate::known_server;
 
 /// How long the server may take to be reached, and to say something.
@@ -22,7 +22,7 @@ const ANSWER_BYTES_MAX: u64 = 256 << 20;
 ///
 /// # Errors
 /// No server answers, it refuses, or it says what is not understood.
-pub(crate) fn get<T: DeserializeOwned>(access: &Access, path: &str) -> Result<T> {
+pub fn get<T: DeserializeOwned>(access: &Access, path: &str) -> Result<T> {
     call(access, "GET", path, None::<&()>)
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn get<T: DeserializeOwned>(access: &Access, path: &str) -> Result<T>
 ///
 /// # Errors
 /// No server answers, it refuses, or it says what is not understood; the body cannot be written as JSON.
-pub(crate) fn call<T: DeserializeOwned>(
+pub fn call<T: DeserializeOwned>(
     access: &Access,
     method: &str,
     path: &str,
@@ -50,7 +50,7 @@ pub(crate) fn call<T: DeserializeOwned>(
 ///
 /// # Errors
 /// Something other than "nobody listens there".
-pub(crate) fn answers(access: &Access) -> Result<bool> {
+pub fn answers(access: &Access) -> Result<bool> {
     match TcpStream::connect_timeout(&access.address, SERVER_PATIENCE) {
         Ok(_) => Ok(true),
         Err(e) if e.kind() == ErrorKind::ConnectionRefused => Ok(false),
@@ -59,7 +59,7 @@ pub(crate) fn answers(access: &Access) -> Result<bool> {
 }
 
 /// A name as a part of a path. RFC 3986 2.3: "unreserved characters" stand for themselves.
-pub(crate) fn path_part(name: &str) -> String {
+pub fn path_part(name: &str) -> String {
     let mut part = String::with_capacity(name.len());
     for byte in name.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
