@@ -2,6 +2,7 @@
 
 mod advice;
 mod family;
+mod selection;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use crate::security::Security;
 
 pub use advice::{advice, advice_extent, alone, settings};
 pub use family::{FAMILIES, Family, family};
+pub use selection::Selection;
 
 /// One row that is to be measured.
 #[derive(Debug, Clone, PartialEq)]
