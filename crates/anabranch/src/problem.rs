@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::bench::error;
 use crate::print::harmless;
 
 /// Why the program ends; its number is the exit status.
@@ -97,6 +98,29 @@ impl From<control_client::Error> for Problem {
             }
         };
         Self::new(Cause::Asking, what, advice)
+    }
+}
+
+impl From<error::Error> for Problem {
+    fn from(error: error::Error) -> Self {
+        use error::Error as E;
+        let what = error.to_string();
+        let (cause, advice) = match error {
+            E::Server(error) => return error.into(),
+            E::Control(problem) => return problem.into(),
+            E::NotRoot => (Cause::Settings, "Use sudo, or measure Anabranch alone: --peers none".to_owned()),
+            E::NoRandom(_) => (Cause::Serving, String::new()),
+            E::NoRow { .. } => (Cause::Settings, "Leave out --connections or --block-size.".to_owned()),
+            E::NoRoom { free_mib, .. } => {
+                (Cause::Directory, format!("{free_mib} MiB are free there: use --file-size or --directory."))
+            }
+            E::TooLittleTime { minutes_min, .. } => (
+                Cause::Settings,
+                format!("Give at least --minutes {minutes_min}, or fewer --repetitions, --over or --peers."),
+            ),
+            E::NotSaved { .. } | E::NotWritten { .. } => (Cause::Measuring, String::new()),
+        };
+        Self { cause, what, advice }
     }
 }
 

@@ -78,7 +78,12 @@ pub(super) fn look(access: &Access, client: &str) -> Result<Look> {
     }
     match refused {
         Some(error) if activity.is_empty() => Err(error.into()),
-        _ => Ok(Look { at: Instant::now(), clients, shares: control_client::get(access, "/v1/activity")?, activity }),
+        _ => Ok(Look {
+            at: Instant::now(),
+            clients,
+            shares: control_client::get(access, "/v1/activity")?,
+            activity,
+        }),
     }
 }
 

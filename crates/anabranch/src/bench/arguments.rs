@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use load::plan::Selection;
 use load::result::Protocol;
 use load::target::Target;
 
@@ -134,6 +135,12 @@ pub(crate) struct Rows {
     /// Only rows with these block sizes, such as 4k,64k
     #[arg(long, value_name = "SIZE,...", value_delimiter = ',', value_parser = size)]
     pub(crate) block_size: Vec<u64>,
+}
+
+impl Rows {
+    pub(crate) fn selection(&self) -> Selection {
+        Selection { connections: self.connections.clone(), block_bytes: self.block_size.clone() }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -1,7 +1,6 @@
 //! `anabranch bench`: load on any SMB or NFS server, measured.
 
 mod arguments;
-mod counts;
 mod hint;
 mod peers;
 mod progress;
@@ -28,6 +27,9 @@ use load::{Access, Server, ServerProcess};
 
 pub(crate) use arguments::BenchCommand;
 use arguments::{BenchJob, BenchRun, HowLong, Out, Rows, Where};
+use error::Error;
+use peers::counts;
+pub(crate) use peers::error;
 
 use crate::control_access;
 use crate::print::{json, print};
@@ -84,16 +86,10 @@ fn run_family(arguments: &BenchRun) -> Result<()> {
 /// # Errors
 /// None is left.
 fn choose(plan: &mut Plan, rows: &Rows) -> Result<()> {
-    let connections: Vec<u64> = rows.connections.iter().copied().map(u64::from).collect();
-    let wanted = |all: &[u64], one: u64| all.is_empty() || all.contains(&one);
-    plan.retain(|key| {
-        wanted(&connections, key.connections.into()) && wanted(&rows.block_size, key.block_bytes)
-    });
-    if plan.rows.is_empty() {
-        let what = format!("no row of {} is of these connections and block sizes", plan.family);
-        return Err(Problem::new(Cause::Settings, what, "Leave out --connections or --block-size."));
+    if plan.select(&rows.selection()) {
+        return Ok(());
     }
-    Ok(())
+    Err(Error::NoRow { family: plan.family.clone() }.into())
 }
 
 /// The family of a name.

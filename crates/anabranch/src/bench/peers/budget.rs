@@ -2,7 +2,7 @@
 
 use load::plan::{Extent, Plan};
 
-use super::PROVISIONED_RAMP_SECONDS;
+use super::contest::PROVISIONED_RAMP_SECONDS;
 use super::lineup::files;
 
 /// Seconds for a measurement besides its load: connections are made and ended. Samba's take longest (0.03 to 0.05 on two idle
@@ -21,9 +21,9 @@ const LEAST: f64 = 0.13;
 
 /// What a family asks for.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Work {
+pub(crate) struct Work {
     /// Loads, the pass that is thrown away included.
-    pub(super) loads: usize,
+    pub(crate) loads: usize,
     /// Seconds for all that is no load: more on a slow machine, less on a quick one.
     besides: f64,
     /// Seconds that no machine makes fewer: a share with a plan is warmed up for so long, and takes its files no faster.
@@ -33,7 +33,7 @@ pub(super) struct Work {
 impl Work {
     /// That of one family, by its plans: one a target.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    pub(super) fn of(plans: &[Plan], extent: &Extent, provisioned: bool) -> Self {
+    pub(crate) fn of(plans: &[Plan], extent: &Extent, provisioned: bool) -> Self {
         let rows: usize = plans.iter().map(|plan| plan.rows.len()).sum();
         let loads = rows * (extent.repetitions as usize + 1);
         let bytes: u64 = plans.iter().map(|plan| u64::from(files(plan)) * extent.file_bytes).sum();
@@ -47,7 +47,7 @@ impl Work {
     }
 
     /// Several families together.
-    pub(super) fn sum(all: &[Self]) -> Self {
+    pub(crate) fn sum(all: &[Self]) -> Self {
         all.iter().fold(Self::default(), |sum, work| Self {
             loads: sum.loads + work.loads,
             besides: sum.besides + work.besides,
@@ -58,20 +58,20 @@ impl Work {
     /// Seconds for each load if all is to take `seconds`; `slower` is how much longer all besides load took than was
     /// thought. `None` when that is too little.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    pub(super) fn seconds_each(&self, seconds: f64, slower: f64) -> Option<f64> {
+    pub(crate) fn seconds_each(&self, seconds: f64, slower: f64) -> Option<f64> {
         let each = (seconds - self.fixed - self.besides * slower) / self.loads.max(1) as f64;
         (each >= LEAST).then_some(each)
     }
 
     /// The least time for all, in seconds.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    pub(super) fn least(&self) -> f64 {
+    pub(crate) fn least(&self) -> f64 {
         self.loads as f64 * LEAST + self.besides + self.fixed
     }
 
     /// How much longer what is no load has taken than was thought.
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    pub(super) fn slower(&self, took: f64, each: f64) -> f64 {
+    pub(crate) fn slower(&self, took: f64, each: f64) -> f64 {
         if self.besides > 0.0 {
             ((took - each * self.loads as f64 - self.fixed) / self.besides).clamp(0.25, 4.0)
         } else {
@@ -81,7 +81,7 @@ impl Work {
 }
 
 /// The extent with so many seconds for each load, and no more than it has.
-pub(super) fn stretched(extent: &Extent, each: f64) -> Extent {
+pub(crate) fn stretched(extent: &Extent, each: f64) -> Extent {
     let each = each.min(extent.ramp_seconds + extent.seconds);
     let seconds = each.max(LEAST) * MEASURED;
     Extent { seconds, ramp_seconds: seconds * (1.0 / MEASURED - 1.0), ..extent.clone() }

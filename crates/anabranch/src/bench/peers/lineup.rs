@@ -8,16 +8,28 @@ use peers::ganesha::{self, Ganesha};
 use peers::samba::{self, Samba};
 use peers::{Account, Contender, Medium, Scratch, Shares};
 
+use super::error::{Error, Result};
 use super::own::Own;
-use crate::bench::arguments::{Beside, PeerName};
-use crate::problem::{Cause, Problem, Result};
 
 /// A file system in memory that each Linux has.
 const MEMORY: &str = "/dev/shm";
 
+/// Which servers are measured, and where.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    /// The program that is Anabranch.
+    pub(crate) program: PathBuf,
+    /// Whether Samba is measured beside it, where SMB is.
+    pub(crate) samba: bool,
+    /// Whether NFS-Ganesha is measured beside it, where NFS is.
+    pub(crate) ganesha: bool,
+    /// Where the servers' files are, if not in memory or, for families of the disk, below `/var/tmp`.
+    pub(crate) directory: Option<PathBuf>,
+}
+
 /// The servers. They end, and their directories go, when this is dropped.
 #[derive(Debug)]
-pub(super) struct Lineup {
+pub(crate) struct Lineup {
     own: Own,
     samba: Option<Samba>,
     ganesha: Option<Ganesha>,
@@ -30,15 +42,15 @@ impl Lineup {
     ///
     /// # Errors
     /// A package is missing, this is not root, or a server does not start.
-    pub(super) fn start(beside: &Beside, over: &[Protocol]) -> Result<Self> {
+    pub(crate) fn start(wanted: &Wanted, over: &[Protocol]) -> Result<Self> {
         let nfs = over.iter().any(|protocol| matches!(protocol, Protocol::Nfs3 | Protocol::Nfs41));
-        let with_samba = beside.peers.contains(&PeerName::Samba) && over.contains(&Protocol::Smb);
-        let with_ganesha = beside.peers.contains(&PeerName::Ganesha) && nfs;
+        let with_samba = wanted.samba && over.contains(&Protocol::Smb);
+        let with_ganesha = wanted.ganesha && nfs;
         check(with_samba, with_ganesha)?;
         let account = Account::of_this_machine();
         let password = password()?;
-        let memory = Scratch::make(&directory(beside, Path::new(MEMORY)))?;
-        let disk = Scratch::make(&directory(beside, &disk_directory()))?;
+        let memory = Scratch::make(&directory(wanted, Path::new(MEMORY)))?;
+        let disk = Scratch::make(&directory(wanted, &disk_directory()))?;
         let shares = |server: &str| -> Result<Shares> {
             Ok(Shares {
                 memory: memory.directory(server, account)?,
@@ -46,7 +58,7 @@ impl Lineup {
                 disk: disk.directory(server, account)?,
             })
         };
-        let own = Own::start(&disk, shares("files-of-anabranch")?, account, &password)?;
+        let own = Own::start(&wanted.program, &disk, shares("files-of-anabranch")?, account, &password)?;
         let samba = if with_samba {
             Some(Samba::start(&disk, shares("files-of-samba")?, account, &password)?)
         } else {
@@ -61,7 +73,7 @@ impl Lineup {
     }
 
     /// Who is measured: over each protocol the peer and Anabranch.
-    pub(super) fn contenders(&self, family: &Family, over: &[Protocol]) -> Vec<Contender> {
+    pub(crate) fn contenders(&self, family: &Family, over: &[Protocol]) -> Vec<Contender> {
         let place = Medium::of_family(family);
         let mut contenders = Vec::new();
         for &protocol in over {
@@ -96,7 +108,7 @@ impl Lineup {
     ///
     /// # Errors
     /// They have not.
-    pub(super) fn check_space(&self, family: &Family, plans: &[Plan], extent: &Extent) -> Result<()> {
+    pub(crate) fn check_space(&self, family: &Family, plans: &[Plan], extent: &Extent) -> Result<()> {
         let parent = self.parent(Medium::of_family(family));
         let files: u64 = plans.iter().map(|plan| u64::from(files(plan))).sum();
         let needed = files.saturating_mul(extent.file_bytes);
@@ -105,15 +117,13 @@ impl Lineup {
         if needed.saturating_add(needed / 8) <= free {
             return Ok(());
         }
-        let mib = |bytes: u64| bytes >> 20;
-        let what = format!("{} needs {} MiB in {}", family.name, mib(needed), parent.display());
-        let advice = format!("{} MiB are free there: use --file-size or --directory.", mib(free));
-        Err(Problem::new(Cause::Directory, what, advice))
+        let (family, directory) = (family.name, parent.to_owned());
+        Err(Error::NoRoom { family, needed_mib: needed >> 20, directory, free_mib: free >> 20 })
     }
 }
 
 /// Files that a plan works on.
-pub(super) fn files(plan: &Plan) -> u32 {
+pub(crate) fn files(plan: &Plan) -> u32 {
     let with_data = plan.rows.iter().filter(|row| row.key.mix != Mix::Metadata);
     with_data.map(|row| row.key.files).max().unwrap_or(0)
 }
@@ -121,12 +131,7 @@ pub(super) fn files(plan: &Plan) -> u32 {
 /// What must be there before anything is started.
 fn check(samba: bool, ganesha: bool) -> Result<()> {
     if (samba || ganesha) && !rustix::process::geteuid().is_root() {
-        let what = "Samba and NFS-Ganesha serve only when root starts them";
-        return Err(Problem::new(
-            Cause::Settings,
-            what,
-            "Use sudo, or measure Anabranch alone: --peers none",
-        ));
+        return Err(Error::NotRoot);
     }
     if samba {
         samba::check_packages()?;
@@ -137,8 +142,8 @@ fn check(samba: bool, ganesha: bool) -> Result<()> {
     Ok(())
 }
 
-fn directory(beside: &Beside, usual: &Path) -> PathBuf {
-    match &beside.directory {
+fn directory(wanted: &Wanted, usual: &Path) -> PathBuf {
+    match &wanted.directory {
         Some(directory) => directory.clone(),
         None if usual.is_dir() => usual.to_owned(),
         None => std::env::temp_dir(),
@@ -152,8 +157,7 @@ fn disk_directory() -> PathBuf {
 
 fn password() -> Result<String> {
     let mut random = [0; 16];
-    getrandom::fill(&mut random)
-        .map_err(|e| Problem::new(Cause::Serving, format!("no random numbers: {e}"), ""))?;
+    getrandom::fill(&mut random).map_err(Error::NoRandom)?;
     Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 

@@ -1,23 +1,23 @@
-//! Anabranch itself: this program, with a state of its own.
+//! Anabranch itself: a program, with a state of its own.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use gateway::control_access::{Access, find};
 use load::ServerProcess;
 use load::result::Protocol;
 use load::target::{NfsTarget, SmbTarget, Target};
 use peers::{Account, Contender, Daemon, Medium, Scratch, Shares, trouble};
 
-use crate::bench::counts;
-use crate::control_access::{Access, find};
-use crate::problem::{Cause, Problem, Result};
+use super::counts;
+use super::error::{Error, Result};
 
 /// What is provisioned for the share of the family `limits`: less than any machine can do, so that it is what holds load
 /// back.
-pub(super) const PLAN: &str =
+const PLAN: &str =
     "custom iops=5000 throughput=100MiB/s metadata-iops=1000 file-iops=2000 file-throughput=50MiB/s";
 
 /// Channels of a session: as many as the families have rows for. Four is what the server admits otherwise.
@@ -25,7 +25,7 @@ const CHANNELS: u32 = 16;
 
 /// Anabranch that runs.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(crate) struct Own {
     daemon: Daemon,
     smb_port: u16,
     nfs_port: u16,
@@ -36,11 +36,17 @@ pub(super) struct Own {
 }
 
 impl Own {
-    /// Starts it.
+    /// Starts a program of this version.
     ///
     /// # Errors
     /// It does not start.
-    pub(super) fn start(scratch: &Scratch, shares: Shares, account: Account, password: &str) -> Result<Self> {
+    pub(crate) fn start(
+        program: &Path,
+        scratch: &Scratch,
+        shares: Shares,
+        account: Account,
+        password: &str,
+    ) -> Result<Self> {
         let home = scratch.path().join("anabranch");
         let state = home.join("state");
         fs::create_dir_all(&home).map_err(|e| trouble(&home, &e))?;
@@ -50,14 +56,14 @@ impl Own {
         let written = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file);
         written.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|e| trouble(&file, &e))?;
         let arguments = [OsStr::new("serve"), OsStr::new("--config"), file.as_os_str()];
-        let daemon = Daemon::start("anabranch", &program()?, &arguments, &[], home.join("said"))?;
+        let daemon = Daemon::start("anabranch", program, &arguments, &[], home.join("said"))?;
         let (smb_port, nfs_port) = daemon.wait_until(ports)?;
-        let control = find(&state, None)?;
+        let control = find(&state, None).map_err(Error::Control)?;
         let password = password.to_owned();
         Ok(Self { daemon, smb_port, nfs_port, control, account, password, shares })
     }
 
-    pub(super) fn contender(&self, protocol: Protocol, place: Medium) -> Contender {
+    pub(crate) fn contender(&self, protocol: Protocol, place: Medium) -> Contender {
         let (host, share) = ("127.0.0.1".to_owned(), place.share().to_owned());
         let target = match protocol {
             Protocol::Smb | Protocol::Directory => Target::Smb(SmbTarget {
@@ -86,12 +92,6 @@ impl Own {
         }
         contender
     }
-}
-
-/// This program's own file.
-fn program() -> Result<PathBuf> {
-    std::env::current_exe()
-        .map_err(|e| Problem::new(Cause::Serving, format!("this program's file is not known: {e}"), ""))
 }
 
 /// The ports in the ready line.

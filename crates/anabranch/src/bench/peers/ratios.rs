@@ -1,23 +1,12 @@
-//! Anabranch beside its peers: a table of ratios.
+//! Anabranch beside its peers: the cells of a table of ratios.
 
-use std::fmt::Write as _;
-
-use load::result::{Measure, Outcome, Repetition, ResultFile, Row};
+use load::result::{Measure, Repetition, ResultFile, Row};
 use load::statistics::{Estimate, Ratio, compare};
 
-use super::Measured;
-use crate::bench::show;
-
-/// Each protocol: Anabranch beside the peer, or alone.
-pub(super) fn render(measured: &[Measured]) -> String {
-    let each = pairs(measured)
-        .into_iter()
-        .map(|(own, peer)| peer.map_or_else(|| show::render(own), |peer| beside(own, peer)));
-    each.collect::<Vec<_>>().join("\n")
-}
+use super::contest::Measured;
 
 /// Each result of Anabranch with that of the peer that speaks the protocol, if one does.
-pub(super) fn pairs(measured: &[Measured]) -> Vec<(&ResultFile, Option<&ResultFile>)> {
+pub(crate) fn pairs(measured: &[Measured]) -> Vec<(&ResultFile, Option<&ResultFile>)> {
     let (own, peers): (Vec<_>, Vec<_>) = measured.iter().partition(|measured| measured.server == "anabranch");
     let peer_of = |own: &ResultFile| {
         let protocol = own.environment.protocol;
@@ -26,28 +15,8 @@ pub(super) fn pairs(measured: &[Measured]) -> Vec<(&ResultFile, Option<&ResultFi
     own.into_iter().map(|own| (&own.result, peer_of(&own.result))).collect()
 }
 
-fn beside(own: &ResultFile, peer: &ResultFile) -> String {
-    let mut text = format!(
-        "{}: {} beside {}, {}, in turns\n{}\n\n",
-        own.family,
-        name(own),
-        name(peer),
-        own.environment.negotiated.dialect,
-        method(own),
-    );
-    let (heads, rows) = table(own, peer);
-    text.push_str(&crate::table::render(heads.each_ref().map(String::as_str), &rows));
-    for said in reservations(own, peer) {
-        let _ = writeln!(text, "{said}");
-    }
-    if [own, peer].iter().any(|result| result.outcome == Outcome::Stopped) {
-        text.push_str("stopped: these are the measurements until then\n");
-    }
-    text
-}
-
 /// How it was measured, in words.
-pub(super) fn method(result: &ResultFile) -> String {
+pub(crate) fn method(result: &ResultFile) -> String {
     let method = &result.method;
     format!(
         "{} repetitions of {:.2} s after {:.2} s of load{}; the first pass is discarded",
@@ -59,7 +28,7 @@ pub(super) fn method(result: &ResultFile) -> String {
 }
 
 /// The heads of the columns, and a line for each row.
-pub(super) fn table(own: &ResultFile, peer: &ResultFile) -> ([String; 7], Vec<[String; 7]>) {
+pub(crate) fn table(own: &ResultFile, peer: &ResultFile) -> ([String; 7], Vec<[String; 7]>) {
     let short = short(peer).to_uppercase();
     let (their_rate, their_cpu) = (format!("{short} OP/S"), format!("{short} CPU US"));
     let heads = ["ROW", "ANABRANCH OP/S", &their_rate, "RATIO", "ANABRANCH CPU US", &their_cpu, "RATIO"];
@@ -68,7 +37,7 @@ pub(super) fn table(own: &ResultFile, peer: &ResultFile) -> ([String; 7], Vec<[S
 }
 
 /// What a reader of the table must know.
-pub(super) fn reservations(own: &ResultFile, peer: &ResultFile) -> Vec<String> {
+pub(crate) fn reservations(own: &ResultFile, peer: &ResultFile) -> Vec<String> {
     let mut all = Vec::new();
     let plan = |result: &ResultFile| result.environment.settings.get("plan").cloned();
     if let (Some(plan), None) = (plan(own), plan(peer)) {
@@ -85,12 +54,12 @@ pub(super) fn reservations(own: &ResultFile, peer: &ResultFile) -> Vec<String> {
 }
 
 /// A server's name and version.
-pub(super) fn name(result: &ResultFile) -> &str {
+pub(crate) fn name(result: &ResultFile) -> &str {
     result.environment.server.as_deref().unwrap_or("?")
 }
 
 /// A server's name alone.
-pub(super) fn short(result: &ResultFile) -> &str {
+pub(crate) fn short(result: &ResultFile) -> &str {
     name(result).split(' ').next().unwrap_or_default()
 }
 

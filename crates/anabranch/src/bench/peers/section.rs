@@ -9,16 +9,18 @@ use load::result::{Outcome, ResultFile};
 use load::whole_file;
 use report::moment;
 
-use super::{Measured, ratios};
-use crate::problem::{Cause, Problem, Result};
+use super::contest::Measured;
+use super::error::{Error, Result};
+use super::ratios;
 
 /// Puts the sections into the document: each in the place of the one with its heading, else at the end.
 ///
 /// # Errors
 /// Not everything was measured, or nothing beside Anabranch, or the document cannot be read or written: it is as it was, then.
-pub(super) fn write(document: &Path, measured: &[Measured]) -> Result<()> {
-    let failed = |why: &dyn std::fmt::Display| {
-        Problem::new(Cause::Measuring, format!("nothing is written to {}: {why}", document.display()), "")
+pub(crate) fn write(document: &Path, measured: &[Measured]) -> Result<()> {
+    let failed = |why: &dyn std::fmt::Display| Error::NotWritten {
+        document: document.to_owned(),
+        why: why.to_string(),
     };
     if measured.iter().any(|measured| measured.result.outcome != Outcome::Complete) {
         return Err(failed(&"not everything was measured"));

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use control::activity::ShareActivity;
+use gateway::control_access::Access;
 use load::result::ServerCounters;
 use load::server::Counts;
 use load::target::Target;
-
-use crate::control_access::Access;
 
 /// What a server counts in one share.
 #[derive(Debug)]
@@ -17,12 +16,15 @@ struct ShareCounts {
 }
 
 /// What a server counts in a share.
-pub(super) fn of_share(control: Access, share: &str) -> Arc<dyn Counts> {
-    Arc::new(ShareCounts { control, path: format!("/v1/shares/{}/activity", control_client::path_part(share)) })
+pub(crate) fn of_share(control: Access, share: &str) -> Arc<dyn Counts> {
+    Arc::new(ShareCounts {
+        control,
+        path: format!("/v1/shares/{}/activity", control_client::path_part(share)),
+    })
 }
 
 /// The share behind a target.
-pub(super) fn share(target: &Target) -> Option<&str> {
+pub(crate) fn share(target: &Target) -> Option<&str> {
     match target {
         Target::Smb(target) => Some(&target.share),
         Target::Nfs(target) => target.path.split('/').find(|name| !name.is_empty()),
