@@ -6,7 +6,7 @@ use crate::problem::{Cause, Problem, Result};
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 27] = [
+const PARTS: [&str; 28] = [
     "access",
     "accounting",
     "acl",
@@ -14,6 +14,7 @@ const PARTS: [&str; 27] = [
     "auth",
     "cache",
     "client",
+    "compare",
     "control",
     "control_client",
     "file_state",

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::bench::error;
 use crate::print::harmless;
 
 /// Why the program ends; its number is the exit status.
@@ -101,9 +100,9 @@ impl From<control_client::Error> for Problem {
     }
 }
 
-impl From<error::Error> for Problem {
-    fn from(error: error::Error) -> Self {
-        use error::Error as E;
+impl From<compare::Error> for Problem {
+    fn from(error: compare::Error) -> Self {
+        use compare::Error as E;
         let what = error.to_string();
         let (cause, advice) = match error {
             E::Server(error) => return error.into(),

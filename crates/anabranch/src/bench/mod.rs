@@ -14,6 +14,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use compare::{Error, counts};
 use load::bench::{Run, run as measure, went_wrong};
 use load::import::{Imported, diskspd, fio_job};
 use load::json_plus::Merged;
@@ -27,9 +28,6 @@ use load::{Access, Server, ServerProcess};
 
 pub(crate) use arguments::BenchCommand;
 use arguments::{BenchJob, BenchRun, HowLong, Out, Rows, Where};
-use error::Error;
-use peers::counts;
-pub(crate) use peers::error;
 
 use crate::control_access;
 use crate::print::{json, print};

@@ -2,11 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use compare::{Lineup, Measured, Series, save};
 use load::plan::Extent;
 
-use super::contest::{Measured, save};
-use super::lineup::Lineup;
-use super::series::Series;
 use super::{beside, protocols, verdict, wanted};
 use crate::bench::arguments::BenchAll;
 use crate::bench::{PROGRAM, progress, stopping};

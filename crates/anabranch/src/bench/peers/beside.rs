@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
+use compare::{Measured, ratios};
 use load::result::{Outcome, ResultFile};
 
-use super::contest::Measured;
-use super::ratios;
 use crate::bench::show;
 use crate::table;
 

@@ -2,16 +2,8 @@
 
 pub(super) mod all;
 mod beside;
-mod budget;
-pub(crate) mod contest;
-pub(super) mod counts;
-pub(crate) mod error;
-mod lineup;
-mod own;
-mod ratios;
-mod section;
-mod series;
 
+use compare::{Contest, Lineup, Measured, Wanted, over, save, section};
 use load::bench::{Progress, went_wrong};
 use load::result::Protocol;
 
@@ -19,8 +11,6 @@ use super::arguments::{BenchPeers, Beside, PeerName};
 use super::{PROGRAM, extent, known_family, progress, show, stopping};
 use crate::print::print;
 use crate::problem::{Cause, Problem, Result};
-use contest::{Contest, Measured, over, save};
-use lineup::{Lineup, Wanted};
 
 /// Carries out the command.
 ///

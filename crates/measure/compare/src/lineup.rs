@@ -8,28 +8,28 @@ use peers::ganesha::{self, Ganesha};
 use peers::samba::{self, Samba};
 use peers::{Account, Contender, Medium, Scratch, Shares};
 
-use super::error::{Error, Result};
-use super::own::Own;
+use crate::error::{Error, Result};
+use crate::own::Own;
 
 /// A file system in memory that each Linux has.
 const MEMORY: &str = "/dev/shm";
 
 /// Which servers are measured, and where.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     /// The program that is Anabranch.
-    pub(crate) program: PathBuf,
+    pub program: PathBuf,
     /// Whether Samba is measured beside it, where SMB is.
-    pub(crate) samba: bool,
+    pub samba: bool,
     /// Whether NFS-Ganesha is measured beside it, where NFS is.
-    pub(crate) ganesha: bool,
+    pub ganesha: bool,
     /// Where the servers' files are, if not in memory or, for families of the disk, below `/var/tmp`.
-    pub(crate) directory: Option<PathBuf>,
+    pub directory: Option<PathBuf>,
 }
 
 /// The servers. They end, and their directories go, when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Lineup {
+pub struct Lineup {
     own: Own,
     samba: Option<Samba>,
     ganesha: Option<Ganesha>,
@@ -42,7 +42,7 @@ impl Lineup {
     ///
     /// # Errors
     /// A package is missing, this is not root, or a server does not start.
-    pub(crate) fn start(wanted: &Wanted, over: &[Protocol]) -> Result<Self> {
+    pub fn start(wanted: &Wanted, over: &[Protocol]) -> Result<Self> {
         let nfs = over.iter().any(|protocol| matches!(protocol, Protocol::Nfs3 | Protocol::Nfs41));
         let with_samba = wanted.samba && over.contains(&Protocol::Smb);
         let with_ganesha = wanted.ganesha && nfs;
@@ -73,7 +73,8 @@ impl Lineup {
     }
 
     /// Who is measured: over each protocol the peer and Anabranch.
-    pub(crate) fn contenders(&self, family: &Family, over: &[Protocol]) -> Vec<Contender> {
+    #[must_use]
+    pub fn contenders(&self, family: &Family, over: &[Protocol]) -> Vec<Contender> {
         let place = Medium::of_family(family);
         let mut contenders = Vec::new();
         for &protocol in over {
@@ -108,7 +109,7 @@ impl Lineup {
     ///
     /// # Errors
     /// They have not.
-    pub(crate) fn check_space(&self, family: &Family, plans: &[Plan], extent: &Extent) -> Result<()> {
+    pub fn check_space(&self, family: &Family, plans: &[Plan], extent: &Extent) -> Result<()> {
         let parent = self.parent(Medium::of_family(family));
         let files: u64 = plans.iter().map(|plan| u64::from(files(plan))).sum();
         let needed = files.saturating_mul(extent.file_bytes);

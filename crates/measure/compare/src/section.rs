@@ -9,15 +9,15 @@ use load::result::{Outcome, ResultFile};
 use load::whole_file;
 use report::moment;
 
-use super::contest::Measured;
-use super::error::{Error, Result};
-use super::ratios;
+use crate::contest::Measured;
+use crate::error::{Error, Result};
+use crate::ratios;
 
 /// Puts the sections into the document: each in the place of the one with its heading, else at the end.
 ///
 /// # Errors
 /// Not everything was measured, or nothing beside Anabranch, or the document cannot be read or written: it is as it was, then.
-pub(crate) fn write(document: &Path, measured: &[Measured]) -> Result<()> {
+pub fn write(document: &Path, measured: &[Measured]) -> Result<()> {
     let failed = |why: &dyn std::fmt::Display| Error::NotWritten {
         document: document.to_owned(),
         why: why.to_string(),

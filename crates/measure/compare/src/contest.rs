@@ -10,32 +10,32 @@ use load::plan::{Extent, Family, Plan, Selection};
 use load::result::{FileError, Protocol, ResultFile};
 use peers::{Contender, Medium};
 
-use super::error::{Error, Result};
-use super::lineup::Lineup;
+use crate::error::{Error, Result};
+use crate::lineup::Lineup;
 
 /// Seconds of load before a share with a plan is measured, at least: as long as its buckets are full, and longer.
 pub(crate) const PROVISIONED_RAMP_SECONDS: f64 = 0.4;
 
 /// What was measured on a server over a protocol.
 #[derive(Debug)]
-pub(crate) struct Measured {
+pub struct Measured {
     /// The short name of the server: `anabranch`, `samba` or `ganesha`.
-    pub(crate) server: &'static str,
+    pub server: &'static str,
     /// What was measured.
-    pub(crate) result: ResultFile,
+    pub result: ResultFile,
 }
 
 /// What is measured on all servers that speak the protocols.
 #[derive(Debug, Clone)]
-pub(crate) struct Contest {
+pub struct Contest {
     /// The family of rows.
-    pub(crate) family: &'static Family,
+    pub family: &'static Family,
     /// The protocols: those of the family.
-    pub(crate) over: Vec<Protocol>,
+    pub over: Vec<Protocol>,
     /// How long and how often, and on how much data.
-    pub(crate) extent: Extent,
+    pub extent: Extent,
     /// Which rows of the family; all where there is none.
-    pub(crate) selection: Option<Selection>,
+    pub selection: Option<Selection>,
 }
 
 impl Contest {
@@ -43,7 +43,7 @@ impl Contest {
     ///
     /// # Errors
     /// No row is wanted.
-    pub(crate) fn plans(&self, contenders: &[Contender]) -> Result<Vec<Plan>> {
+    pub fn plans(&self, contenders: &[Contender]) -> Result<Vec<Plan>> {
         let plan = |contender: &Contender| {
             let mut plan = self.family.plan(contender.target.protocol(), &self.extent);
             match &self.selection {
@@ -59,7 +59,7 @@ impl Contest {
     ///
     /// # Errors
     /// No row is wanted, or the files have no room.
-    pub(crate) fn measure(
+    pub fn measure(
         &self,
         lineup: &Lineup,
         program: &str,
@@ -91,7 +91,8 @@ impl Contest {
 }
 
 /// The protocols that a family is measured over, of those that are asked for.
-pub(crate) fn over(family: &Family, asked: &[Protocol]) -> Vec<Protocol> {
+#[must_use]
+pub fn over(family: &Family, asked: &[Protocol]) -> Vec<Protocol> {
     asked.iter().copied().filter(|protocol| family.protocols.contains(protocol)).collect()
 }
 
@@ -111,7 +112,7 @@ pub(crate) fn extent_on(family: &Family, extent: &Extent) -> Extent {
 ///
 /// # Errors
 /// A file or the directory cannot be made.
-pub(crate) fn save(directory: &Path, measured: &[Measured]) -> Result<()> {
+pub fn save(directory: &Path, measured: &[Measured]) -> Result<()> {
     let failed = |path: &Path, error: FileError| Error::NotSaved { path: path.to_owned(), error };
     fs::create_dir_all(directory).map_err(|e| failed(directory, e.into()))?;
     for Measured { server, result } in measured {

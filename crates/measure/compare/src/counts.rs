@@ -16,7 +16,8 @@ struct ShareCounts {
 }
 
 /// What a server counts in a share.
-pub(crate) fn of_share(control: Access, share: &str) -> Arc<dyn Counts> {
+#[must_use]
+pub fn of_share(control: Access, share: &str) -> Arc<dyn Counts> {
     Arc::new(ShareCounts {
         control,
         path: format!("/v1/shares/{}/activity", control_client::path_part(share)),
@@ -24,7 +25,8 @@ pub(crate) fn of_share(control: Access, share: &str) -> Arc<dyn Counts> {
 }
 
 /// The share behind a target.
-pub(crate) fn share(target: &Target) -> Option<&str> {
+#[must_use]
+pub fn share(target: &Target) -> Option<&str> {
     match target {
         Target::Smb(target) => Some(&target.share),
         Target::Nfs(target) => target.path.split('/').find(|name| !name.is_empty()),

@@ -12,8 +12,8 @@ use load::result::Protocol;
 use load::target::{NfsTarget, SmbTarget, Target};
 use peers::{Account, Contender, Daemon, Medium, Scratch, Shares, trouble};
 
-use super::counts;
-use super::error::{Error, Result};
+use crate::counts;
+use crate::error::{Error, Result};
 
 /// What is provisioned for the share of the family `limits`: less than any machine can do, so that it is what holds load
 /// back.

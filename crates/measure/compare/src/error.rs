@@ -6,7 +6,7 @@ use load::result::FileError;
 
 /// Why servers cannot be compared.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// Samba and NFS-Ganesha are wanted, and this is not root.
     #[error("Samba and NFS-Ganesha serve only when root starts them")]
     NotRoot,
@@ -64,4 +64,4 @@ pub(crate) enum Error {
 }
 
 /// The outcome of a comparison.
-pub(crate) type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, Error>;

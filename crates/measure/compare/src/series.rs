@@ -8,10 +8,10 @@ use load::plan::{Extent, FAMILIES, Family};
 use load::result::Protocol;
 use peers::Medium;
 
-use super::budget::{Work, stretched};
-use super::contest::{Contest, Measured, extent_on, over};
-use super::error::{Error, Result};
-use super::lineup::Lineup;
+use crate::budget::{Work, stretched};
+use crate::contest::{Contest, Measured, extent_on, over};
+use crate::error::{Error, Result};
+use crate::lineup::Lineup;
 
 /// Seconds for starting and ending servers.
 const SERVERS: f64 = 15.0;
@@ -25,7 +25,7 @@ struct Part {
 
 /// All families that fit some servers, and the time for them.
 #[derive(Debug)]
-pub(crate) struct Series {
+pub struct Series {
     parts: Vec<Part>,
     extent: Extent,
     /// Seconds for all families.
@@ -41,7 +41,7 @@ impl Series {
     ///
     /// # Errors
     /// That is too little time.
-    pub(crate) fn new(
+    pub fn new(
         lineup: &Lineup,
         asked: &[Protocol],
         extent: Extent,
@@ -55,22 +55,26 @@ impl Series {
     }
 
     /// How many families there are.
-    pub(crate) fn families(&self) -> usize {
+    #[must_use]
+    pub fn families(&self) -> usize {
         self.parts.len()
     }
 
     /// How many measurements there are, those that are thrown away included.
-    pub(crate) fn loads(&self) -> usize {
+    #[must_use]
+    pub fn loads(&self) -> usize {
         work(&self.parts).loads
     }
 
     /// How long and how often each row is measured, if all goes as it is thought to.
-    pub(crate) fn extent(&self) -> Extent {
+    #[must_use]
+    pub fn extent(&self) -> Extent {
         stretched(&self.extent, self.each)
     }
 
     /// Seconds that all of it takes at most.
-    pub(crate) fn seconds_max(&self) -> f64 {
+    #[must_use]
+    pub fn seconds_max(&self) -> f64 {
         self.seconds + SERVERS
     }
 
@@ -79,7 +83,7 @@ impl Series {
     ///
     /// # Errors
     /// Those of `tell`: the next families are not measured then.
-    pub(crate) fn measure<E>(
+    pub fn measure<E>(
         &self,
         lineup: &Lineup,
         program: &str,

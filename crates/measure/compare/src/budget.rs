@@ -2,8 +2,8 @@
 
 use load::plan::{Extent, Plan};
 
-use super::contest::PROVISIONED_RAMP_SECONDS;
-use super::lineup::files;
+use crate::contest::PROVISIONED_RAMP_SECONDS;
+use crate::lineup::files;
 
 /// Seconds for a measurement besides its load: connections are made and ended. Samba's take longest (0.03 to 0.05 on two idle
 /// processors).

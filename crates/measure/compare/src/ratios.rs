@@ -3,10 +3,11 @@
 use load::result::{Measure, Repetition, ResultFile, Row};
 use load::statistics::{Estimate, Ratio, compare};
 
-use super::contest::Measured;
+use crate::contest::Measured;
 
 /// Each result of Anabranch with that of the peer that speaks the protocol, if one does.
-pub(crate) fn pairs(measured: &[Measured]) -> Vec<(&ResultFile, Option<&ResultFile>)> {
+#[must_use]
+pub fn pairs(measured: &[Measured]) -> Vec<(&ResultFile, Option<&ResultFile>)> {
     let (own, peers): (Vec<_>, Vec<_>) = measured.iter().partition(|measured| measured.server == "anabranch");
     let peer_of = |own: &ResultFile| {
         let protocol = own.environment.protocol;
@@ -16,7 +17,8 @@ pub(crate) fn pairs(measured: &[Measured]) -> Vec<(&ResultFile, Option<&ResultFi
 }
 
 /// How it was measured, in words.
-pub(crate) fn method(result: &ResultFile) -> String {
+#[must_use]
+pub fn method(result: &ResultFile) -> String {
     let method = &result.method;
     format!(
         "{} repetitions of {:.2} s after {:.2} s of load{}; the first pass is discarded",
@@ -28,7 +30,8 @@ pub(crate) fn method(result: &ResultFile) -> String {
 }
 
 /// The heads of the columns, and a line for each row.
-pub(crate) fn table(own: &ResultFile, peer: &ResultFile) -> ([String; 7], Vec<[String; 7]>) {
+#[must_use]
+pub fn table(own: &ResultFile, peer: &ResultFile) -> ([String; 7], Vec<[String; 7]>) {
     let short = short(peer).to_uppercase();
     let (their_rate, their_cpu) = (format!("{short} OP/S"), format!("{short} CPU US"));
     let heads = ["ROW", "ANABRANCH OP/S", &their_rate, "RATIO", "ANABRANCH CPU US", &their_cpu, "RATIO"];
@@ -37,7 +40,8 @@ pub(crate) fn table(own: &ResultFile, peer: &ResultFile) -> ([String; 7], Vec<[S
 }
 
 /// What a reader of the table must know.
-pub(crate) fn reservations(own: &ResultFile, peer: &ResultFile) -> Vec<String> {
+#[must_use]
+pub fn reservations(own: &ResultFile, peer: &ResultFile) -> Vec<String> {
     let mut all = Vec::new();
     let plan = |result: &ResultFile| result.environment.settings.get("plan").cloned();
     if let (Some(plan), None) = (plan(own), plan(peer)) {
@@ -54,12 +58,14 @@ pub(crate) fn reservations(own: &ResultFile, peer: &ResultFile) -> Vec<String> {
 }
 
 /// A server's name and version.
-pub(crate) fn name(result: &ResultFile) -> &str {
+#[must_use]
+pub fn name(result: &ResultFile) -> &str {
     result.environment.server.as_deref().unwrap_or("?")
 }
 
 /// A server's name alone.
-pub(crate) fn short(result: &ResultFile) -> &str {
+#[must_use]
+pub fn short(result: &ResultFile) -> &str {
     name(result).split(' ').next().unwrap_or_default()
 }
 
