@@ -1,194 +1,113 @@
-//! What is logged: `--log`, a level, or levels of parts of the program.
-
-use crate::problem::{Cause, Problem, Result};
+//! What is logged: a level, or levels of parts of a program.
 
 /// The levels, from nothing to everything.
-const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+pub(crate) const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 28] = [
-    "access",
-    "accounting",
-    "acl",
-    "advise",
-    "auth",
-    "cache",
-    "client",
-    "compare",
-    "control",
-    "control_client",
-    "file_state",
-    "gateway",
-    "identity",
-    "limits",
-    "load",
-    "net",
-    "nfs_proto",
-    "nfs_server",
-    "nfs_wire",
-    "peers",
-    "report",
-    "share",
-    "smb_proto",
-    "smb_server",
-    "smb_wire",
-    "state",
-    "storage",
-    "storage_local",
-];
-
-/// The name of the program, with which the names of all its crates begin.
-const PROGRAM: &str = "anabranch";
-
-/// Modules that were the program's own, and the crates that they are in now: filters that name them go on working.
-const MOVED: [(&str, &str); 22] = [
-    ("accounts", "anabranch_gateway::accounts"),
-    ("administration", "anabranch_gateway::administration"),
-    ("apart", "anabranch_gateway::apart"),
-    ("burst_credits", "anabranch_state::burst_credits"),
-    ("control_access", "anabranch_gateway::control_access"),
-    ("control_tls", "anabranch_gateway::control_tls"),
-    ("descriptors", "anabranch_gateway::descriptors"),
-    ("directories", "anabranch_gateway::directories"),
-    ("held_up", "anabranch_gateway::held_up"),
-    ("identities", "anabranch_gateway::identities"),
-    ("in_time", "anabranch_gateway::in_time"),
-    ("name_service", "anabranch_gateway::name_service"),
-    ("names", "anabranch_gateway::names"),
-    ("nfs_clients", "anabranch_state::nfs_clients"),
-    ("opening", "anabranch_gateway::opening"),
-    ("persistent_opens", "anabranch_state::persistent_opens"),
-    ("records", "anabranch_state::records"),
-    ("serve", "anabranch_gateway::gateway"),
-    ("serve", "anabranch_gateway::prepared"),
-    ("serve", "anabranch_gateway::upkeep"),
-    ("servers", "anabranch_gateway::servers"),
-    ("state", "anabranch_state"),
-];
-
-/// The filter with the names that the program's parts have inside: `smb_server` is `anabranch_smb_server`.
-///
-/// # Errors
-/// A level or a part that does not exist.
-pub(crate) fn parse(wanted: &str) -> Result<String> {
-    let directives: std::result::Result<Vec<String>, String> =
-        wanted.split(',').map(|directive| parse_directive(directive.trim())).collect();
-    let refuse = |why: String| {
-        let advice = format!(
-            "Give a level ({}), or a filter such as info,smb_server=debug. The parts are: {}; {PROGRAM} is all of them.",
-            LEVELS.join(", "),
-            PARTS.join(", ")
-        );
-        Problem::new(Cause::Settings, format!("the log filter {wanted:?}: {why}"), advice)
-    };
-    directives.map(|directives| directives.join(",")).map_err(refuse)
+/// The names in filters of a program: its parts are its crates, named without what they share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Names {
+    /// The name of the program, with which the names of all its crates begin.
+    pub(crate) program: &'static str,
+    /// Its crates, without its name before theirs.
+    pub(crate) parts: &'static [&'static str],
+    /// Modules that were the program's own, and where they are now: filters that name them go on working.
+    pub(crate) moved: &'static [(&'static str, &'static str)],
 }
 
-fn parse_directive(directive: &str) -> std::result::Result<String, String> {
-    match directive.split_once('=') {
-        None => parse_level(directive),
-        Some((part, level)) => {
-            let (part, level) = (parse_part(part)?, parse_level(level)?);
-            let all = std::iter::once(part.clone()).chain(moved(&part));
-            Ok(all.map(|part| format!("{part}={level}")).collect::<Vec<_>>().join(","))
+/// A name that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum UnknownName {
+    /// A level that does not exist.
+    #[error("there is no level {0:?}")]
+    Level(String),
+    /// A part that does not exist.
+    #[error("there is no part {0:?}")]
+    Part(String),
+}
+
+impl Names {
+    /// The filter with the names that the parts have inside: `net=debug` of the program `files` is `files_net=debug`.
+    ///
+    /// # Errors
+    /// A level or a part does not exist.
+    pub(crate) fn filter(&self, wanted: &str) -> Result<String, UnknownName> {
+        let directives = wanted.split(',').map(|directive| self.directive(directive.trim()));
+        Ok(directives.collect::<Result<Vec<_>, _>>()?.join(","))
+    }
+
+    fn directive(&self, directive: &str) -> Result<String, UnknownName> {
+        match directive.split_once('=') {
+            None => parse_level(directive),
+            Some((part, level)) => {
+                let (part, level) = (self.part(part)?, parse_level(level)?);
+                let all = std::iter::once(part.clone()).chain(self.moved(&part));
+                Ok(all.map(|part| format!("{part}={level}")).collect::<Vec<_>>().join(","))
+            }
+        }
+    }
+
+    /// Where a module is now that was the program's own.
+    fn moved(&self, part: &str) -> impl Iterator<Item = String> {
+        let path = part.strip_prefix(self.program).and_then(|path| path.strip_prefix("::"));
+        let path = path.unwrap_or_default();
+        let (module, inner) = path.split_at(path.find("::").unwrap_or(path.len()));
+        let now = self.moved.iter().filter(move |(before, _)| *before == module);
+        now.map(move |(_, now)| format!("{now}{inner}"))
+    }
+
+    /// A part, or a module of one: `smb_server::handler`.
+    fn part(&self, part: &str) -> Result<String, UnknownName> {
+        let program = self.program;
+        let unknown = || UnknownName::Part(part.to_owned());
+        let (name, module) =
+            part.split_once("::").map_or((part, None), |(name, module)| (name, Some(module)));
+        let folded = name.to_ascii_lowercase().replace('-', "_");
+        let of_crate = folded.strip_prefix(program).and_then(|rest| rest.strip_prefix('_'));
+        let inside = of_crate.unwrap_or(&folded);
+        let whole = if inside == program {
+            program.to_owned()
+        } else if self.parts.contains(&inside) {
+            format!("{program}_{inside}")
+        } else {
+            return Err(unknown());
+        };
+        let is_path = |module: &str| module.bytes().all(|b| b.is_ascii_alphanumeric() || b"_:".contains(&b));
+        match module {
+            None => Ok(whole),
+            Some(module) if is_path(module) => Ok(format!("{whole}::{module}")),
+            Some(_) => Err(unknown()),
         }
     }
 }
 
-/// Where a module is now that was the program's own.
-fn moved(part: &str) -> impl Iterator<Item = String> {
-    let path = part.strip_prefix(PROGRAM).and_then(|path| path.strip_prefix("::")).unwrap_or_default();
-    let (module, inner) = path.split_at(path.find("::").unwrap_or(path.len()));
-    let now = MOVED.iter().filter(move |(before, _)| *before == module);
-    now.map(move |(_, now)| format!("{now}{inner}"))
-}
-
-fn parse_level(level: &str) -> std::result::Result<String, String> {
+fn parse_level(level: &str) -> Result<String, UnknownName> {
     let folded = level.to_ascii_lowercase();
-    if LEVELS.contains(&folded.as_str()) { Ok(folded) } else { Err(format!("there is no level {level:?}")) }
-}
-
-/// A part, or a module of one: `smb_server::handler`.
-fn parse_part(part: &str) -> std::result::Result<String, String> {
-    let (name, module) = part.split_once("::").map_or((part, None), |(name, module)| (name, Some(module)));
-    let folded = name.to_ascii_lowercase().replace('-', "_");
-    let inside = folded.strip_prefix("anabranch_").unwrap_or(&folded);
-    let whole = match inside {
-        PROGRAM => PROGRAM.to_owned(),
-        inside if PARTS.contains(&inside) => format!("{PROGRAM}_{inside}"),
-        _ => return Err(format!("there is no part {part:?}")),
-    };
-    let is_path = |module: &str| module.bytes().all(|b| b.is_ascii_alphanumeric() || b"_:".contains(&b));
-    match module {
-        None => Ok(whole),
-        Some(module) if is_path(module) => Ok(format!("{whole}::{module}")),
-        Some(_) => Err(format!("there is no part {part:?}")),
-    }
+    if LEVELS.contains(&folded.as_str()) { Ok(folded) } else { Err(UnknownName::Level(level.to_owned())) }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
-
     use super::*;
 
+    const NAMES: Names =
+        Names { program: "files", parts: &["disk", "net"], moved: &[("wire", "files_net::wire")] };
+
     #[test]
-    fn levels_and_parts_are_known_by_their_short_names() {
+    fn names_become_those_of_crates() {
         for (given, filter) in [
-            ("info", "info"),
-            ("WARN", "warn"),
-            ("info,smb_server=debug", "info,anabranch_smb_server=debug"),
-            ("info, smb-server=trace , net=off", "info,anabranch_smb_server=trace,anabranch_net=off"),
-            ("anabranch_share::cache=debug", "anabranch_share::cache=debug"),
-            ("off,anabranch=debug", "off,anabranch=debug"),
-            ("gateway=debug", "anabranch_gateway=debug"),
-            ("anabranch::bench=warn", "anabranch::bench=warn"),
-            (
-                "anabranch::administration::reload=debug",
-                "anabranch::administration::reload=debug,anabranch_gateway::administration::reload=debug",
-            ),
-            ("anabranch::state=off", "anabranch::state=off,anabranch_state=off"),
+            ("Info", "info"),
+            ("warn, NET=debug", "warn,files_net=debug"),
+            ("files=off,files_disk::read=trace", "files=off,files_disk::read=trace"),
+            ("files::wire::rpc=info", "files::wire::rpc=info,files_net::wire::rpc=info"),
         ] {
-            assert_eq!(parse(given).unwrap(), filter);
+            assert_eq!(NAMES.filter(given).as_deref(), Ok(filter));
         }
     }
 
     #[test]
-    fn what_does_not_exist_is_refused() {
-        for given in [
-            "",
-            "loud",
-            "info,",
-            "smb=debug",
-            "smb_server",
-            "smb_server=loud",
-            "net::a[b]=info",
-            "1",
-            "info;x",
-        ] {
-            let problem = parse(given).unwrap_err();
-            assert_eq!(problem.cause, Cause::Settings);
-            assert!(
-                problem.advice.contains("smb_server=debug") && problem.advice.contains("file_state"),
-                "{given}: {problem}"
-            );
-        }
-    }
-
-    /// Crates of which nothing is in the program.
-    const APART: [&str; 2] = ["planted", "simulation"];
-
-    #[test]
-    fn every_crate_of_the_program_is_a_part() {
-        let within = |folder: &Path| -> Vec<PathBuf> {
-            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
-        };
-        let layers = within(&Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
-        let layers = layers.iter().filter(|layer| !layer.ends_with(PROGRAM));
-        let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().replace('-', "_");
-        let mut names: Vec<String> = layers.flat_map(|layer| within(layer)).map(name).collect();
-        names.retain(|name| !APART.contains(&name.as_str()));
-        names.sort();
-        assert_eq!(names, PARTS);
+    fn the_first_name_that_does_not_exist_is_said() {
+        assert_eq!(NAMES.filter("warn,loud"), Err(UnknownName::Level("loud".to_owned())));
+        assert_eq!(NAMES.filter("nets=loud"), Err(UnknownName::Part("nets".to_owned())));
+        assert_eq!(NAMES.filter("net::a[b]=info"), Err(UnknownName::Part("net::a[b]".to_owned())));
     }
 }

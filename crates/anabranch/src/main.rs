@@ -11,6 +11,8 @@ mod control_name;
 mod demo;
 mod log;
 mod log_filter;
+mod log_lines;
+mod log_names;
 mod password;
 mod ports;
 mod print;
