@@ -4,21 +4,19 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use gateway::in_time;
+use logging::{Format, write_taken};
 
-use crate::log_lines::{self, Format, write_taken};
 use crate::log_names;
 use crate::print::counted;
 use crate::problem::{Result, serving};
 use crate::settings::{Given, LogFormat};
-
-pub(crate) use crate::log_lines::lost_lines;
 
 /// How long the ready line, the last lines of the log and the last word of a program may wait for their reader.
 const READER_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Says how many lines were lost since this was last said.
 pub(crate) fn tell_lost_lines() {
-    let lost = log_lines::newly_lost_lines();
+    let lost = logging::newly_lost_lines();
     if lost > 0 {
         let lines = counted(lost, "line");
         tracing::warn!("{lines} of the log could not be written");
@@ -35,7 +33,7 @@ pub(crate) fn start(given: &Given) -> Result<()> {
         None | Some(LogFormat::Text) => Format::Text,
         Some(LogFormat::Json) => Format::Json,
     };
-    log_lines::start(&filter, format).map_err(serving("cannot start a thread"))
+    logging::start(&filter, format).map_err(serving("cannot start a thread"))
 }
 
 /// The filter of what is to be logged.
@@ -48,7 +46,7 @@ pub(crate) fn check(given: &Given) -> Result<String> {
 
 /// Waits a moment until all that was logged is written.
 pub(crate) fn finish() {
-    log_lines::finish(READER_PATIENCE);
+    logging::finish(READER_PATIENCE);
 }
 
 /// Says something to whoever started the program, if it is taken within a moment: the ready line, the last error.

@@ -1,10 +1,11 @@
 //! What is logged: `--log`, a level, or levels of parts of the program. The parts, by name.
 
-use crate::log_filter::{LEVELS, Names};
+use logging::{LEVELS, Names};
+
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 28] = [
+const PARTS: [&str; 29] = [
     "access",
     "accounting",
     "acl",
@@ -20,6 +21,7 @@ const PARTS: [&str; 28] = [
     "identity",
     "limits",
     "load",
+    "logging",
     "net",
     "nfs_proto",
     "nfs_server",

@@ -10,8 +10,6 @@ mod config;
 mod control_name;
 mod demo;
 mod log;
-mod log_filter;
-mod log_lines;
 mod log_names;
 mod password;
 mod ports;

@@ -74,7 +74,7 @@ pub(crate) fn serve(
         .map_err(serving("cannot start a runtime"))?;
     // The handlers stand before anything is served: a signal is never lost.
     let mut end = runtime.block_on(async { Signals::new() })?;
-    let gateway = Gateway::start(prepared, sockets, log::lost_lines)?;
+    let gateway = Gateway::start(prepared, sockets, logging::lost_lines)?;
     let administration = || gateway.administration().clone();
     let reloader = sources.map(|sources| Reloader::start(sources, administration())).transpose();
     let reloader = reloader.map_err(serving("cannot start a thread"))?;

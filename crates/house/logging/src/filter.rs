@@ -1,22 +1,22 @@
 //! What is logged: a level, or levels of parts of a program.
 
 /// The levels, from nothing to everything.
-pub(crate) const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+pub const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// The names in filters of a program: its parts are its crates, named without what they share.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Names {
+pub struct Names {
     /// The name of the program, with which the names of all its crates begin.
-    pub(crate) program: &'static str,
+    pub program: &'static str,
     /// Its crates, without its name before theirs.
-    pub(crate) parts: &'static [&'static str],
+    pub parts: &'static [&'static str],
     /// Modules that were the program's own, and where they are now: filters that name them go on working.
-    pub(crate) moved: &'static [(&'static str, &'static str)],
+    pub moved: &'static [(&'static str, &'static str)],
 }
 
 /// A name that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum UnknownName {
+pub enum UnknownName {
     /// A level that does not exist.
     #[error("there is no level {0:?}")]
     Level(String),
@@ -30,7 +30,7 @@ impl Names {
     ///
     /// # Errors
     /// A level or a part does not exist.
-    pub(crate) fn filter(&self, wanted: &str) -> Result<String, UnknownName> {
+    pub fn filter(&self, wanted: &str) -> Result<String, UnknownName> {
         let directives = wanted.split(',').map(|directive| self.directive(directive.trim()));
         Ok(directives.collect::<Result<Vec<_>, _>>()?.join(","))
     }

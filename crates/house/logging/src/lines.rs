@@ -25,7 +25,7 @@ static QUEUE: Queue = Queue::new();
 
 /// The form of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Format {
+pub enum Format {
     /// One line of text for each event.
     Text,
     /// One JSON object for each event.
@@ -95,12 +95,12 @@ impl Queue {
 }
 
 /// The lines of the log that could not be written since the program started.
-pub(crate) fn lost_lines() -> u64 {
+pub fn lost_lines() -> u64 {
     LOST.load(Ordering::Relaxed)
 }
 
 /// The lines that were lost since this was last called.
-pub(crate) fn newly_lost_lines() -> u64 {
+pub fn newly_lost_lines() -> u64 {
     let lost = lost_lines();
     lost.saturating_sub(TOLD.swap(lost, Ordering::Relaxed))
 }
@@ -112,7 +112,7 @@ pub(crate) fn newly_lost_lines() -> u64 {
 ///
 /// # Panics
 /// The process logs already.
-pub(crate) fn start(filter: &str, format: Format) -> io::Result<()> {
+pub fn start(filter: &str, format: Format) -> io::Result<()> {
     let mut is_cut = false;
     let write = move || QUEUE.serve(|line| write_line(io::stderr(), line, &mut is_cut));
     std::thread::Builder::new().name("log".to_owned()).spawn(write)?;
@@ -129,7 +129,7 @@ pub(crate) fn start(filter: &str, format: Format) -> io::Result<()> {
 }
 
 /// Waits until all that was logged is written, but no longer than `patience`.
-pub(crate) fn finish(patience: Duration) {
+pub fn finish(patience: Duration) {
     QUEUE.finish(patience);
 }
 
@@ -171,7 +171,7 @@ fn write_line(to: impl AsFd, line: &[u8], is_cut: &mut bool) {
 }
 
 /// Writes what is taken, and waits for each piece of it no longer than `patience`. Returns how many bytes were taken.
-pub(crate) fn write_taken(to: impl AsFd, text: &[u8], patience: Duration) -> usize {
+pub fn write_taken(to: impl AsFd, text: &[u8], patience: Duration) -> usize {
     let mut written = 0;
     while let Some(rest) = text.get(written..).filter(|rest| !rest.is_empty()) {
         if !takes_more(&to, patience) {
