@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::advise::error;
 use crate::print::harmless;
 
 /// Why the program ends; its number is the exit status.
@@ -97,6 +98,22 @@ impl From<control_client::Error> for Problem {
             }
         };
         Self::new(Cause::Asking, what, advice)
+    }
+}
+
+impl From<error::Error> for Problem {
+    fn from(error: error::Error) -> Self {
+        use error::Error as E;
+        let what = error.to_string();
+        let (cause, advice) = match error {
+            E::Control(error) => return error.into(),
+            E::NoSuchClient { .. } => (Cause::Refused, "`anabranch client list` says who is."),
+            E::NoShare { .. } => (Cause::Settings, "--apply needs smb://...@HOST/SHARE or nfs://HOST/SHARE."),
+            E::Declared { .. } => (Cause::Refused, "Change it there, and start the server again."),
+            E::OtherServer { .. } => (Cause::Refused, "Pass the state directory of that server: --state DIR"),
+            E::Stopped { .. } => (Cause::Measuring, ""),
+        };
+        Self::new(cause, what, advice)
     }
 }
 

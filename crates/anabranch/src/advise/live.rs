@@ -1,29 +1,18 @@
 //! Advice on what a client of the server that runs does, by the server's own account of it.
 
-use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use advise::{Advice, Facts, Profile, advise};
-use control::activity::{Activity, ClientActivity};
-use control::clients::Clients;
-use control_client::{Error, path_part};
 use serde::Serialize;
 
 use super::arguments::Advise;
-use super::live_facts::{Work, connected, of_work, works};
+use super::figures::figures;
+use super::look::{Look, look};
+use super::work::{Work, of_work, works};
 use super::{apply, show};
-use crate::control_access::{self, Access};
+use crate::control_access;
 use crate::print::{json, print};
 use crate::problem::{Cause, Problem, Result};
-
-/// What the server tells at a moment.
-pub(super) struct Look {
-    pub(super) at: Instant,
-    pub(super) clients: Clients,
-    pub(super) shares: Activity,
-    /// Of the clients that are meant.
-    pub(super) activity: Vec<ClientActivity>,
-}
 
 /// The advice on one kind of work: what one client does in one share over one protocol.
 #[derive(Debug, Clone, Serialize)]
@@ -58,35 +47,6 @@ pub(super) fn run(command: &Advise, client: &str, profile: Profile) -> Result<()
     print(&if command.asking.json { json(&judged)? } else { render(&judged) })
 }
 
-/// What the server tells now of the clients that go by this name.
-pub(super) fn look(access: &Access, client: &str) -> Result<Look> {
-    let clients: Clients = control_client::get(access, "/v1/clients")?;
-    let known: BTreeSet<String> = connected(&clients, client);
-    if known.is_empty() {
-        let what = format!("no client {client} is connected");
-        return Err(Problem::new(Cause::Refused, what, "`anabranch client list` says who is."));
-    }
-    let mut activity = Vec::new();
-    let mut refused = None;
-    for key in known {
-        match control_client::get(access, &format!("/v1/clients/{}/activity", path_part(&key))) {
-            Ok(of_client) => activity.push(of_client),
-            // Who is connected need not have called anything yet.
-            Err(error @ Error::Refused(_)) => refused = Some(error),
-            Err(error) => return Err(error.into()),
-        }
-    }
-    match refused {
-        Some(error) if activity.is_empty() => Err(error.into()),
-        _ => Ok(Look {
-            at: Instant::now(),
-            clients,
-            shares: control_client::get(access, "/v1/activity")?,
-            activity,
-        }),
-    }
-}
-
 /// What the rules have to say of everything that was done between two looks.
 pub(super) fn judge(before: &Look, after: &Look, share: Option<&str>, profile: Profile) -> Vec<Judged> {
     let judge = |work: &Work| {
@@ -94,7 +54,7 @@ pub(super) fn judge(before: &Look, after: &Look, share: Option<&str>, profile: P
         Judged {
             client: work.client.clone(),
             share: work.share.clone(),
-            figures: work.figures(&facts),
+            figures: figures(work, &facts),
             advice: of_share(advise(&facts), &work.share),
             facts,
         }

@@ -2,12 +2,17 @@
 
 mod apply;
 mod arguments;
+mod change;
+pub(crate) mod error;
+mod figures;
 mod host;
 mod live;
-mod live_facts;
+mod look;
 mod measure;
+mod share_facts;
 mod show;
 mod trial;
+mod work;
 
 use std::path::Path;
 

@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use advise::host::Finding;
 use advise::{Advice, Command, Judged};
 
+use super::trial::TrialOutcome;
+
 pub(super) fn render(judged: &[Judged]) -> String {
     let mut text = String::new();
     for Judged { row, advice } in judged {
@@ -53,5 +55,26 @@ pub(super) fn findings(findings: &[Finding]) -> String {
             let _ = writeln!(text, "               {}", command.line);
         }
     }
+    text
+}
+
+/// What came of a trial.
+pub(super) fn trial(outcome: &TrialOutcome) -> String {
+    let mut text = format!("R{}  {} on the share {}\n", outcome.rule, outcome.change, outcome.share);
+    for (name, rate) in [("before", &outcome.before), ("after", &outcome.after)] {
+        let rate = rate.as_ref().map_or_else(
+            || "nothing was done".to_owned(),
+            |rate| {
+                let interval = rate
+                    .interval
+                    .map_or_else(String::new, |[low, high]| format!("  (95 %: {low:.0} to {high:.0})"));
+                format!("{:.0} operations/s{interval}", rate.median)
+            },
+        );
+        let _ = writeln!(text, "  {name:<7} {rate}");
+    }
+    let effect = outcome.ratio.map_or_else(|| "no measurable effect".to_owned(), |ratio| ratio.to_string());
+    let then = if outcome.kept { "kept" } else { "reverted" };
+    let _ = writeln!(text, "  effect  {effect}: {then}");
     text
 }

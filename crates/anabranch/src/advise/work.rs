@@ -1,41 +1,26 @@
 //! From two looks at the server to the facts of a client's work.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use advise::{self, Facts};
+use advise::Facts;
 use control::activity::{ApiActivity, ClientShareActivity, ShareActivity};
 use control::clients::{Clients, SmbSession};
 use control::explain;
 use load::result::Protocol;
 
-use super::live::Look;
-use crate::print::{bytes, counted, latency};
-
-/// The clients, as the accounts name them, that go by this name: an address, a ClientGuid, a session, a user, or what an NFSv4 client
-/// calls itself.
-pub(super) fn connected(clients: &Clients, name: &str) -> BTreeSet<String> {
-    let is_at =
-        |address: Option<std::net::IpAddr>| address.is_some_and(|address| address.to_string() == name);
-    let smb = clients.smb_sessions.iter().filter(|session| {
-        [&session.client_guid, &session.id].iter().any(|id| id.eq_ignore_ascii_case(name))
-            || session.user == name
-            || is_at(session.client())
-    });
-    let nfs = clients.nfs_clients.iter().filter(|client| {
-        is_at(Some(client.address)) || client.sessions.iter().any(|session| session.client == name)
-    });
-    smb.map(|session| session.client_guid.clone())
-        .chain(nfs.map(|client| client.address.to_string()))
-        .collect()
-}
+use super::look::Look;
 
 /// What one client did in one share over one protocol, between two looks.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Work {
-    pub(super) client: String,
-    pub(super) share: String,
-    protocol: Protocol,
-    elapsed: f64,
+pub(crate) struct Work {
+    /// The client, as the server's account names it.
+    pub(crate) client: String,
+    /// The name of the share.
+    pub(crate) share: String,
+    /// The protocol.
+    pub(crate) protocol: Protocol,
+    /// Seconds between the looks.
+    pub(crate) elapsed: f64,
     all: Sums,
     /// Reads and writes.
     data: Sums,
@@ -43,8 +28,10 @@ pub(super) struct Work {
     small: f64,
     /// GETATTRs of NFSv4.
     attributes: f64,
-    files: u64,
-    opens: u64,
+    /// Files that were in use lately.
+    pub(crate) files: u64,
+    /// Opens through which they were. NFSv3 has none.
+    pub(crate) opens: u64,
     /// Opens that were made between the looks.
     opened: f64,
 }
@@ -83,7 +70,7 @@ fn count(n: u64) -> f64 {
 }
 
 /// Everything that was done between two looks, the most calls first.
-pub(super) fn works(before: &Look, after: &Look) -> Vec<Work> {
+pub(crate) fn works(before: &Look, after: &Look) -> Vec<Work> {
     let elapsed = after.at.duration_since(before.at).as_secs_f64().max(1e-3);
     let mut works = Vec::new();
     for client in &after.activity {
@@ -174,11 +161,16 @@ impl Work {
         Some(under_way.max(held).max(1))
     }
 
-    /// Linux sends a GETATTR along with each WRITE of NFSv4: that is no call of its own.
-    fn metadata_share(&self) -> f64 {
+    /// The part of its calls that is about names and attributes. Linux sends a GETATTR along with each WRITE of NFSv4: that is no call of its own.
+    pub(crate) fn metadata_share(&self) -> f64 {
         let along = self.attributes.min(self.writes);
         let calls = self.all.calls - along;
         (calls - self.data.calls) / calls
+    }
+
+    /// The part of its reads and writes that is of 16 KiB at most; none: it neither reads nor writes.
+    pub(crate) fn small_share(&self) -> Option<f64> {
+        self.of_data(self.small)
     }
 
     fn of_data(&self, sum: f64) -> Option<f64> {
@@ -190,60 +182,13 @@ impl Work {
     }
 
     /// Calls a second, of any kind.
-    pub(super) fn calls_per_second(&self) -> f64 {
+    pub(crate) fn calls_per_second(&self) -> f64 {
         self.all.calls / self.elapsed
-    }
-
-    /// What it does, in words.
-    pub(super) fn figures(&self, facts: &Facts) -> Vec<String> {
-        let mut figures = vec![format!(
-            "{:.0} calls/s over {}, {:.0} % of them about names and attributes, watched for {:.1} s",
-            self.calls_per_second(),
-            match self.protocol {
-                Protocol::Smb => "SMB",
-                Protocol::Nfs3 => "NFSv3",
-                Protocol::Nfs41 => "NFSv4",
-                Protocol::Directory => "nothing",
-            },
-            self.metadata_share() * 100.0,
-            self.elapsed
-        )];
-        if let Some((size, depth)) = facts.work.io_bytes.zip(facts.work.queue_depth) {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in bytes")]
-            let size = bytes(size as u64);
-            let small = self.of_data(self.small).unwrap_or_default() * 100.0;
-            let writes = facts.work.write_share.unwrap_or_default() * 100.0;
-            figures.push(format!(
-                "reads and writes of {size} on average, {small:.0} % of them at most 16 KiB, {writes:.0} % writes; {depth:.1} under way"
-            ));
-            let opens = counted(self.opens, "open");
-            let opens = if self.opens > 0 { format!(" through {opens}") } else { String::new() };
-            figures.push(format!("{}{opens} in the last ten seconds", counted(self.files, "file")));
-        }
-        if let Some((server, whole)) = facts.latency.server_us.zip(facts.latency.end_to_end_us) {
-            figures.push(format!(
-                "{} in the server, {} end to end",
-                latency(server / 1e6),
-                latency(whole / 1e6)
-            ));
-        }
-        if let Some(connections) = facts.path.connections {
-            let most = facts
-                .path
-                .connections_max
-                .map_or_else(String::new, |most| format!(" of {most} that it could have"));
-            let thing = if self.protocol == Protocol::Smb { "channel" } else { "connection" };
-            let things = if connections == 1 { "" } else { "s" };
-            figures.push(format!("{connections} {thing}{things}{most}"));
-        }
-        figures.extend(facts.security.signing.as_ref().map(|algorithm| format!("signed with {algorithm}")));
-        figures.extend(facts.security.cipher.as_ref().map(|cipher| format!("encrypted with {cipher}")));
-        figures
     }
 }
 
 /// The facts of some work.
-pub(super) fn of_work(work: &Work, before: &Look, after: &Look) -> Facts {
+pub(crate) fn of_work(work: &Work, before: &Look, after: &Look) -> Facts {
     let share = |look: &Look| look.shares.shares.iter().find(|share| share.name == work.share).cloned();
     let (earlier, now) = (share(before), share(after).unwrap_or_default());
     let one_file = |figure: Option<f64>| figure.filter(|_| work.files == 1);

@@ -1,0 +1,73 @@
+//! What a server that runs tells of some clients at a moment.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use control::activity::{Activity, ClientActivity};
+use control::clients::Clients;
+use control_client::path_part;
+use gateway::control_access::Access;
+
+use super::error::{Error, Result};
+
+/// What the server tells at a moment.
+#[derive(Debug)]
+pub(crate) struct Look {
+    /// The moment.
+    pub(crate) at: Instant,
+    /// Those who are connected.
+    pub(crate) clients: Clients,
+    /// What is going on in the shares.
+    pub(crate) shares: Activity,
+    /// What the clients have done that are meant.
+    pub(crate) activity: Vec<ClientActivity>,
+}
+
+/// What the server tells now of the clients that go by this name.
+///
+/// # Errors
+/// No such client is connected, or the server cannot be asked.
+pub(crate) fn look(access: &Access, client: &str) -> Result<Look> {
+    let clients: Clients = control_client::get(access, "/v1/clients")?;
+    let known = connected(&clients, client);
+    if known.is_empty() {
+        return Err(Error::NoSuchClient { client: client.to_owned() });
+    }
+    let mut activity = Vec::new();
+    let mut refused = None;
+    for key in known {
+        match control_client::get(access, &format!("/v1/clients/{}/activity", path_part(&key))) {
+            Ok(of_client) => activity.push(of_client),
+            // Who is connected need not have called anything yet.
+            Err(error @ control_client::Error::Refused(_)) => refused = Some(error),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match refused {
+        Some(error) if activity.is_empty() => Err(error.into()),
+        _ => Ok(Look {
+            at: Instant::now(),
+            clients,
+            shares: control_client::get(access, "/v1/activity")?,
+            activity,
+        }),
+    }
+}
+
+/// The clients, as the accounts name them, that go by this name: an address, a ClientGuid, a session, a user, or what an NFSv4 client
+/// calls itself.
+fn connected(clients: &Clients, name: &str) -> BTreeSet<String> {
+    let is_at =
+        |address: Option<std::net::IpAddr>| address.is_some_and(|address| address.to_string() == name);
+    let smb = clients.smb_sessions.iter().filter(|session| {
+        [&session.client_guid, &session.id].iter().any(|id| id.eq_ignore_ascii_case(name))
+            || session.user == name
+            || is_at(session.client())
+    });
+    let nfs = clients.nfs_clients.iter().filter(|client| {
+        is_at(Some(client.address)) || client.sessions.iter().any(|session| session.client == name)
+    });
+    smb.map(|session| session.client_guid.clone())
+        .chain(nfs.map(|client| client.address.to_string()))
+        .collect()
+}

@@ -1,0 +1,71 @@
+//! A share of a server that runs: what is going on in it, beside what its client measures.
+
+use advise::{Facts, Limits as Rates, Reached};
+use control::activity::ShareActivity;
+use control::shares::Share;
+use control_client::path_part;
+use gateway::control_access::Access;
+use load::result::ResultFile;
+use load::target::Target;
+
+use super::error::{Error, Result};
+
+/// The share that a target names.
+pub(crate) fn share_of(target: &Target) -> Result<String> {
+    let name = match target {
+        Target::Smb(smb) => smb.share.clone(),
+        Target::Nfs(nfs) => nfs.path.trim_matches('/').split('/').next().unwrap_or_default().to_owned(),
+        Target::Directory(_) => String::new(),
+    };
+    if name.is_empty() {
+        return Err(Error::NoShare { target: target.to_string() });
+    }
+    Ok(name)
+}
+
+/// The share, if commands may change it.
+pub(crate) fn changeable(access: &Access, name: &str) -> Result<Share> {
+    let share: Share = control_client::get(access, &format!("/v1/shares/{}", path_part(name)))?;
+    match &share.declared_in {
+        None => Ok(share),
+        Some(place) => Err(Error::Declared { share: name.to_owned(), place: place.clone() }),
+    }
+}
+
+pub(crate) fn activity(access: &Access, name: &str) -> Result<ShareActivity> {
+    Ok(control_client::get(access, &format!("/v1/shares/{}/activity", path_part(name)))?)
+}
+
+fn calls(activity: &ShareActivity) -> u64 {
+    activity.apis.iter().map(|api| api.calls).sum()
+}
+
+/// Another server may have a share of this name.
+pub(crate) fn check_that_it_is_ours(
+    measured: &ResultFile,
+    before: &ShareActivity,
+    after: &ShareActivity,
+    target: &Target,
+) -> Result<()> {
+    let repetitions = measured.rows.iter().flat_map(|row| &row.repetitions);
+    let done: u64 =
+        repetitions.flat_map(|repetition| repetition.operations.values()).map(|tally| tally.count).sum();
+    if done > 0 && calls(after).saturating_sub(calls(before)) >= done {
+        return Ok(());
+    }
+    Err(Error::OtherServer { target: target.to_string(), share: after.name.clone() })
+}
+
+/// What the server knows of a measurement beside what the client does.
+#[expect(clippy::cast_precision_loss, reason = "counters, for a ratio")]
+pub(crate) fn with_account(facts: Facts, before: &ShareActivity, after: &ShareActivity) -> Facts {
+    let throttled = |activity: &ShareActivity| activity.apis.iter().map(|api| api.throttled).sum::<u64>();
+    let waited = throttled(after).saturating_sub(throttled(before)) as f64;
+    let all = calls(after).saturating_sub(calls(before)).max(1) as f64;
+    let limit = |name: &str| after.limits.get(name).map(|rate| *rate as f64);
+    Facts {
+        reached: Reached { throttled_share: Some(waited / all), ..facts.reached },
+        limits: Rates { file_iops: limit("file-iops"), file_bytes: limit("file-throughput"), ..facts.limits },
+        ..facts
+    }
+}
