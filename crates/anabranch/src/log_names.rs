@@ -5,7 +5,7 @@ use logging::{LEVELS, Names};
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 29] = [
+const PARTS: [&str; 30] = [
     "access",
     "accounting",
     "acl",
@@ -20,6 +20,7 @@ const PARTS: [&str; 29] = [
     "gateway",
     "identity",
     "limits",
+    "live_advice",
     "load",
     "logging",
     "net",

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::process::ExitCode;
 
-use crate::advise::error;
 use crate::print::harmless;
 
 /// Why the program ends; its number is the exit status.
@@ -101,9 +100,9 @@ impl From<control_client::Error> for Problem {
     }
 }
 
-impl From<error::Error> for Problem {
-    fn from(error: error::Error) -> Self {
-        use error::Error as E;
+impl From<live_advice::Error> for Problem {
+    fn from(error: live_advice::Error) -> Self {
+        use live_advice::Error as E;
         let what = error.to_string();
         let (cause, advice) = match error {
             E::Control(error) => return error.into(),

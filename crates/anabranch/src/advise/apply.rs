@@ -5,18 +5,15 @@ use std::time::{Duration, Instant};
 
 use advise::{Advice, Facts, Profile, advise};
 use control::shares::Share;
+use live_advice::share_facts::{activity, changeable, check_that_it_is_ours, share_of, with_account};
+use live_advice::{Change, Trial, TrialOutcome, change, look, works};
 use load::plan::{Extent, advice_extent, alone, settings};
 use load::result::Key;
 use load::target::Target;
 
 use super::arguments::Advise;
-use super::change::{Change, change};
 use super::live::Judged;
-use super::look::look;
-use super::share_facts::{activity, changeable, check_that_it_is_ours, share_of, with_account};
 use super::show;
-use super::trial::{Trial, TrialOutcome};
-use super::work::works;
 use crate::bench::{measure_plan, stopping};
 use crate::control_access::{self, Access};
 use crate::print::{json, print};

@@ -1,9 +1,9 @@
 //! The work of a client, in words.
 
 use advise::Facts;
+use live_advice::Work;
 use load::result::Protocol;
 
-use super::work::Work;
 use crate::print::{bytes, counted, latency};
 
 /// What a client does, in words.

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use advise::{Advice, Facts, Profile, advise};
+use live_advice::{Look, Work, look, of_work, works};
 use serde::Serialize;
 
 use super::arguments::Advise;
 use super::figures::figures;
-use super::look::{Look, look};
-use super::work::{Work, of_work, works};
 use super::{apply, show};
 use crate::control_access;
 use crate::print::{json, print};

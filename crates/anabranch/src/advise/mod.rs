@@ -2,17 +2,11 @@
 
 mod apply;
 mod arguments;
-mod change;
-pub(crate) mod error;
 mod figures;
 mod host;
 mod live;
-mod look;
 mod measure;
-mod share_facts;
 mod show;
-mod trial;
-mod work;
 
 use std::path::Path;
 

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use advise::host::Finding;
 use advise::{Advice, Command, Judged};
-
-use super::trial::TrialOutcome;
+use live_advice::TrialOutcome;
 
 pub(super) fn render(judged: &[Judged]) -> String {
     let mut text = String::new();

@@ -7,21 +7,21 @@ use limits::{Limit, Limits, Plan};
 
 /// A change, and what takes it back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
+pub struct Change {
     /// The rule that asks for it.
-    pub(crate) rule: u8,
+    pub rule: u8,
     /// What changes, such as `metadata-cache: off -> on`.
-    pub(crate) what: String,
+    pub what: String,
     /// Makes the change.
-    pub(crate) forth: ShareChange,
+    pub forth: ShareChange,
     /// Takes it back.
-    pub(crate) back: ShareChange,
+    pub back: ShareChange,
     /// The command that does the same.
-    pub(crate) command: String,
+    pub command: String,
 }
 
 /// The first change to the share that the advice comes to and that can be taken back.
-pub(crate) fn change(
+pub fn change(
     advice: &[Advice],
     share: &Share,
     before: &ShareActivity,

@@ -8,43 +8,43 @@ use gateway::control_access::Access;
 use load::statistics::{Effect, Estimate, Ratio, compare, estimate};
 use serde::Serialize;
 
-use super::change::Change;
-use super::error::{Error, Result};
+use crate::change::Change;
+use crate::error::{Error, Result};
 
 /// Measurements with the change, and as many without: the fewest that have a 95 % interval without assumptions.
 const PAIRS: usize = 6;
 
 /// What came of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct TrialOutcome {
+pub struct TrialOutcome {
     /// The rule that asked for the change.
-    pub(crate) rule: u8,
+    pub rule: u8,
     /// The name of the share.
-    pub(crate) share: String,
+    pub share: String,
     /// What changed, such as `metadata-cache: off -> on`.
-    pub(crate) change: String,
+    pub change: String,
     /// Operations a second without it.
-    pub(crate) before: Option<Estimate>,
+    pub before: Option<Estimate>,
     /// Operations a second with it.
-    pub(crate) after: Option<Estimate>,
+    pub after: Option<Estimate>,
     /// The one by the other, in turns.
-    pub(crate) ratio: Option<Ratio>,
+    pub ratio: Option<Ratio>,
     /// Whether the share stays changed: it surely helps.
-    pub(crate) kept: bool,
+    pub kept: bool,
 }
 
 /// A trial of one change to a share.
-pub(crate) struct Trial<'a> {
+pub struct Trial<'a> {
     /// The server.
-    pub(crate) access: &'a Access,
+    pub access: &'a Access,
     /// The name of the share.
-    pub(crate) share: &'a str,
+    pub share: &'a str,
     /// What is tried.
-    pub(crate) change: &'a Change,
+    pub change: &'a Change,
     /// Becomes true when somebody wants to stop.
-    pub(crate) stop: &'a AtomicBool,
+    pub stop: &'a AtomicBool,
     /// Told where the change cannot be taken back: the share stays changed.
-    pub(crate) not_taken_back: &'a dyn Fn(control_client::Error),
+    pub not_taken_back: &'a dyn Fn(control_client::Error),
 }
 
 /// The share is as it was when this is dropped, unless it is kept so.
@@ -87,7 +87,7 @@ impl Trial<'_> {
     /// # Errors
     /// It was asked to stop, the server refuses the change, or something went wrong while it was measured: the share is as it
     /// was.
-    pub(crate) fn run<E: From<Error>>(
+    pub fn run<E: From<Error>>(
         &self,
         mut measure: impl FnMut() -> std::result::Result<f64, E>,
     ) -> std::result::Result<TrialOutcome, E> {

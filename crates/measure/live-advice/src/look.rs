@@ -8,26 +8,26 @@ use control::clients::Clients;
 use control_client::path_part;
 use gateway::control_access::Access;
 
-use super::error::{Error, Result};
+use crate::error::{Error, Result};
 
 /// What the server tells at a moment.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub struct Look {
     /// The moment.
-    pub(crate) at: Instant,
+    pub at: Instant,
     /// Those who are connected.
-    pub(crate) clients: Clients,
+    pub clients: Clients,
     /// What is going on in the shares.
-    pub(crate) shares: Activity,
+    pub shares: Activity,
     /// What the clients have done that are meant.
-    pub(crate) activity: Vec<ClientActivity>,
+    pub activity: Vec<ClientActivity>,
 }
 
 /// What the server tells now of the clients that go by this name.
 ///
 /// # Errors
 /// No such client is connected, or the server cannot be asked.
-pub(crate) fn look(access: &Access, client: &str) -> Result<Look> {
+pub fn look(access: &Access, client: &str) -> Result<Look> {
     let clients: Clients = control_client::get(access, "/v1/clients")?;
     let known = connected(&clients, client);
     if known.is_empty() {

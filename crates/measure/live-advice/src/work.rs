@@ -8,19 +8,19 @@ use control::clients::{Clients, SmbSession};
 use control::explain;
 use load::result::Protocol;
 
-use super::look::Look;
+use crate::look::Look;
 
 /// What one client did in one share over one protocol, between two looks.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Work {
+pub struct Work {
     /// The client, as the server's account names it.
-    pub(crate) client: String,
+    pub client: String,
     /// The name of the share.
-    pub(crate) share: String,
+    pub share: String,
     /// The protocol.
-    pub(crate) protocol: Protocol,
+    pub protocol: Protocol,
     /// Seconds between the looks.
-    pub(crate) elapsed: f64,
+    pub elapsed: f64,
     all: Sums,
     /// Reads and writes.
     data: Sums,
@@ -29,9 +29,9 @@ pub(crate) struct Work {
     /// GETATTRs of NFSv4.
     attributes: f64,
     /// Files that were in use lately.
-    pub(crate) files: u64,
+    pub files: u64,
     /// Opens through which they were. NFSv3 has none.
-    pub(crate) opens: u64,
+    pub opens: u64,
     /// Opens that were made between the looks.
     opened: f64,
 }
@@ -70,7 +70,7 @@ fn count(n: u64) -> f64 {
 }
 
 /// Everything that was done between two looks, the most calls first.
-pub(crate) fn works(before: &Look, after: &Look) -> Vec<Work> {
+pub fn works(before: &Look, after: &Look) -> Vec<Work> {
     let elapsed = after.at.duration_since(before.at).as_secs_f64().max(1e-3);
     let mut works = Vec::new();
     for client in &after.activity {
@@ -162,14 +162,14 @@ impl Work {
     }
 
     /// The part of its calls that is about names and attributes. Linux sends a GETATTR along with each WRITE of NFSv4: that is no call of its own.
-    pub(crate) fn metadata_share(&self) -> f64 {
+    pub fn metadata_share(&self) -> f64 {
         let along = self.attributes.min(self.writes);
         let calls = self.all.calls - along;
         (calls - self.data.calls) / calls
     }
 
     /// The part of its reads and writes that is of 16 KiB at most; none: it neither reads nor writes.
-    pub(crate) fn small_share(&self) -> Option<f64> {
+    pub fn small_share(&self) -> Option<f64> {
         self.of_data(self.small)
     }
 
@@ -182,13 +182,13 @@ impl Work {
     }
 
     /// Calls a second, of any kind.
-    pub(crate) fn calls_per_second(&self) -> f64 {
+    pub fn calls_per_second(&self) -> f64 {
         self.all.calls / self.elapsed
     }
 }
 
 /// The facts of some work.
-pub(crate) fn of_work(work: &Work, before: &Look, after: &Look) -> Facts {
+pub fn of_work(work: &Work, before: &Look, after: &Look) -> Facts {
     let share = |look: &Look| look.shares.shares.iter().find(|share| share.name == work.share).cloned();
     let (earlier, now) = (share(before), share(after).unwrap_or_default());
     let one_file = |figure: Option<f64>| figure.filter(|_| work.files == 1);

@@ -2,7 +2,7 @@
 
 /// Why there is no advice on a server that runs, or no trial of it.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
+pub enum Error {
     /// The server cannot be asked, or refuses.
     #[error(transparent)]
     Control(#[from] control_client::Error),
@@ -43,4 +43,4 @@ pub(crate) enum Error {
 }
 
 /// The outcome of a question to a server, or of a trial.
-pub(crate) type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, Error>;

@@ -8,10 +8,10 @@ use gateway::control_access::Access;
 use load::result::ResultFile;
 use load::target::Target;
 
-use super::error::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The share that a target names.
-pub(crate) fn share_of(target: &Target) -> Result<String> {
+pub fn share_of(target: &Target) -> Result<String> {
     let name = match target {
         Target::Smb(smb) => smb.share.clone(),
         Target::Nfs(nfs) => nfs.path.trim_matches('/').split('/').next().unwrap_or_default().to_owned(),
@@ -24,7 +24,7 @@ pub(crate) fn share_of(target: &Target) -> Result<String> {
 }
 
 /// The share, if commands may change it.
-pub(crate) fn changeable(access: &Access, name: &str) -> Result<Share> {
+pub fn changeable(access: &Access, name: &str) -> Result<Share> {
     let share: Share = control_client::get(access, &format!("/v1/shares/{}", path_part(name)))?;
     match &share.declared_in {
         None => Ok(share),
@@ -32,7 +32,7 @@ pub(crate) fn changeable(access: &Access, name: &str) -> Result<Share> {
     }
 }
 
-pub(crate) fn activity(access: &Access, name: &str) -> Result<ShareActivity> {
+pub fn activity(access: &Access, name: &str) -> Result<ShareActivity> {
     Ok(control_client::get(access, &format!("/v1/shares/{}/activity", path_part(name)))?)
 }
 
@@ -41,7 +41,7 @@ fn calls(activity: &ShareActivity) -> u64 {
 }
 
 /// Another server may have a share of this name.
-pub(crate) fn check_that_it_is_ours(
+pub fn check_that_it_is_ours(
     measured: &ResultFile,
     before: &ShareActivity,
     after: &ShareActivity,
@@ -58,7 +58,7 @@ pub(crate) fn check_that_it_is_ours(
 
 /// What the server knows of a measurement beside what the client does.
 #[expect(clippy::cast_precision_loss, reason = "counters, for a ratio")]
-pub(crate) fn with_account(facts: Facts, before: &ShareActivity, after: &ShareActivity) -> Facts {
+pub fn with_account(facts: Facts, before: &ShareActivity, after: &ShareActivity) -> Facts {
     let throttled = |activity: &ShareActivity| activity.apis.iter().map(|api| api.throttled).sum::<u64>();
     let waited = throttled(after).saturating_sub(throttled(before)) as f64;
     let all = calls(after).saturating_sub(calls(before)).max(1) as f64;
