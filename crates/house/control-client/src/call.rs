@@ -59,6 +59,7 @@ pub fn answers(access: &Access) -> Result<bool> {
 }
 
 /// A name as a part of a path. RFC 3986 2.3: "unreserved characters" stand for themselves.
+#[must_use]
 pub fn path_part(name: &str) -> String {
     let mut part = String::with_capacity(name.len());
     for byte in name.bytes() {

@@ -95,6 +95,7 @@ impl Queue {
 }
 
 /// The lines of the log that could not be written since the program started.
+#[must_use]
 pub fn lost_lines() -> u64 {
     LOST.load(Ordering::Relaxed)
 }

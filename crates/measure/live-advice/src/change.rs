@@ -21,6 +21,7 @@ pub struct Change {
 }
 
 /// The first change to the share that the advice comes to and that can be taken back.
+#[must_use]
 pub fn change(
     advice: &[Advice],
     share: &Share,

@@ -4,8 +4,8 @@
 //! which there are facts ([`of_work`]) for the rules of `advise`. Of their advice, [`change`] makes the one [`Change`] to a
 //! share that can be taken back, and a [`Trial`] measures with it and without it, and keeps it only if it surely helps.
 //!
-//! It will never leave a share changed unless that helps, or unless the server can no longer be asked. `advise` goes on
-//! knowing no clock and no socket: both are here.
+//! A trial never leaves a share changed, unless the change helps or the server can no longer be asked. The clock and the
+//! sockets are here, so that `advise` needs neither.
 
 mod change;
 mod error;

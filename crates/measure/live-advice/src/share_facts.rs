@@ -11,6 +11,9 @@ use load::target::Target;
 use crate::error::{Error, Result};
 
 /// The share that a target names.
+///
+/// # Errors
+/// It names none.
 pub fn share_of(target: &Target) -> Result<String> {
     let name = match target {
         Target::Smb(smb) => smb.share.clone(),
@@ -24,6 +27,9 @@ pub fn share_of(target: &Target) -> Result<String> {
 }
 
 /// The share, if commands may change it.
+///
+/// # Errors
+/// The configuration declares it, or the server cannot be asked.
 pub fn changeable(access: &Access, name: &str) -> Result<Share> {
     let share: Share = control_client::get(access, &format!("/v1/shares/{}", path_part(name)))?;
     match &share.declared_in {
@@ -32,6 +38,10 @@ pub fn changeable(access: &Access, name: &str) -> Result<Share> {
     }
 }
 
+/// What is going on in a share.
+///
+/// # Errors
+/// There is no such share, or the server cannot be asked.
 pub fn activity(access: &Access, name: &str) -> Result<ShareActivity> {
     Ok(control_client::get(access, &format!("/v1/shares/{}/activity", path_part(name)))?)
 }
@@ -40,7 +50,11 @@ fn calls(activity: &ShareActivity) -> u64 {
     activity.apis.iter().map(|api| api.calls).sum()
 }
 
-/// Another server may have a share of this name.
+/// Compares what was measured on a target with what the server has counted meanwhile. Another server may have a share of
+/// this name.
+///
+/// # Errors
+/// It was another server.
 pub fn check_that_it_is_ours(
     measured: &ResultFile,
     before: &ShareActivity,
@@ -57,6 +71,7 @@ pub fn check_that_it_is_ours(
 }
 
 /// What the server knows of a measurement beside what the client does.
+#[must_use]
 #[expect(clippy::cast_precision_loss, reason = "counters, for a ratio")]
 pub fn with_account(facts: Facts, before: &ShareActivity, after: &ShareActivity) -> Facts {
     let throttled = |activity: &ShareActivity| activity.apis.iter().map(|api| api.throttled).sum::<u64>();

@@ -70,6 +70,7 @@ fn count(n: u64) -> f64 {
 }
 
 /// Everything that was done between two looks, the most calls first.
+#[must_use]
 pub fn works(before: &Look, after: &Look) -> Vec<Work> {
     let elapsed = after.at.duration_since(before.at).as_secs_f64().max(1e-3);
     let mut works = Vec::new();
@@ -162,6 +163,7 @@ impl Work {
     }
 
     /// The part of its calls that is about names and attributes. Linux sends a GETATTR along with each WRITE of NFSv4: that is no call of its own.
+    #[must_use]
     pub fn metadata_share(&self) -> f64 {
         let along = self.attributes.min(self.writes);
         let calls = self.all.calls - along;
@@ -169,6 +171,7 @@ impl Work {
     }
 
     /// The part of its reads and writes that is of 16 KiB at most; none: it neither reads nor writes.
+    #[must_use]
     pub fn small_share(&self) -> Option<f64> {
         self.of_data(self.small)
     }
@@ -182,12 +185,14 @@ impl Work {
     }
 
     /// Calls a second, of any kind.
+    #[must_use]
     pub fn calls_per_second(&self) -> f64 {
         self.all.calls / self.elapsed
     }
 }
 
 /// The facts of some work.
+#[must_use]
 pub fn of_work(work: &Work, before: &Look, after: &Look) -> Facts {
     let share = |look: &Look| look.shares.shares.iter().find(|share| share.name == work.share).cloned();
     let (earlier, now) = (share(before), share(after).unwrap_or_default());
