@@ -23,6 +23,7 @@ pub mod in_time;
 mod name_service;
 mod names;
 mod opening;
+pub mod port_owner;
 mod prepared;
 mod problem;
 mod servers;
