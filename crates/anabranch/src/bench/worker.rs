@@ -1,20 +1,15 @@
 //! `anabranch bench worker`, and where the workers of a run are.
 
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::sleep;
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
-use load::workers::{Token, WorkerPlace, Workers, serve_connection, serve_standard_streams};
+use load::workers::{Token, WorkerPlace, Workers, serve_listener, serve_standard_streams};
 
 use super::arguments::{BenchWorker, Clients};
 use super::{PROGRAM, stopping};
 use crate::problem::{Cause, Problem, Result};
-
-/// So often it is looked whether somebody has connected, or the worker is to end.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Makes load for coordinators until a signal ends it, or for one over the standard streams.
 ///
@@ -38,25 +33,10 @@ fn listen(worker: &BenchWorker, token: &Token, ended: &AtomicBool) -> Result<()>
         )
     };
     let listener = TcpListener::bind(worker.listen).map_err(cannot)?;
-    listener.set_nonblocking(true).map_err(cannot)?;
     let address = listener.local_addr().map_err(cannot)?;
     // Who started it may not care.
     let _ = writeln!(std::io::stdout(), "ready worker={address}");
-    while !ended.load(Ordering::Relaxed) {
-        match listener.accept() {
-            Ok((stream, from)) => {
-                let served = stream.set_nonblocking(false).map_err(|e| e.to_string()).and_then(|()| {
-                    serve_connection(stream, token, PROGRAM, ended).map_err(|fault| fault.to_string())
-                });
-                if let Err(why) = served {
-                    eprintln!("{from}: {why}");
-                }
-            }
-            Err(e) if e.kind() == ErrorKind::WouldBlock => sleep(LOOK),
-            Err(e) => return Err(cannot(e)),
-        }
-    }
-    Ok(())
+    serve_listener(&listener, token, PROGRAM, ended, |from, why| eprintln!("{from}: {why}")).map_err(cannot)
 }
 
 fn token(path: &Path) -> Result<Token> {

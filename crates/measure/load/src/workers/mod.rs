@@ -10,13 +10,15 @@
 
 mod channel;
 mod coordinator;
+mod listen;
 mod message;
 mod seal;
 mod session;
 
 pub(crate) use coordinator::Coordinator;
+pub use listen::serve_listener;
 pub use seal::{NoToken, Token};
-pub use session::{serve_connection, serve_standard_streams};
+pub use session::serve_standard_streams;
 
 /// Where the workers of a run are.
 #[derive(Debug, Clone)]

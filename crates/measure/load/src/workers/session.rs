@@ -25,7 +25,12 @@ const LOOK: Duration = Duration::from_millis(50);
 ///
 /// # Errors
 /// Who has connected is no coordinator with this token, or is gone; or what was made could not be removed.
-pub fn serve_connection(stream: TcpStream, token: &Token, program: &str, ended: &AtomicBool) -> Result<()> {
+pub(super) fn serve_connection(
+    stream: TcpStream,
+    token: &Token,
+    program: &str,
+    ended: &AtomicBool,
+) -> Result<()> {
     let close = stream.try_clone();
     let (sender, receiver) = sealed(stream, token, Side::Worker)?;
     let served = serve(sender, receiver, program, ended);
@@ -38,7 +43,7 @@ pub fn serve_connection(stream: TcpStream, token: &Token, program: &str, ended: 
 /// The same over standard input and output.
 ///
 /// # Errors
-/// As [`serve_connection`].
+/// The coordinator speaks otherwise, or is gone; or what was made could not be removed.
 pub fn serve_standard_streams(program: &str, ended: &AtomicBool) -> Result<()> {
     let (sender, receiver) = plain(io::stdin(), io::stdout());
     serve(sender, receiver, program, ended)

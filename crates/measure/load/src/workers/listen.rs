@@ -1,0 +1,46 @@
+//! A worker that listens: one coordinator after the other.
+
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use super::seal::Token;
+use super::session::serve_connection;
+use crate::fault::Fault;
+use crate::result::ProblemKind;
+
+/// So often it is looked whether somebody has connected, or the worker is to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Does what the coordinators that connect say, one after the other, until `ended` becomes true. `lost` is told of each that
+/// was lost, and why.
+///
+/// # Errors
+/// Nobody can connect any more.
+pub fn serve_listener(
+    listener: &TcpListener,
+    token: &Token,
+    program: &str,
+    ended: &AtomicBool,
+    mut lost: impl FnMut(SocketAddr, Fault),
+) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    while !ended.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((stream, from)) => {
+                let awaited = stream.set_nonblocking(false);
+                let served = awaited
+                    .map_err(|e| Fault::new(ProblemKind::Closed, e.to_string()))
+                    .and_then(|()| serve_connection(stream, token, program, ended));
+                if let Err(why) = served {
+                    lost(from, why);
+                }
+            }
+            Err(e) if e.kind() == ErrorKind::WouldBlock => sleep(LOOK),
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
