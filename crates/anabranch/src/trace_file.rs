@@ -4,14 +4,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use control::trace::{self, HEAD, Line};
+use control::trace::Line;
+use control::trace_file::{self, Unreadable};
 
 use crate::problem::{Cause, Problem, Result};
-
-/// Bytes of a line: none that is written has as many.
-const LINE_BYTES_MAX: u64 = 4096;
-/// Operations of a trace: so that it fits into memory.
-const OPERATIONS_MAX: usize = 50_000_000;
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Problem {
     Problem::new(Cause::Settings, format!("cannot read {}: {error}", path.display()), "")
@@ -27,55 +23,27 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Line>> {
 }
 
 /// As [`read`], of a file that is open.
-pub(crate) fn read_from(path: &Path, mut input: impl BufRead) -> Result<Vec<Line>> {
-    let mut operations = Vec::new();
-    let mut number = 0_u64;
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        number += 1;
-        let wrong = |what: &str| {
-            let what = format!("{}, line {number}: {what}", path.display());
-            Problem::new(
-                Cause::Settings,
-                what,
-                "`anabranch share record` makes traces; docs/plans.md has the format.",
-            )
-        };
-        let limited = &mut std::io::Read::take(&mut input, LINE_BYTES_MAX);
-        if limited.read_until(b'\n', &mut line).map_err(|e| unreadable(path, &e))? == 0 {
-            break;
-        }
-        if line.len() as u64 == LINE_BYTES_MAX {
-            return Err(wrong("it is too long"));
-        }
-        let text =
-            std::str::from_utf8(&line).map_err(|_| wrong("it is not text"))?.trim_end_matches(['\r', '\n']);
-        if number == 1 && text != HEAD {
-            return Err(wrong(&format!("it is not {HEAD:?}: this is not a trace of this version")));
-        }
-        if text.is_empty() || text.starts_with('#') {
-            continue;
-        }
-        if operations.len() >= OPERATIONS_MAX {
-            return Err(wrong(&format!("there are more than {OPERATIONS_MAX} operations")));
-        }
-        operations.push(trace::parse(text).map_err(|e| wrong(&e))?);
-    }
-    if operations.is_empty() {
-        let what = format!("{}: there is no operation in it", path.display());
-        return Err(Problem::new(
+pub(crate) fn read_from(path: &Path, input: impl BufRead) -> Result<Vec<Line>> {
+    let at = path.display();
+    trace_file::read(input).map_err(|error| match error {
+        Unreadable::Io(error) => unreadable(path, &error),
+        Unreadable::Line { .. } => Problem::new(
             Cause::Settings,
-            what,
+            format!("{at}, {error}"),
+            "`anabranch share record` makes traces; docs/plans.md has the format.",
+        ),
+        Unreadable::Empty => Problem::new(
+            Cause::Settings,
+            format!("{at}: {error}"),
             "Record while clients work: anabranch share record NAME",
-        ));
-    }
-    operations.sort_by_key(|line: &Line| line.at);
-    Ok(operations)
+        ),
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use control::trace::HEAD;
+
     use super::*;
 
     fn said(trace: &str) -> String {

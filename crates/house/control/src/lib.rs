@@ -20,6 +20,7 @@ pub mod shares;
 mod token;
 pub mod tokens;
 pub mod trace;
+pub mod trace_file;
 pub mod users;
 
 use std::io;
