@@ -126,6 +126,27 @@ def guesses(place, over):
     return f"{len(made)} guesses answered"
 
 
+def logons(place, over):
+    """Sessions of one user, as many as one connection has after another, until they are refused ([MS-SMB2] 2.2.6)."""
+    held, had, refused = [], 0, 0
+    while not over.is_set():
+        try:
+            stream = connect(place, place.smb)
+            held.append(stream)
+            connection = smb.Connection(stream)
+            while not over.is_set():
+                smb.Session(connection, USER)
+                had += 1
+        except smb.Refused:
+            refused += 1
+            over.wait(0.01)
+        except OSError:
+            over.wait(0.05)
+    for stream in held:
+        stream.close()
+    return f"{had} sessions over {len(held)} connections, {refused} refused"
+
+
 def opens(place, over):
     """OPENs with a new owner each, until they are refused (RFC 8881 18.16)."""
     stream = connect(place, place.nfs)
@@ -138,6 +159,22 @@ def opens(place, over):
             had += 1
     stream.close()
     return f"{had} opens"
+
+
+def smb_opens(place, over):
+    """CREATEs of one user, until they are refused ([MS-SMB2] 2.2.13)."""
+    stream = connect(place, place.smb)
+    session, had, refused = smb.Session(smb.Connection(stream), USER), 0, 0
+    session.connect("data")
+    while not over.is_set():
+        try:
+            session.open("read-me")
+            had += 1
+        except smb.Refused:
+            refused += 1
+            over.wait(0.05)
+    stream.close()
+    return f"{had} opens, {refused} refused"
 
 
 def client_ids(place, over):
@@ -188,6 +225,19 @@ def slow_readers(place, over):
     return read_slowly([reader() for _ in range(READERS)], over)
 
 
+def smb_slow_readers(place, over):
+    """READs of 64 KiB whose replies the client does not take ([MS-SMB2] 2.2.19), as many as there are credits for."""
+    credits = 8000
+
+    def reader():
+        stream = connect(place, place.smb)
+        session = smb.Session(smb.Connection(stream), USER)
+        session.connect("data")
+        file = session.open("read-me", credits)
+        return stream, (session.read_request(file, 65536) for _ in range(credits))
+    return read_slowly([reader() for _ in range(READERS)], over)
+
+
 def malformed(place, over):
     """Violates the protocols again and again, with an invalid frame and an invalid record."""
     sent = 0
@@ -203,4 +253,5 @@ def malformed(place, over):
     return f"{sent} connections with nonsense"
 
 
-ALL = [connections, one_address, partial_records, partial_frames, sessions, guesses, opens, client_ids, slow_readers, malformed]
+ALL = [connections, one_address, partial_records, partial_frames, sessions, guesses, logons, opens, smb_opens, client_ids, slow_readers,
+       smb_slow_readers, malformed]
