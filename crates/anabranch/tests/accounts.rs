@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+mod needs;
 mod server;
 
 use server::{Server, flags, path, program};
@@ -51,7 +52,11 @@ fn refused(directory: &TempDir, more: &[&str]) -> String {
 
 /// A server that is not root does everything as itself.
 fn is_root(directory: &TempDir) -> bool {
-    fs::metadata(directory.path()).unwrap().uid() == 0
+    let is_root = fs::metadata(directory.path()).unwrap().uid() == 0;
+    if !is_root {
+        needs::not_tested("this user is not root");
+    }
+    is_root
 }
 
 fn user_add(directory: &TempDir, arguments: &[&str], password: &[u8]) {
@@ -74,11 +79,9 @@ fn uid_of(directory: &TempDir, name: &str) -> Option<u64> {
 /// Whether the user gets into the share; None: there is no smbclient.
 fn logs_on(server: &Server, user: &str) -> Option<bool> {
     let (_, port) = server.address("smb").rsplit_once(':').unwrap();
-    let ran = Command::new("smbclient")
-        .args(["//127.0.0.1/data", "-p", port, "-U", user, "-c", "ls"])
-        .output()
-        .map_err(|e| eprintln!("not tested: smbclient: {e}"));
-    Some(ran.ok()?.status.success())
+    let ran =
+        Command::new("smbclient").args(["//127.0.0.1/data", "-p", port, "-U", user, "-c", "ls"]).output();
+    Some(needs::installed("smbclient", ran)?.status.success())
 }
 
 #[test]

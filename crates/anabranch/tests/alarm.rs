@@ -6,6 +6,8 @@ use std::process::Command;
 
 mod asked;
 mod logged;
+#[expect(dead_code, reason = "no program is needed here")]
+mod needs;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod nfs;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
@@ -76,7 +78,7 @@ fn a_storage_that_fills_up_or_turns_read_only_is_told() {
     let at = directory.path().join("small");
     std::fs::create_dir(&at).unwrap();
     let Some(small) = Small::mount(&at) else {
-        return println!("not tested: no right to mount");
+        return needs::not_tested("no right to mount");
     };
     let mut arguments = flags(&directory);
     arguments.extend(["--share".to_owned(), format!("small={}", path(&directory, "small"))]);

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[expect(dead_code, reason = "no program is needed here")]
+mod needs;
 #[expect(dead_code, reason = "no server of the test's own")]
 mod server;
 
@@ -23,7 +25,7 @@ const TINY: [&str; 8] = ["--seconds", "0.1", "--ramp", "0.02", "--repetitions", 
 fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        eprintln!("skipped: Samba and Ganesha serve only when root starts them");
+        needs::not_tested("Samba and Ganesha serve only when root starts them");
     }
     is_root
 }

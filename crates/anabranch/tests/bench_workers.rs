@@ -1,7 +1,7 @@
 //! `anabranch bench` from several processes: on this machine, listening with a token, over SSH; and when one of them dies.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -11,6 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 mod connections;
+mod needs;
 mod server;
 
 use server::{Server, flags, path, program};
@@ -265,15 +266,12 @@ impl Drop for Ssh {
 }
 
 impl Ssh {
-    /// `None` where there is no OpenSSH.
-    fn start() -> Option<Self> {
+    fn start() -> io::Result<Self> {
         const SSHD: &str = "/usr/sbin/sshd";
         let directory = TempDir::new().unwrap();
         let key = path(&directory, "key");
-        let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", &key]).status();
-        if !Path::new(SSHD).exists() || !made.is_ok_and(|status| status.success()) {
-            return None;
-        }
+        let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", &key]).status()?;
+        assert!(made.success(), "ssh-keygen");
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let config = format!(
             "ListenAddress 127.0.0.1:{port}\nHostKey {key}\nAuthorizedKeysFile {key}.pub\nStrictModes no\nPermitRootLogin yes\n\
@@ -283,10 +281,10 @@ impl Ssh {
         std::fs::write(&file, config).unwrap();
         // OpenSSH wants this directory when it runs as root.
         let _ = std::fs::create_dir_all("/run/sshd");
-        let child = Command::new(SSHD).args(["-D", "-e", "-f", &file]).stderr(Stdio::null()).spawn().unwrap();
+        let child = Command::new(SSHD).args(["-D", "-e", "-f", &file]).stderr(Stdio::null()).spawn()?;
         let ssh = Self { directory, child, port };
         wait("sshd does not listen", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Some(ssh)
+        Ok(ssh)
     }
 
     fn options(&self) -> Vec<String> {
@@ -305,10 +303,7 @@ impl Ssh {
 
 #[test]
 fn workers_are_started_over_ssh() {
-    let Some(ssh) = Ssh::start() else {
-        eprintln!("NOT TESTED over SSH: OpenSSH's server and client are not here");
-        return;
-    };
+    let Some(ssh) = needs::installed("OpenSSH's server and client", Ssh::start()) else { return };
     let running = Running::start();
     let options = ssh.options();
     let options: Vec<&str> = options.iter().map(String::as_str).collect();

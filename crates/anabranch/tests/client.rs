@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 mod logged;
+mod needs;
 mod server;
 
 use logged::logged;
@@ -78,7 +79,7 @@ impl Smbclient {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn();
-        started.map(Self).map_err(|e| eprintln!("not tested: smbclient: {e}")).ok()
+        needs::installed("smbclient", started).map(Self)
     }
 }
 
@@ -235,7 +236,7 @@ fn who_may_not_read_the_token_is_told_so() {
         std::fs::set_permissions(token, PermissionsExt::from_mode(0o000)).unwrap();
     }
     let Ok(Output { status, stderr, .. }) = command.output() else {
-        return eprintln!("not tested: nobody may not run the program where it is");
+        return needs::not_tested("nobody may not run the program where it is");
     };
     let said = String::from_utf8(stderr).unwrap();
     assert!(status.code() == Some(6) && said.contains("may not read") && said.contains("sudo"), "{said}");

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+mod needs;
 mod server;
 
 use server::{Server, flags, path, program};
@@ -98,7 +99,7 @@ impl Machine {
         let ran = Command::new("smbclient")
             .args([&format!("//127.0.0.1/{share}"), "-p", port, "-U", user, "-c", commands])
             .output();
-        let ran = ran.map_err(|e| eprintln!("not tested: smbclient: {e}")).ok()?;
+        let ran = needs::installed("smbclient", ran)?;
         let said = [ran.stdout, ran.stderr].concat();
         Some((ran.status.success(), String::from_utf8_lossy(&said).into_owned()))
     }
@@ -135,7 +136,7 @@ impl Connected {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn();
-        started.map(Self).map_err(|e| eprintln!("not tested: smbclient: {e}")).ok()
+        needs::installed("smbclient", started).map(Self)
     }
 
     /// What it says to all of these commands, and then to `exit`.
@@ -493,15 +494,12 @@ fn top_shows_what_was_called_between_two_looks() {
     let top = |more: &[&str]| machine.done(&[&["share", "top", "--interval", "1"], more].concat());
     assert!(top(&[]).contains("no client called anything"));
     let Some((_, port)) = machine.server().address("smb").rsplit_once(':') else { return };
-    let mut busy = match Command::new("smbclient")
+    let busy = Command::new("smbclient")
         .args(["//127.0.0.1/data", "-p", port, "-U", "anna%hush-hush"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
-        .spawn()
-    {
-        Ok(busy) => Connected(busy),
-        Err(e) => return eprintln!("not tested: smbclient: {e}"),
-    };
+        .spawn();
+    let Some(mut busy) = needs::installed("smbclient", busy).map(Connected) else { return };
     let mut input = busy.0.stdin.take().unwrap();
     let calling = std::thread::spawn(move || {
         while writeln!(input, "ls").is_ok() {

@@ -5,6 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+mod needs;
 #[expect(dead_code, reason = "names are looked up elsewhere")]
 mod nfs;
 mod nfs4;
@@ -65,14 +66,15 @@ impl Machine {
             .args([&share, "-p", port, "-U", "anna%hush-hush", "-c", commands])
             .stdin(Stdio::null())
             .output();
-        let Output { stdout, stderr, .. } = ran.map_err(|e| eprintln!("not tested: smbclient: {e}")).ok()?;
+        let Output { stdout, stderr, .. } = needs::installed("smbclient", ran)?;
         Some(String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned())
     }
 
     fn smb_list(&self) -> Option<String> {
         let (_, port) = self.server.address("smb").rsplit_once(':').unwrap();
         let arguments = ["-p", port, "-U", "anna%hush-hush", "-g", "-L", "127.0.0.1"];
-        let listed = Command::new("smbclient").args(arguments).stdin(Stdio::null()).output().ok()?;
+        let ran = Command::new("smbclient").args(arguments).stdin(Stdio::null()).output();
+        let listed = needs::installed("smbclient", ran)?;
         Some(String::from_utf8_lossy(&listed.stdout).into_owned())
     }
 

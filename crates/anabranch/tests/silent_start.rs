@@ -8,6 +8,8 @@ mod asked;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod fuse;
 mod logged;
+#[expect(dead_code, reason = "no program is needed here")]
+mod needs;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod nfs;
 #[path = "../../front/smb-server/tests/socket/client/protection.rs"]
@@ -66,7 +68,7 @@ fn a_share_whose_storage_is_silent_at_the_start_is_served_when_it_answers() {
     let at = directory.path().join("late");
     std::fs::create_dir(&at).unwrap();
     let Some(late) = Fuse::mount(&at) else {
-        return println!("not tested: there is no FUSE here, or no right to mount");
+        return needs::not_tested("there is no FUSE here, or no right to mount");
     };
     let log = directory.path().join("log");
     let said = || std::fs::read_to_string(&log).unwrap();
@@ -113,7 +115,7 @@ fn a_storage_that_fails_in_the_end_is_told_and_tried_again_by_command() {
     let at = directory.path().join("late");
     std::fs::create_dir(&at).unwrap();
     let Some(late) = Fuse::mount(&at) else {
-        return println!("not tested: there is no FUSE here, or no right to mount");
+        return needs::not_tested("there is no FUSE here, or no right to mount");
     };
     let log = directory.path().join("log");
     let state = path(&directory, "state");
@@ -180,7 +182,7 @@ fn persistent_opens_of_a_silent_storage_wait_for_it() {
     let at = directory.path().join("late");
     std::fs::create_dir(&at).unwrap();
     let Some(late) = Fuse::mount(&at) else {
-        return println!("not tested: there is no FUSE here, or no right to mount");
+        return needs::not_tested("there is no FUSE here, or no right to mount");
     };
     let log = directory.path().join("log");
     let share = format!("late={}", path(&directory, "late"));

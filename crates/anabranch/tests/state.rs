@@ -11,6 +11,7 @@ use std::process::{Command, Output, Stdio};
 use smb_proto::dialect::Dialect;
 use tempfile::TempDir;
 
+mod needs;
 #[path = "../../front/smb-server/tests/socket/client/protection.rs"]
 mod protection;
 #[expect(dead_code, reason = "not all that the tests of the SMB server do is done here")]
@@ -240,7 +241,7 @@ fn a_state_directory_that_nobody_named_is_not_made() {
 
     let default = Path::new("/var/lib/anabranch");
     if default.exists() {
-        return eprintln!("not tested: {} is there", default.display());
+        return needs::not_tested(&format!("{} is there", default.display()));
     }
     for arguments in [arguments.as_slice(), &["share", "create", "data", &data]] {
         let Output { status, stderr, .. } =
@@ -258,7 +259,7 @@ fn a_state_directory_that_nobody_named_is_not_made() {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn();
-    let Ok(mut asked) = terminal else { return eprintln!("not tested: there is no script") };
+    let Some(mut asked) = needs::installed("script", terminal) else { return };
     asked.stdin.take().unwrap().write_all(b"n\n").unwrap();
     let Output { status, stdout, .. } = asked.wait_with_output().unwrap();
     let said = String::from_utf8(stdout).unwrap();

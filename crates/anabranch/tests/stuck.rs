@@ -19,6 +19,7 @@ mod asked;
 mod disk;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod fuse;
+mod needs;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod nfs;
 #[path = "../../front/smb-server/tests/socket/client/protection.rs"]
@@ -136,7 +137,7 @@ fn a_file_system_that_stops_answering_holds_up_no_other_share() {
     let at = directory.path().join("hanging");
     std::fs::create_dir(&at).unwrap();
     let Some(hanging) = Fuse::mount(&at) else {
-        return println!("not tested: there is no FUSE here, or no right to mount");
+        return needs::not_tested("there is no FUSE here, or no right to mount");
     };
     let mut arguments = flags(&directory);
     arguments.extend(["--share".to_owned(), format!("hanging={}", path(&directory, "hanging"))]);
@@ -188,7 +189,7 @@ fn answers(server: &Server) -> bool {
 fn a_disk_that_stalls_holds_up_no_other_share() {
     let directory = tempfile::tempdir().unwrap();
     let Some(disk) = Disk::mount(&directory.path().join("image"), &directory.path().join("hanging")) else {
-        return println!("not tested: no right to mount a file, or no mkfs.ext4");
+        return;
     };
     let mut arguments = flags(&directory);
     arguments.extend(["--share".to_owned(), format!("hanging={}", path(&directory, "hanging"))]);
@@ -202,7 +203,7 @@ fn a_disk_that_stalls_holds_up_no_other_share() {
     let calls = nfs_calls(&root, &client.lookup(ROOT, &root, "file").unwrap());
     let mut neighbour = TcpStream::connect(server.address("nfs")).unwrap();
     if !disk.freeze() {
-        return println!("not tested: no fsfreeze");
+        return;
     }
     let begun = Instant::now();
     let waiting = calls.map(|call| send(&server, call));
@@ -264,7 +265,7 @@ fn block(round: u64) -> Vec<u8> {
 fn a_durable_open_of_another_share_outlives_the_shard() {
     let directory = tempfile::tempdir().unwrap();
     let Some(disk) = Disk::mount(&directory.path().join("image"), &directory.path().join("hanging")) else {
-        return println!("not tested: no right to mount a file, or no mkfs.ext4");
+        return;
     };
     let mut arguments = flags(&directory);
     arguments.extend(["--share".to_owned(), format!("hanging={}", path(&directory, "hanging"))]);
@@ -280,7 +281,7 @@ fn a_durable_open_of_another_share_outlives_the_shard() {
     assert!(is_durable);
     client.write(file, 0, &block(0)).unwrap();
     if !disk.freeze() {
-        return println!("not tested: no fsfreeze");
+        return;
     }
     // MKDIR: it changes something, and waits.
     let mkdir = |name: &[u8]| (9, [opaque(&root), opaque(name), words(&[0; 6])].concat());

@@ -1,7 +1,9 @@
 //! A local disk that stalls when it is told to: an ext4 file system in a file, which is frozen.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
+
+use crate::needs;
 
 /// Mounted as long as this lives.
 pub(crate) struct Disk(PathBuf);
@@ -13,23 +15,30 @@ impl Drop for Disk {
     }
 }
 
-fn succeeds(program: &mut Command) -> bool {
-    program.output().is_ok_and(|output| output.status.success())
+/// Whether a program succeeds, which is installed for the tests; `impossible` says what this machine does not do if it does not.
+fn succeeds(program: &mut Command, impossible: &str) -> bool {
+    let name = program.get_program().to_string_lossy().into_owned();
+    let Some(Output { status, stderr, .. }) = needs::installed(&name, program.output()) else { return false };
+    if !status.success() {
+        needs::not_tested(&format!("{impossible}: {}", String::from_utf8_lossy(&stderr)));
+    }
+    status.success()
 }
 
 impl Disk {
-    /// None where this user may not mount, or a program is missing.
+    /// None, which is said, where this user may not mount, or a program is missing.
     pub(crate) fn mount(image: &Path, at: &Path) -> Option<Self> {
         std::fs::File::create(image).unwrap().set_len(64 << 20).unwrap();
         std::fs::create_dir(at).unwrap();
-        let made = succeeds(Command::new("mkfs.ext4").args(["-q", "-F"]).arg(image))
-            && succeeds(Command::new("mount").args(["-o", "loop"]).arg(image).arg(at));
+        let (mut format, mut mount) = (Command::new("mkfs.ext4"), Command::new("mount"));
+        let made = succeeds(format.args(["-q", "-F"]).arg(image), "no file system in a file")
+            && succeeds(mount.args(["-o", "loop"]).arg(image).arg(at), "no right to mount a file");
         made.then(|| Self(at.to_owned()))
     }
 
-    /// Whoever changes anything waits from now on (ioctl_fifreeze(2)).
+    /// Whoever changes anything waits from now on (ioctl_fifreeze(2)). False, which is said, where nothing can be frozen.
     pub(crate) fn freeze(&self) -> bool {
-        succeeds(Command::new("fsfreeze").arg("-f").arg(&self.0))
+        succeeds(Command::new("fsfreeze").arg("-f").arg(&self.0), "no right to freeze a file system")
     }
 
     pub(crate) fn thaw(&self) {

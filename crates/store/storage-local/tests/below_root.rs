@@ -14,6 +14,9 @@ use storage::{
 };
 use tempfile::TempDir;
 
+#[path = "../../../anabranch/tests/needs/mod.rs"]
+mod needs;
+
 const NEW_FILE: NewNode<'static> = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
 
 /// `outside/secret` and `root`, and records of handles.
@@ -138,8 +141,7 @@ fn handles_of_what_lies_outside() {
     fs::write(place.at("root/f"), "mine").expect("f");
     let (outer, inner) = (place.open(""), place.open("root"));
     if !inner.capabilities().contains(Capabilities::NATIVE_HANDLES) {
-        eprintln!("skipped: this user may not use the file system's handles");
-        return;
+        return needs::not_tested("this user may not use the file system's handles");
     }
     // Handles with the right key, for directories that are not below the inner root.
     let outside = find(&outer.root(), "outside").expect("outside");
@@ -167,8 +169,7 @@ fn handles_without_the_key() {
     let known = place.open("root");
     let other = LocalStore::open(&place.at("root"), LocalOptions::default()).expect("a store");
     if !known.capabilities().contains(Capabilities::NATIVE_HANDLES) {
-        eprintln!("skipped: this user may not use the file system's handles");
-        return;
+        return needs::not_tested("this user may not use the file system's handles");
     }
     let handle = find(&other.root(), "f").and_then(|f| f.handle()).expect("a handle");
     assert_eq!(known.by_handle(&handle, Wait::May(MAY)).err(), Some(Error::BadHandle));
@@ -208,12 +209,11 @@ fn mount_points_are_not_crossed() {
             .args([place.at("root"), place.at("outside"), Path::new(&program()).to_path_buf()])
             .env("BELOW_ROOT_INSIDE", place.at("root"))
             .output();
-        shell.ok().map(|output| (output.status.success(), format!("{output:?}")))
+        needs::installed("unshare", shell).map(|output| (output.status.success(), format!("{output:?}")))
     };
     let mounted = run("mount -t tmpfs none $1/mnt && mount --bind $2 $1/bound");
     if mounted.is_none_or(|(success, _)| !success) {
-        eprintln!("skipped: nothing can be mounted here");
-        return;
+        return needs::not_tested("nothing can be mounted here");
     }
     let (success, output) = run(
         "mount -t tmpfs none $1/mnt && mount --bind $2 $1/bound && exec $3 --exact --nocapture inside_mounts",
