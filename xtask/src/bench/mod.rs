@@ -29,6 +29,7 @@ use std::process::ExitCode;
 use clap::{Args, Command, Subcommand};
 
 use crate::command::{self, Chore};
+use crate::repository;
 
 /// The chosen measurement.
 #[derive(Args)]
@@ -65,6 +66,13 @@ enum Bench {
     ClientCost(client_cost::ClientCostArguments),
     /// The load generator beside fio: the same jobs by both, in turns
     Fio(Script),
+    /// How long others wait while a server is attacked
+    ///
+    /// tests/hostile/run --judge: two ordinary clients with each attack and without it, in turns. Fails if the median of
+    /// their latency is more than twice, or the 99th percentile more than three times as long as without the attack.
+    /// --markdown docs/measured/hostile.md writes its section. About 20 minutes; root. ANABRANCH=PROGRAM COMMIT=COMMIT
+    /// measures that program, which is of that commit.
+    Hostile(Script),
     /// The load generator against servers whose latency or rate is known
     ///
     /// Each figure must be within 2 %. On a busy machine, neither those servers nor the generator are punctual: the
@@ -130,6 +138,7 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
         Some(Bench::Channels(given)) => channels::run(given),
         Some(Bench::ClientCost(given)) => client_cost::run(given),
         Some(Bench::Fio(script)) => command::script("scripts/bench-fio", &script.arguments),
+        Some(Bench::Hostile(script)) => hostile(script),
         Some(Bench::KnownAnswers) => known_answers::run(),
         Some(Bench::Limits(given)) => limits::run(given),
         Some(Bench::Links(given)) => links::run(given),
@@ -138,6 +147,12 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
         Some(Bench::Security(given)) => security::run(given),
         Some(Bench::Trunks(given)) => trunks::run(given),
     }
+}
+
+fn hostile(script: &Script) -> Chore {
+    let mut run = std::process::Command::new(repository::top().join("tests/hostile/run"));
+    run.env("ANABRANCH", program::anabranch()?).arg("--judge").args(&script.arguments);
+    command::passed_on(&mut run)
 }
 
 /// Prints the measurements, one per line.
