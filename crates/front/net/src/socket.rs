@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use socket2::SockRef;
-use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use crate::retransmissions::retransmissions;
@@ -63,18 +62,7 @@ impl Socket for Arc<TcpStream> {
     }
 
     fn try_read(&self, received: &mut BytesMut) -> io::Result<usize> {
-        let room = received.capacity() - received.len();
-        let mut count = 0;
-        let tried = self.try_io(Interest::READABLE, || {
-            count = self.try_read_buf(received)?;
-            // A read that leaves room has taken everything (epoll(7), question 9). So the socket counts as not readable until the
-            // kernel reports more, and nobody tries to read before that.
-            if 0 < count && count < room { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
-        });
-        match tried {
-            Err(_) if count > 0 => Ok(count),
-            tried => tried.map(|()| count),
-        }
+        self.try_read_buf(received)
     }
 
     fn try_write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
