@@ -45,9 +45,9 @@ class Place:
         self.smb, self.nfs = int(ports["smb"]), int(ports["nfs"])
 
     def memory(self):
-        """Bytes that the server holds."""
+        """Bytes that the server holds, without the pages of its program, which the kernel reads and drops as it likes."""
         status = open(f"/proc/{self.process.pid}/status").read()
-        return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) << 10
+        return int(re.search(r"RssAnon:\s+(\d+)", status).group(1)) << 10
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))

@@ -3,6 +3,8 @@
 
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod fuse;
+#[allow(dead_code, reason = "not all that other tests need is needed here")]
+mod needs;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
 mod nfs;
 #[allow(dead_code, reason = "not all that other tests do is done here")]
@@ -20,7 +22,7 @@ fn a_ceph_fuse_without_dot_snap_needs_reserved_names() {
     let at = directory.path().join("ceph");
     std::fs::create_dir(&at).unwrap();
     let Some(_mounted) = Fuse::mount_as("fuse.ceph-fuse", &at) else {
-        return println!("not tested: there is no FUSE here, or no right to mount");
+        return needs::not_tested("there is no FUSE here, or no right to mount");
     };
     let config = path(&directory, "anabranch.toml");
     let configure = |reserved: &str| {

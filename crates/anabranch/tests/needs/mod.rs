@@ -16,5 +16,6 @@ pub(crate) fn installed<T>(program: &str, ran: io::Result<T>) -> Option<T> {
 /// passes; `scripts/test` repeats it.
 pub(crate) fn not_tested(why: &str) {
     let thread = std::thread::current();
-    let _ = writeln!(io::stderr(), "not tested: {}: {}", thread.name().unwrap_or("?"), why.trim_end());
+    let line = format!("not tested: {}: {}\n", thread.name().unwrap_or("?"), why.trim_end());
+    let _ = io::stderr().write_all(line.as_bytes()); // one write, so that other tests' lines do not get into this one
 }

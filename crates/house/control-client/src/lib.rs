@@ -4,7 +4,7 @@
 //! answered, or has been silent for too long. [`control_access::find`](gateway::control_access::find) says where a server
 //! is, and how a caller authenticates to it.
 //!
-//! It will never print: an [`Error`] says what has happened, and its caller what to do about it.
+//! It never prints. An [`Error`] says what has happened; the caller says what to do about it.
 
 mod call;
 mod error;

@@ -1,10 +1,11 @@
 //! The log on standard error.
 //!
-//! It may neither end nor hold up what it tells of. Lines are written by a thread of their own, which a log on a file system
-//! that does not answer holds up, and nobody else. What is not taken (by a pipe that nobody reads, a full disk) is lost, and
-//! counted; so is what finds too much waiting. [`start`] begins the log of a process, [`Names`] say what a filter may name.
+//! The log neither ends nor delays the program that writes it. A separate thread writes the lines, so a file system that does
+//! not answer delays only this thread. Lines that cannot be written (to a pipe that nobody reads, to a full disk) are lost and
+//! counted, and so are lines that come while too many are waiting. [`start`] begins the log of a process; [`Names`] are the
+//! names that a filter may use.
 //!
-//! It will never know what it logs: the names of the parts of a program are the program's.
+//! This crate does not know what it logs: the program names its own parts.
 
 mod filter;
 mod lines;

@@ -1,10 +1,10 @@
 //! Anabranch beside Samba and NFS-Ganesha on this machine, measured in turns.
 //!
-//! A [`Lineup`] starts the servers and ends them. A [`Contest`] measures one family of rows on those that speak its
-//! protocols, a [`Series`] all families in a given time. What comes of them is [`Measured`]: [`save`] makes result files of
-//! it, [`ratios`] the cells of a table, and [`section`] a part of a Markdown document.
+//! A [`Lineup`] starts and stops the servers. A [`Contest`] measures one family of rows on the servers that have its
+//! protocols, a [`Series`] measures all families in a given time. The result is [`Measured`]: [`save`] writes it to result
+//! files, [`ratios`] makes the cells of a table, and [`section`] a section of a Markdown document.
 //!
-//! It will never print: who measures shows how far it has come, and what was found.
+//! This crate never prints: its caller shows the progress and the results.
 
 mod budget;
 mod contest;

@@ -1,11 +1,12 @@
-//! Advice on a server that runs: the facts of its clients' work, and trials of what the advice comes to.
+//! Advice on a running server: the facts of its clients' work, and trials of advised changes.
 //!
-//! A [`Look`] is what the server tells of some clients at a moment. Between two looks each of them has done some [`Work`], of
-//! which there are facts ([`of_work`]) for the rules of `advise`. Of their advice, [`change`] makes the one [`Change`] to a
-//! share that can be taken back, and a [`Trial`] measures with it and without it, and keeps it only if it surely helps.
+//! A [`Look`] is the server's account of some clients at one moment. From two looks follows the [`Work`] of each client in
+//! between, and from the work the facts ([`of_work`]) for the rules of `advise`. [`change`] turns their advice into one
+//! [`Change`] of a share that can be reverted. A [`Trial`] measures with and without the change, and keeps the change only if
+//! it surely helps.
 //!
-//! A trial never leaves a share changed, unless the change helps or the server can no longer be asked. The clock and the
-//! sockets are here, so that `advise` needs neither.
+//! A trial leaves a share changed only if the change helps, or if the server can no longer be asked. The clock and the sockets
+//! are here, so that `advise` needs neither.
 
 mod change;
 mod error;
