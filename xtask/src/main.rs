@@ -3,6 +3,7 @@
 mod bench;
 mod check;
 mod command;
+mod dist;
 mod fuzz;
 mod layers;
 mod markdown;
@@ -28,7 +29,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Chosen {
-    /// Format, clippy, layers and tidy: what takes a minute before a commit
+    /// Format, clippy, layers, tidy, a dry run of publishing: what takes a minute before a commit
     Check,
     /// All that CI runs, or the steps that are named; `list` names them (scripts/test)
     Test(ScriptArguments),
@@ -55,6 +56,8 @@ enum Chosen {
     /// tested: `anabranch bench all --out results/ && anabranch report results/ --out report/ && cargo xtask report
     /// report/report.json >docs/measured/report.md`.
     Report(report::ReportArguments),
+    /// The program, stripped, with its documents in a tarball; its debug symbols; checksums
+    Dist(dist::DistArguments),
 }
 
 /// The arguments of a chore, in the form that its script takes.
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Chosen::Fuzz(given) => fuzz::run(&given),
         Chosen::Simulation => simulation::run(),
         Chosen::Report(given) => report::run(&given),
+        Chosen::Dist(given) => dist::run(&given),
     };
     done.unwrap_or_else(|problem| {
         eprintln!("cargo xtask: {problem}");
