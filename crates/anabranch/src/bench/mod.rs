@@ -205,7 +205,7 @@ fn access(place: &Where) -> Result<Access> {
         server: Server { process, ..Server::default() },
         ..Access::default()
     };
-    if let Some((state, share)) = place.server_state.as_ref().zip(counts::share(&place.target)) {
+    if let Some((state, share)) = place.server_state.as_ref().zip(place.target.share()) {
         access.server.counts = Some(counts::of_share(control_access::find(state, None)?, share));
     }
     let asked = place.security.map(arguments::Protection::name);

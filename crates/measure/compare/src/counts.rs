@@ -6,7 +6,6 @@ use control::activity::ShareActivity;
 use gateway::control_access::Access;
 use load::result::ServerCounters;
 use load::server::Counts;
-use load::target::Target;
 
 /// What a server counts in one share.
 #[derive(Debug)]
@@ -22,16 +21,6 @@ pub fn of_share(control: Access, share: &str) -> Arc<dyn Counts> {
         control,
         path: format!("/v1/shares/{}/activity", control_client::path_part(share)),
     })
-}
-
-/// The share behind a target.
-#[must_use]
-pub fn share(target: &Target) -> Option<&str> {
-    match target {
-        Target::Smb(target) => Some(&target.share),
-        Target::Nfs(target) => target.path.split('/').find(|name| !name.is_empty()),
-        Target::Directory(_) => None,
-    }
 }
 
 impl Counts for ShareCounts {

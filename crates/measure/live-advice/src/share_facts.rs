@@ -1,4 +1,4 @@
-//! A share of a server that runs: what is going on in it, beside what its client measures.
+//! The activity of a share on a running server, next to the measurements of its client.
 
 use advise::{Facts, Limits as Rates, Reached};
 use control::activity::ShareActivity;
@@ -13,17 +13,10 @@ use crate::error::{Error, Result};
 /// The share that a target names.
 ///
 /// # Errors
-/// It names none.
+/// The target names no share.
 pub fn share_of(target: &Target) -> Result<String> {
-    let name = match target {
-        Target::Smb(smb) => smb.share.clone(),
-        Target::Nfs(nfs) => nfs.path.trim_matches('/').split('/').next().unwrap_or_default().to_owned(),
-        Target::Directory(_) => String::new(),
-    };
-    if name.is_empty() {
-        return Err(Error::NoShare { target: target.to_string() });
-    }
-    Ok(name)
+    let no_share = || Error::NoShare { target: target.to_string() };
+    target.share().filter(|name| !name.is_empty()).map(str::to_owned).ok_or_else(no_share)
 }
 
 /// The share, if commands may change it.
@@ -38,7 +31,7 @@ pub fn changeable(access: &Access, name: &str) -> Result<Share> {
     }
 }
 
-/// What is going on in a share.
+/// The activity of a share.
 ///
 /// # Errors
 /// There is no such share, or the server cannot be asked.
@@ -50,11 +43,11 @@ fn calls(activity: &ShareActivity) -> u64 {
     activity.apis.iter().map(|api| api.calls).sum()
 }
 
-/// Compares what was measured on a target with what the server has counted meanwhile. Another server may have a share of
-/// this name.
+/// Checks that a target is a share of this server: the server must have counted the operations that were measured there.
+/// Another server may have a share of the same name.
 ///
 /// # Errors
-/// It was another server.
+/// The target is a share of another server.
 pub fn check_that_it_is_ours(
     measured: &ResultFile,
     before: &ShareActivity,
@@ -70,7 +63,7 @@ pub fn check_that_it_is_ours(
     Err(Error::OtherServer { target: target.to_string(), share: after.name.clone() })
 }
 
-/// What the server knows of a measurement beside what the client does.
+/// Adds what the server knows about a measurement to the facts that the client found.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "counters, for a ratio")]
 pub fn with_account(facts: Facts, before: &ShareActivity, after: &ShareActivity) -> Facts {

@@ -39,6 +39,16 @@ impl Target {
             Self::Directory(_) => Protocol::Directory,
         }
     }
+
+    /// The share that it names: for NFS, the first name of the path. A directory is no share.
+    #[must_use]
+    pub fn share(&self) -> Option<&str> {
+        match self {
+            Self::Smb(smb) => Some(&smb.share),
+            Self::Nfs(nfs) => nfs.path.split('/').find(|name| !name.is_empty()),
+            Self::Directory(_) => None,
+        }
+    }
 }
 
 impl FromStr for Target {
