@@ -22,6 +22,8 @@ pub(crate) struct Received {
 }
 
 impl Received {
+    /// Decodes the header of the call in a record.
+    ///
     /// # Errors
     /// Those of [`Call::decode`].
     pub(crate) fn decode(record: &Bytes) -> Result<Self, CallError> {

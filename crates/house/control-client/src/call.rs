@@ -1,4 +1,4 @@
-//! One question to the control address, over HTTP or HTTPS.
+//! One call of the API at the control address, over HTTP or HTTPS.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
@@ -13,15 +13,15 @@ use serde::de::DeserializeOwned;
 use crate::error::{Error, Result};
 use crate::known_server;
 
-/// How long the server may take to be reached, and to say something.
+/// How long to wait for a connection, and for the server to send or accept data.
 const SERVER_PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes of an answer.
+/// The most bytes of an answer.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
-/// Asks for a path.
+/// Makes a GET call.
 ///
 /// # Errors
-/// No server answers, it refuses, or it says what is not understood.
+/// No server answers, the server refuses the call, or its answer is not understood.
 pub fn get<T: DeserializeOwned>(access: &Access, path: &str) -> Result<T> {
     call(access, "GET", path, None::<&()>)
 }
@@ -29,7 +29,7 @@ pub fn get<T: DeserializeOwned>(access: &Access, path: &str) -> Result<T> {
 /// Makes a call, with a body in JSON or without one.
 ///
 /// # Errors
-/// No server answers, it refuses, or it says what is not understood; the body cannot be written as JSON.
+/// No server answers, the server refuses the call, or its answer is not understood; the body cannot be written as JSON.
 pub fn call<T: DeserializeOwned>(
     access: &Access,
     method: &str,
@@ -49,7 +49,7 @@ pub fn call<T: DeserializeOwned>(
 /// Whether a server answers at all.
 ///
 /// # Errors
-/// Something other than "nobody listens there".
+/// The connection fails for another reason than that nobody listens.
 pub fn answers(access: &Access) -> Result<bool> {
     match TcpStream::connect_timeout(&access.address, SERVER_PATIENCE) {
         Ok(_) => Ok(true),

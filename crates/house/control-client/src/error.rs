@@ -1,11 +1,11 @@
-//! Why a call to the control address has come to nothing.
+//! Errors of calls to the control address.
 
 use std::io;
 use std::net::SocketAddr;
 
 use control::ApiError;
 
-/// Why a call has come to nothing.
+/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Nobody listens at the address.
@@ -19,7 +19,7 @@ pub enum Error {
     Unreachable {
         /// The address.
         address: SocketAddr,
-        /// What the system or the TLS library says.
+        /// The error of the system or the TLS library.
         error: io::Error,
     },
     /// The answer is not HTTP.
@@ -33,19 +33,19 @@ pub enum Error {
     NotUnderstood {
         /// The address.
         address: SocketAddr,
-        /// What is wrong with the JSON; it may quote the server.
+        /// The fault of the JSON. The text may quote the server.
         error: serde_json::Error,
     },
-    /// The server does not accept the token: it is another server.
+    /// The server does not accept the token, so it is another server.
     #[error("the server at {address} does not accept the token")]
     WrongToken {
         /// The address.
         address: SocketAddr,
     },
-    /// The server refuses the call, and says why. The words may be those of a client.
+    /// The server refuses the call and gives a reason, which may quote a client.
     #[error("{}", .0.message)]
     Refused(ApiError),
-    /// The server refuses the call, and does not say why.
+    /// The server refuses the call without a reason.
     #[error("the server at {address} refuses (HTTP {status}), and does not say why")]
     RefusedSilently {
         /// The address.

@@ -4,18 +4,18 @@ use std::io::{self, BufRead, Read};
 
 use crate::trace::{HEAD, Line, parse};
 
-/// Bytes of a line: none that is written has as many.
+/// The most bytes of a line. No written line has as many.
 const LINE_BYTES_MAX: u64 = 4096;
-/// Operations of a file: so that they fit into memory.
+/// The most operations of a file, so that they fit into memory.
 const OPERATIONS_MAX: usize = 50_000_000;
 
 /// Why operations cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// The file system says no.
+    /// The file cannot be read.
     #[error("{0}")]
     Io(#[from] io::Error),
-    /// A line is not one of a recording.
+    /// A line does not belong to a recording.
     #[error("line {number}: {what}")]
     Line {
         /// The number of the line; the first has number 1.
@@ -23,7 +23,7 @@ pub enum Unreadable {
         /// What is wrong with it, in words.
         what: String,
     },
-    /// There is no operation.
+    /// The file has no operation.
     #[error("there is no operation in it")]
     Empty,
 }

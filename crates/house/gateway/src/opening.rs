@@ -20,8 +20,8 @@ use crate::settings::{Settings, ShareSettings};
 use crate::{directories, in_time};
 
 /// Why a share is not served on which clients could make snapshots by creating directories.
-const NO_SNAPSHOT_NAME: &str = "ceph-fuse uses another client_snapdir than .snap, and does not tell it, \
-    so clients could find snapshot directories and make snapshots there";
+const NO_SNAPSHOT_NAME: &str = "ceph-fuse uses a client_snapdir other than .snap and does not report its name, \
+    so clients could find the snapshot directories and make snapshots there";
 const GIVE_SNAPSHOT_NAME: &str = "Declare the share in the configuration file, with reserved-names = [\"NAME\"], where NAME is the \
     value of client_snapdir; or leave client_snapdir as it is.";
 /// Why a share is not served whose storage does not answer.

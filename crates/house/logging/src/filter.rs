@@ -1,16 +1,16 @@
-//! What is logged: a level, or levels of parts of a program.
+//! Filters of the log: a level, or levels of parts of a program.
 
 /// The levels, from nothing to everything.
 pub const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// The names in filters of a program: its parts are its crates, named without what they share.
+/// The names that filters of a program may use. The parts of the program are its crates, without their common prefix.
 #[derive(Debug, Clone, Copy)]
 pub struct Names {
     /// The name of the program, with which the names of all its crates begin.
     pub program: &'static str,
-    /// Its crates, without its name before theirs.
+    /// The crates, without the program's name in front.
     pub parts: &'static [&'static str],
-    /// Modules that were the program's own, and where they are now: filters that name them go on working.
+    /// Modules that were moved out of the program, and their present places, so that filters that name them still work.
     pub moved: &'static [(&'static str, &'static str)],
 }
 
@@ -46,7 +46,7 @@ impl Names {
         }
     }
 
-    /// Where a module is now that was the program's own.
+    /// The present place of a module that was moved out of the program.
     fn moved(&self, part: &str) -> impl Iterator<Item = String> {
         let path = part.strip_prefix(self.program).and_then(|path| path.strip_prefix("::"));
         let path = path.unwrap_or_default();

@@ -19,7 +19,7 @@ const WAITING_BYTES_MAX: usize = 1 << 20;
 
 /// Lines of the log that could not be written.
 static LOST: AtomicU64 = AtomicU64::new(0);
-/// Those of them that were spoken of.
+/// The part of these that was reported.
 static TOLD: AtomicU64 = AtomicU64::new(0);
 static QUEUE: Queue = Queue::new();
 
@@ -34,17 +34,17 @@ pub enum Format {
 
 /// The lines that wait to be written, in their order.
 struct Queue {
-    /// Guards the lines and what the thread does that writes them.
+    /// Guards the lines, and whether the thread is writing one.
     state: Mutex<Waiting>,
     arrived: Condvar,
-    /// None is left.
+    /// Notified when no line is left.
     is_done: Condvar,
 }
 
 struct Waiting {
     lines: VecDeque<Vec<u8>>,
     bytes: usize,
-    /// A line was taken out, and is not written yet.
+    /// Whether a line was taken out and is not written yet.
     is_writing: bool,
 }
 
@@ -54,7 +54,7 @@ impl Queue {
         Self { state: Mutex::new(waiting), arrived: Condvar::new(), is_done: Condvar::new() }
     }
 
-    /// Enters a line; false: there is no room for it.
+    /// Enters a line. Returns false if there is no room for it.
     fn enter(&self, line: &[u8]) -> bool {
         let mut state = self.state.lock();
         if state.bytes + line.len() > WAITING_BYTES_MAX {
@@ -66,7 +66,7 @@ impl Queue {
         true
     }
 
-    /// Gives each line to `write`, for ever.
+    /// Passes each line to `write`, forever.
     fn serve(&self, mut write: impl FnMut(&[u8])) {
         let mut state = self.state.lock();
         loop {
@@ -82,7 +82,7 @@ impl Queue {
         }
     }
 
-    /// Waits until all lines are written, if that is soon.
+    /// Waits until all lines are written, but no longer than `patience`.
     fn finish(&self, patience: Duration) {
         let deadline = Instant::now() + patience;
         let mut state = self.state.lock();
@@ -100,13 +100,13 @@ pub fn lost_lines() -> u64 {
     LOST.load(Ordering::Relaxed)
 }
 
-/// The lines that were lost since this was last called.
+/// The lines that were lost since the previous call of this function.
 pub fn newly_lost_lines() -> u64 {
     let lost = lost_lines();
     lost.saturating_sub(TOLD.swap(lost, Ordering::Relaxed))
 }
 
-/// Logs what `filter` lets through to standard error, in the whole process.
+/// Starts the log of the process: events that pass `filter` go to standard error.
 ///
 /// # Errors
 /// The system has no more threads.
@@ -134,7 +134,7 @@ pub fn finish(patience: Duration) {
     QUEUE.finish(patience);
 }
 
-/// Takes lines, one a call; never fails, and never waits for who reads them.
+/// Takes one line for each call. Never fails, and never waits for a reader.
 #[derive(Debug, Clone, Copy)]
 struct Lines;
 
@@ -171,7 +171,7 @@ fn write_line(to: impl AsFd, line: &[u8], is_cut: &mut bool) {
     }
 }
 
-/// Writes what is taken, and waits for each piece of it no longer than `patience`. Returns how many bytes were taken.
+/// Writes as much as the reader takes, and waits no longer than `patience` for each piece. Returns the number of bytes written.
 pub fn write_taken(to: impl AsFd, text: &[u8], patience: Duration) -> usize {
     let mut written = 0;
     while let Some(rest) = text.get(written..).filter(|rest| !rest.is_empty()) {

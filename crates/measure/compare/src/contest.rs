@@ -13,36 +13,36 @@ use peers::{Contender, Medium};
 use crate::error::{Error, Result};
 use crate::lineup::Lineup;
 
-/// Seconds of load before a share with a plan is measured, at least: as long as its buckets are full, and longer.
+/// The minimum load before a share with a plan is measured, in seconds: longer than its buckets stay full.
 pub(crate) const PROVISIONED_RAMP_SECONDS: f64 = 0.4;
 
-/// What was measured on a server over a protocol.
+/// The result of one server over one protocol.
 #[derive(Debug)]
 pub struct Measured {
     /// The short name of the server: `anabranch`, `samba` or `ganesha`.
     pub server: &'static str,
-    /// What was measured.
+    /// The result.
     pub result: ResultFile,
 }
 
-/// What is measured on all servers that speak the protocols.
+/// A measurement of one family on all servers that have the protocols.
 #[derive(Debug, Clone)]
 pub struct Contest {
     /// The family of rows.
     pub family: &'static Family,
-    /// The protocols: those of the family.
+    /// The protocols, which the family has.
     pub over: Vec<Protocol>,
-    /// How long and how often, and on how much data.
+    /// The duration and number of measurements, and the amount of data.
     pub extent: Extent,
-    /// Which rows of the family; all where there is none.
+    /// The rows of the family; None: all rows.
     pub selection: Option<Selection>,
 }
 
 impl Contest {
-    /// One plan a contender.
+    /// A plan for each contender.
     ///
     /// # Errors
-    /// No row is wanted.
+    /// The selection leaves no row.
     pub fn plans(&self, contenders: &[Contender]) -> Result<Vec<Plan>> {
         let plan = |contender: &Contender| {
             let mut plan = self.family.plan(contender.target.protocol(), &self.extent);
@@ -54,11 +54,11 @@ impl Contest {
         contenders.iter().map(plan).collect()
     }
 
-    /// Measures the family on all servers that speak its protocols, in turns, until `stop` becomes true. `program` is who
-    /// measures, for the results.
+    /// Measures the family on all servers that have its protocols, in turns, until `stop` becomes true. `program` names the
+    /// measuring program in the results.
     ///
     /// # Errors
-    /// No row is wanted, or the files have no room.
+    /// The selection leaves no row, or there is not enough space for the files.
     pub fn measure(
         &self,
         lineup: &Lineup,
@@ -90,14 +90,14 @@ impl Contest {
     }
 }
 
-/// The protocols that a family is measured over, of those that are asked for.
+/// The requested protocols over which a family is measured.
 #[must_use]
 pub fn over(family: &Family, asked: &[Protocol]) -> Vec<Protocol> {
     asked.iter().copied().filter(|protocol| family.protocols.contains(protocol)).collect()
 }
 
-/// A share with a plan takes the files no faster than the plan lets them in: small ones do. And a share that has rested lets
-/// through at once what comes in a quarter of a second: that must be over before anything is measured.
+/// Adapts the extent to shares with a plan. Such a share receives its files at the rate of the plan, so the files are small. A
+/// share that was idle admits the operations of a quarter of a second at once, so the load begins earlier.
 pub(crate) fn extent_on(family: &Family, extent: &Extent) -> Extent {
     const PROVISIONED_FILE_BYTES: u64 = 4 << 20;
     let mut extent = extent.clone();
@@ -108,10 +108,10 @@ pub(crate) fn extent_on(family: &Family, extent: &Extent) -> Extent {
     extent
 }
 
-/// Writes a result file for each server and protocol into a directory, which is made where there is none.
+/// Writes a result file for each server and protocol into a directory, which is created if it does not exist.
 ///
 /// # Errors
-/// A file or the directory cannot be made.
+/// A file or the directory cannot be created.
 pub fn save(directory: &Path, measured: &[Measured]) -> Result<()> {
     let failed = |path: &Path, error: FileError| Error::NotSaved { path: path.to_owned(), error };
     fs::create_dir_all(directory).map_err(|e| failed(directory, e.into()))?;

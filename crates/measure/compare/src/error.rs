@@ -7,42 +7,42 @@ use load::result::FileError;
 /// Why servers cannot be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Samba and NFS-Ganesha are wanted, and this is not root.
+    /// Samba and NFS-Ganesha are requested, and the program does not run as root.
     #[error("Samba and NFS-Ganesha serve only when root starts them")]
     NotRoot,
     /// A server cannot be started.
     #[error(transparent)]
     Server(#[from] peers::Error),
-    /// Anabranch runs, and its control address is not known.
+    /// Anabranch runs, but its control address is not known.
     #[error("{}", .0.what)]
     Control(gateway::Problem),
     /// The system has no random numbers.
     #[error("no random numbers: {0}")]
     NoRandom(getrandom::Error),
-    /// No row of a family is wanted.
+    /// The selection leaves no row of a family.
     #[error("no row of {family} is of these connections and block sizes")]
     NoRow {
         /// The family.
         family: String,
     },
-    /// The files of the servers have no room.
+    /// There is not enough space for the files of the servers.
     #[error("{family} needs {needed_mib} MiB in {}", .directory.display())]
     NoRoom {
         /// The family.
         family: &'static str,
-        /// MiB that all files take.
+        /// The size of all files, in MiB.
         needed_mib: u64,
-        /// Where they would be.
+        /// The directory for the files.
         directory: PathBuf,
-        /// MiB that are free there.
+        /// The free space there, in MiB.
         free_mib: u64,
     },
     /// The families cannot be measured in this time.
     #[error("that is not enough time for {measurements} measurements")]
     TooLittleTime {
-        /// Measurements that there are to be.
+        /// The number of measurements.
         measurements: usize,
-        /// Whole minutes that they take at least.
+        /// The least time for them, in whole minutes.
         minutes_min: f64,
     },
     /// A result cannot be written.
@@ -53,7 +53,7 @@ pub enum Error {
         /// Why.
         error: FileError,
     },
-    /// A section cannot be written; the document is as it was.
+    /// A section cannot be written. The document is unchanged.
     #[error("nothing is written to {}: {why}", .document.display())]
     NotWritten {
         /// The document.

@@ -17,17 +17,17 @@ const MEMORY: &str = "/dev/shm";
 /// Which servers are measured, and where.
 #[derive(Debug, Clone)]
 pub struct Wanted {
-    /// The program that is Anabranch.
+    /// Anabranch's program.
     pub program: PathBuf,
-    /// Whether Samba is measured beside it, where SMB is.
+    /// Whether Samba is measured, too, over SMB.
     pub samba: bool,
-    /// Whether NFS-Ganesha is measured beside it, where NFS is.
+    /// Whether NFS-Ganesha is measured, too, over NFS.
     pub ganesha: bool,
-    /// Where the servers' files are, if not in memory or, for families of the disk, below `/var/tmp`.
+    /// The place of the servers' files. None: in memory, and for families of the disk below `/var/tmp`.
     pub directory: Option<PathBuf>,
 }
 
-/// The servers. They end, and their directories go, when this is dropped.
+/// The running servers. Dropping the line-up stops them and removes their directories.
 #[derive(Debug)]
 pub struct Lineup {
     own: Own,
@@ -38,10 +38,10 @@ pub struct Lineup {
 }
 
 impl Lineup {
-    /// Starts Anabranch, and those of the peers that speak one of these protocols.
+    /// Starts Anabranch, and the requested peers that have one of these protocols.
     ///
     /// # Errors
-    /// A package is missing, this is not root, or a server does not start.
+    /// A package is missing, the program does not run as root, or a server does not start.
     pub fn start(wanted: &Wanted, over: &[Protocol]) -> Result<Self> {
         let nfs = over.iter().any(|protocol| matches!(protocol, Protocol::Nfs3 | Protocol::Nfs41));
         let with_samba = wanted.samba && over.contains(&Protocol::Smb);
@@ -72,7 +72,7 @@ impl Lineup {
         Ok(Self { own, samba, ganesha, memory, disk })
     }
 
-    /// Who is measured: over each protocol the peer and Anabranch.
+    /// The contenders: for each protocol the peer, if there is one, and Anabranch.
     #[must_use]
     pub fn contenders(&self, family: &Family, over: &[Protocol]) -> Vec<Contender> {
         let place = Medium::of_family(family);
@@ -105,10 +105,10 @@ impl Lineup {
         if place == Medium::Disk { self.disk.path() } else { self.memory.path() }
     }
 
-    /// The files of all must have room.
+    /// Checks that there is space for the files of all servers.
     ///
     /// # Errors
-    /// They have not.
+    /// There is not enough space.
     pub fn check_space(&self, family: &Family, plans: &[Plan], extent: &Extent) -> Result<()> {
         let parent = self.parent(Medium::of_family(family));
         let files: u64 = plans.iter().map(|plan| u64::from(files(plan))).sum();

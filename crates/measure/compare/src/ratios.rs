@@ -5,7 +5,7 @@ use load::statistics::{Estimate, Ratio, compare};
 
 use crate::contest::Measured;
 
-/// Each result of Anabranch with that of the peer that speaks the protocol, if one does.
+/// Each result of Anabranch with that of the peer that has the protocol, if there is one.
 #[must_use]
 pub fn pairs(measured: &[Measured]) -> Vec<(&ResultFile, Option<&ResultFile>)> {
     let (own, peers): (Vec<_>, Vec<_>) = measured.iter().partition(|measured| measured.server == "anabranch");
@@ -16,7 +16,7 @@ pub fn pairs(measured: &[Measured]) -> Vec<(&ResultFile, Option<&ResultFile>)> {
     own.into_iter().map(|own| (&own.result, peer_of(&own.result))).collect()
 }
 
-/// How it was measured, in words.
+/// The method of measurement, in words.
 #[must_use]
 pub fn method(result: &ResultFile) -> String {
     let method = &result.method;
@@ -39,7 +39,7 @@ pub fn table(own: &ResultFile, peer: &ResultFile) -> ([String; 7], Vec<[String; 
     (heads.map(str::to_owned), rows)
 }
 
-/// What a reader of the table must know.
+/// Reservations that a reader of the table must know.
 #[must_use]
 pub fn reservations(own: &ResultFile, peer: &ResultFile) -> Vec<String> {
     let mut all = Vec::new();
@@ -91,7 +91,7 @@ fn line(own: &Row, peer: Option<&Row>) -> [String; 7] {
     ]
 }
 
-/// Ours by theirs, repetition by repetition: that means something only while all stand beside each other.
+/// Anabranch's figure divided by the peer's. The ratio is meaningful only if both have all repetitions.
 fn ratio(own: &Row, peer: Option<&Row>, figures: impl Fn(&Row) -> Vec<f64>) -> String {
     let Some(peer) = peer else { return String::new() };
     if own.repetitions.len() != peer.repetitions.len() {

@@ -16,14 +16,14 @@ use crate::lineup::Lineup;
 /// Seconds for starting and ending servers.
 const SERVERS: f64 = 15.0;
 
-/// What is measured of a family, and the work that it makes.
+/// A family's measurement, and its amount of work.
 #[derive(Debug)]
 struct Part {
     contest: Contest,
     work: Work,
 }
 
-/// All families that fit some servers, and the time for them.
+/// The measurements of all families that some servers allow, and the time for them.
 #[derive(Debug)]
 pub struct Series {
     parts: Vec<Part>,
@@ -36,11 +36,11 @@ pub struct Series {
 }
 
 impl Series {
-    /// All families that the servers of a line-up can be measured with over these protocols. All of it takes so many seconds
-    /// since `began`, the start and the end of the servers included.
+    /// Plans all families that the servers of a line-up allow over these protocols. Everything together takes `seconds` since
+    /// `began`, including the start and the end of the servers.
     ///
     /// # Errors
-    /// That is too little time.
+    /// There is not enough time.
     pub fn new(
         lineup: &Lineup,
         asked: &[Protocol],
@@ -54,35 +54,35 @@ impl Series {
         Ok(Self { parts, extent, seconds, each, deadline: began + Duration::from_secs_f64(seconds) })
     }
 
-    /// How many families there are.
+    /// The number of families.
     #[must_use]
     pub fn families(&self) -> usize {
         self.parts.len()
     }
 
-    /// How many measurements there are, those that are thrown away included.
+    /// The number of measurements, including discarded ones.
     #[must_use]
     pub fn loads(&self) -> usize {
         work(&self.parts).loads
     }
 
-    /// How long and how often each row is measured, if all goes as it is thought to.
+    /// The expected duration and number of measurements of each row.
     #[must_use]
     pub fn extent(&self) -> Extent {
         stretched(&self.extent, self.each)
     }
 
-    /// Seconds that all of it takes at most.
+    /// The most time for everything, in seconds.
     #[must_use]
     pub fn seconds_max(&self) -> f64 {
         self.seconds + SERVERS
     }
 
-    /// Measures one family after the other, until `stop` becomes true; `tell` is given what comes of each. What is over, or
-    /// missing, of the time of a family is the next ones'. `program` is who measures, for the results.
+    /// Measures one family after the other, until `stop` becomes true, and passes each result to `tell`. Time that a family does
+    /// not use, or uses in excess, changes the time of the next families. `program` names the measuring program in the results.
     ///
     /// # Errors
-    /// Those of `tell`: the next families are not measured then.
+    /// Those of `tell`. The next families are then not measured.
     pub fn measure<E>(
         &self,
         lineup: &Lineup,
@@ -136,7 +136,7 @@ fn parts(lineup: &Lineup, asked: &[Protocol], extent: &Extent) -> Result<Vec<Par
 }
 
 /// # Errors
-/// It is too little time.
+/// There is not enough time.
 fn seconds_each(parts: &[Part], seconds: f64) -> Result<f64> {
     let work = work(parts);
     work.seconds_each(seconds, 1.0).ok_or_else(|| Error::TooLittleTime {

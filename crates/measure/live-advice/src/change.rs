@@ -1,26 +1,26 @@
-//! Which one change to a share the advice comes to.
+//! Chooses the change of a share that advice leads to.
 
 use advise::{Advice, Verdict};
 use control::activity::{LimitWaits, ShareActivity};
 use control::shares::{Share, ShareChange};
 use limits::{Limit, Limits, Plan};
 
-/// A change, and what takes it back.
+/// A change of a share, and its reversal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Change {
-    /// The rule that asks for it.
+    /// The rule of the advisor that asks for the change.
     pub rule: u8,
-    /// What changes, such as `metadata-cache: off -> on`.
+    /// The change in words, such as `metadata-cache: off -> on`.
     pub what: String,
-    /// Makes the change.
+    /// The call that makes the change.
     pub forth: ShareChange,
-    /// Takes it back.
+    /// The call that reverts the change.
     pub back: ShareChange,
     /// The command that does the same.
     pub command: String,
 }
 
-/// The first change to the share that the advice comes to and that can be taken back.
+/// The first advised change of the share that can be reverted. None if there is none.
 #[must_use]
 pub fn change(
     advice: &[Advice],
@@ -64,7 +64,7 @@ fn waited_longest<'a>(before: &[LimitWaits], after: &'a [LimitWaits]) -> Option<
     (since(longest) > 0.0).then_some(&longest.limit)
 }
 
-/// A plan of one's own with twice of one limit. Those of Azure and of pools have rules about becoming less again: they are not tried.
+/// A custom plan with one limit doubled. Plans of Azure and of pools may not be reduced at any time, so they are not tried.
 fn doubled(plan: &str, limit: &str) -> Option<String> {
     let Plan::Custom(limits) = plan.parse().ok()? else { return None };
     let mut limits: Box<Limits> = limits;

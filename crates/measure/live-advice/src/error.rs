@@ -1,12 +1,12 @@
-//! Why there is no advice on a server that runs, or no trial of it.
+//! Errors of questions to a running server, and of trials.
 
-/// Why there is no advice on a server that runs, or no trial of it.
+/// Why there is no advice on a running server, or why a trial failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The server cannot be asked, or refuses.
     #[error(transparent)]
     Control(#[from] control_client::Error),
-    /// Nobody who is connected goes by this name.
+    /// No connected client has this name.
     #[error("no client {client} is connected")]
     NoSuchClient {
         /// The name.
@@ -18,7 +18,7 @@ pub enum Error {
         /// The target.
         target: String,
     },
-    /// The configuration declares a share: no command changes it.
+    /// The configuration declares the share, so no command changes it.
     #[error("the share {share} is declared in {place}: no command changes it")]
     Declared {
         /// The name of the share.
@@ -26,15 +26,15 @@ pub enum Error {
         /// Where it is declared.
         place: String,
     },
-    /// What was measured is a share of the same name, of another server.
+    /// The target is a share of the same name on another server.
     #[error("{target} is not the share {share} of the server that runs here: that saw nothing of it")]
     OtherServer {
-        /// What was measured.
+        /// The target.
         target: String,
         /// The name of the share.
         share: String,
     },
-    /// Somebody wanted a trial to stop.
+    /// The user stopped a trial.
     #[error("stopped: the share {share} is unchanged")]
     Stopped {
         /// The name of the share.

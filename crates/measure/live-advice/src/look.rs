@@ -1,4 +1,4 @@
-//! What a server that runs tells of some clients at a moment.
+//! A running server's account of some clients at one moment.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -10,20 +10,20 @@ use gateway::control_access::Access;
 
 use crate::error::{Error, Result};
 
-/// What the server tells at a moment.
+/// The server's account at one moment.
 #[derive(Debug)]
 pub struct Look {
     /// The moment.
     pub at: Instant,
-    /// Those who are connected.
+    /// All connected clients.
     pub clients: Clients,
-    /// What is going on in the shares.
+    /// The activity of all shares.
     pub shares: Activity,
-    /// What the clients have done that are meant.
+    /// The activity of the clients that were asked for.
     pub activity: Vec<ClientActivity>,
 }
 
-/// What the server tells now of the clients that go by this name.
+/// The server's account of the clients with this name, now.
 ///
 /// # Errors
 /// No such client is connected, or the server cannot be asked.
@@ -38,7 +38,7 @@ pub fn look(access: &Access, client: &str) -> Result<Look> {
     for key in known {
         match control_client::get(access, &format!("/v1/clients/{}/activity", path_part(&key))) {
             Ok(of_client) => activity.push(of_client),
-            // Who is connected need not have called anything yet.
+            // A connected client may not have called anything yet.
             Err(error @ control_client::Error::Refused(_)) => refused = Some(error),
             Err(error) => return Err(error.into()),
         }
@@ -54,8 +54,8 @@ pub fn look(access: &Access, client: &str) -> Result<Look> {
     }
 }
 
-/// The clients, as the accounts name them, that go by this name: an address, a ClientGuid, a session, a user, or what an NFSv4 client
-/// calls itself.
+/// The clients that this name denotes, as the accounts name them. The name is an address, a ClientGuid, a session, a user, or the
+/// name that an NFSv4 client gives itself.
 fn connected(clients: &Clients, name: &str) -> BTreeSet<String> {
     let is_at =
         |address: Option<std::net::IpAddr>| address.is_some_and(|address| address.to_string() == name);

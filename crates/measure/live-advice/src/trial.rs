@@ -1,4 +1,5 @@
-//! One change to a share of the server that runs, measured with and without it, and kept only if it surely helps.
+//! Tries one change of a share on a running server: measures with and without the change, and keeps the change only if it
+//! surely helps.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,10 +12,10 @@ use serde::Serialize;
 use crate::change::Change;
 use crate::error::{Error, Result};
 
-/// Measurements with the change, and as many without: the fewest that have a 95 % interval without assumptions.
+/// Measurements with the change, and as many without it: the smallest number that gives a 95 % interval without assumptions.
 const PAIRS: usize = 6;
 
-/// What came of a trial.
+/// The outcome of a trial.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrialOutcome {
     /// The rule that asked for the change.
@@ -23,13 +24,13 @@ pub struct TrialOutcome {
     pub share: String,
     /// What changed, such as `metadata-cache: off -> on`.
     pub change: String,
-    /// Operations a second without it.
+    /// Operations per second without the change.
     pub before: Option<Estimate>,
-    /// Operations a second with it.
+    /// Operations per second with the change.
     pub after: Option<Estimate>,
-    /// The one by the other, in turns.
+    /// The rate with the change divided by the rate without it, over neighbouring measurements.
     pub ratio: Option<Ratio>,
-    /// Whether the share stays changed: it surely helps.
+    /// Whether the change was kept.
     pub kept: bool,
 }
 
@@ -39,15 +40,15 @@ pub struct Trial<'a> {
     pub access: &'a Access,
     /// The name of the share.
     pub share: &'a str,
-    /// What is tried.
+    /// The change.
     pub change: &'a Change,
-    /// Becomes true when somebody wants to stop.
+    /// Becomes true when the user stops the trial.
     pub stop: &'a AtomicBool,
-    /// Told where the change cannot be taken back: the share stays changed.
+    /// Called if the change cannot be reverted, and the share stays changed.
     pub not_taken_back: &'a dyn Fn(control_client::Error),
 }
 
-/// The share is as it was when this is dropped, unless it is kept so.
+/// Reverts the change when it is dropped, unless the change is kept.
 struct Undo<'a> {
     trial: &'a Trial<'a>,
     is_changed: bool,
@@ -57,7 +58,7 @@ impl Undo<'_> {
     fn set(&mut self, changed: bool) -> Result<()> {
         if self.is_changed != changed {
             let Change { forth, back, .. } = self.trial.change;
-            // Whatever comes of the call, it is taken back.
+            // The call may fail and still have changed the share, so the change is reverted in any case.
             self.is_changed = true;
             self.trial.apply(if changed { forth } else { back })?;
             self.is_changed = changed;
@@ -82,11 +83,10 @@ impl Trial<'_> {
         control_client::call(self.access, "PATCH", &path, Some(change))
     }
 
-    /// Tries the change: `measure` gives a rate of operations each time.
+    /// Tries the change. `measure` returns a rate in operations per second.
     ///
     /// # Errors
-    /// It was asked to stop, the server refuses the change, or something went wrong while it was measured: the share is as it
-    /// was.
+    /// The user stopped the trial, the server refuses the change, or a measurement failed. The change is then reverted.
     pub fn run<E: From<Error>>(
         &self,
         mut measure: impl FnMut() -> std::result::Result<f64, E>,
@@ -95,7 +95,7 @@ impl Trial<'_> {
         let mut undo = Undo { trial: self, is_changed: false };
         let (mut before, mut after) = (Vec::new(), Vec::new());
         for pair in 0..PAIRS {
-            // What becomes slower or quicker by itself meanwhile does so for both.
+            // Alternating order: a drift of the machine affects both equally.
             let order = if pair % 2 == 0 { [false, true] } else { [true, false] };
             for changed in order {
                 undo.set(changed)?;

@@ -10,7 +10,7 @@ use load::result::Protocol;
 
 use crate::look::Look;
 
-/// What one client did in one share over one protocol, between two looks.
+/// The work of one client in one share over one protocol, between two looks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
     /// The client, as the server's account names it.
@@ -32,7 +32,7 @@ pub struct Work {
     pub files: u64,
     /// Opens through which they were. NFSv3 has none.
     pub opens: u64,
-    /// Opens that were made between the looks.
+    /// Opens made between the looks.
     opened: f64,
 }
 
@@ -69,7 +69,7 @@ fn count(n: u64) -> f64 {
     n as f64
 }
 
-/// Everything that was done between two looks, the most calls first.
+/// All work between two looks, sorted by the number of calls, largest first.
 #[must_use]
 pub fn works(before: &Look, after: &Look) -> Vec<Work> {
     let elapsed = after.at.duration_since(before.at).as_secs_f64().max(1e-3);
@@ -184,14 +184,14 @@ impl Work {
         (self.data.calls > 0.0).then(|| sum / self.elapsed)
     }
 
-    /// Calls a second, of any kind.
+    /// Calls per second, of any kind.
     #[must_use]
     pub fn calls_per_second(&self) -> f64 {
         self.all.calls / self.elapsed
     }
 }
 
-/// The facts of some work.
+/// The facts of a client's work.
 #[must_use]
 pub fn of_work(work: &Work, before: &Look, after: &Look) -> Facts {
     let share = |look: &Look| look.shares.shares.iter().find(|share| share.name == work.share).cloned();

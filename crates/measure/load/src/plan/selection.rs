@@ -2,7 +2,7 @@
 
 use super::Plan;
 
-/// The rows that are wanted. An empty list wants all.
+/// Selects rows. An empty list selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Numbers of channels or connections.
@@ -12,7 +12,7 @@ pub struct Selection {
 }
 
 impl Plan {
-    /// Leaves only the rows that are wanted, with their comparisons; false: none is left.
+    /// Keeps only the selected rows and their comparisons. Returns false if no row is left.
     pub fn select(&mut self, wanted: &Selection) -> bool {
         let Selection { connections, block_bytes } = wanted;
         self.retain(|key| {

@@ -11,14 +11,14 @@ use super::session::serve_connection;
 use crate::fault::Fault;
 use crate::result::ProblemKind;
 
-/// So often it is looked whether somebody has connected, or the worker is to end.
+/// How often the worker looks for a connection, and whether to end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Does what the coordinators that connect say, one after the other, until `ended` becomes true. `lost` is told of each that
-/// was lost, and why.
+/// Serves the coordinators that connect, one after the other, until `ended` becomes true. `lost` is called for each lost
+/// coordinator, with the reason.
 ///
 /// # Errors
-/// Nobody can connect any more.
+/// The listener fails.
 pub fn serve_listener(
     listener: &TcpListener,
     token: &Token,
