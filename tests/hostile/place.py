@@ -18,6 +18,8 @@ PROGRAM = os.environ.get("ANABRANCH", os.path.join(TARGET, "debug", "anabranch")
 MIB = 1 << 20
 PATIENCE = 60
 NEWCOMERS = ["127.0.0.77", "127.0.0.78"]
+# Those who must be served while the server is attacked.
+OTHERS = ["smb", "nfs", "a new client of SMB", "a new client of NFSv4"]
 
 
 class Place:
@@ -45,9 +47,9 @@ class Place:
         self.smb, self.nfs = int(ports["smb"]), int(ports["nfs"])
 
     def memory(self):
-        """Bytes that the server holds, without the pages of its program, which the kernel reads and drops as it likes."""
+        """Bytes that the server holds."""
         status = open(f"/proc/{self.process.pid}/status").read()
-        return int(re.search(r"RssAnon:\s+(\d+)", status).group(1)) << 10
+        return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) << 10
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
@@ -130,14 +132,15 @@ class Measured:
         def newcomer(name, *come):
             self.problems[name] = come_late(*come)
 
-        threads = [threading.Thread(target=watch)] + ([threading.Thread(target=assault)] if attack else [])
+        # Daemons, because an attack goes on until it is told to end: it must not outlive this process if something else fails.
+        threads = [threading.Thread(target=target, daemon=True) for target in [watch] + ([assault] if attack else [])]
         for thread in threads:
             thread.start()
         if attack:
             time.sleep(2)  # the attack begins before the others come, and lasts until they have gone
-        others = [threading.Thread(target=other, args=[protocol]) for protocol in ("smb", "nfs")]
-        others.append(threading.Thread(target=newcomer, args=["a new client of SMB", log_on, place, NEWCOMERS[0], seconds]))
-        others.append(threading.Thread(target=newcomer, args=["a new client of NFSv4", mount, place, NEWCOMERS[1], seconds]))
+        others = [threading.Thread(target=other, args=[protocol]) for protocol in OTHERS[:2]]
+        for name, come, address in zip(OTHERS[2:], [log_on, mount], NEWCOMERS):
+            others.append(threading.Thread(target=newcomer, args=[name, come, place, address, seconds]))
         for thread in others:
             thread.start()
         for thread in others:
