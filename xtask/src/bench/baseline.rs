@@ -14,13 +14,15 @@ use crate::command::Chore;
 
 /// A ratio of at least this is worse.
 const WORSE: f64 = 1.03;
-/// Reads and writes of 4 KiB and of 64 KiB, and names.
+/// Reads and writes of 4 KiB and of 64 KiB, and names; the last two with one request under way.
 const SMALL: &[&str] = &["--block-size", "4k", "--queue-depth", "16"];
 const LARGE: &[&str] = &["--block-size", "64k", "--queue-depth", "8"];
 const NAMES: &[&str] = &["--metadata", "--threads", "8"];
+const ONE_SMALL: &[&str] = &["--block-size", "4k", "--queue-depth", "1"];
+const ONE_NAME: &[&str] = &["--metadata", "--threads", "1"];
 const WRITES: &[&str] = &["--reads", "0"];
 /// For each row: its name, its protocol, and its load.
-const ROWS: [(&str, &str, [&[&str]; 2]); 9] = [
+const ROWS: [(&str, &str, [&[&str]; 2]); 16] = [
     ("smb read 4 KiB", "smb", [SMALL, &[]]),
     ("smb write 4 KiB", "smb", [SMALL, WRITES]),
     ("smb read 64 KiB", "smb", [LARGE, &[]]),
@@ -30,6 +32,13 @@ const ROWS: [(&str, &str, [&[&str]; 2]); 9] = [
     ("nfs4.1 read 4 KiB", "4.1", [SMALL, &[]]),
     ("nfs4.1 write 64 KiB", "4.1", [LARGE, WRITES]),
     ("nfs4.1 metadata", "4.1", [NAMES, &[]]),
+    ("smb one read", "smb", [ONE_SMALL, &[]]),
+    ("nfs3 one read", "3", [ONE_SMALL, &[]]),
+    ("nfs3 one write", "3", [ONE_SMALL, WRITES]),
+    ("nfs4.1 one read", "4.1", [ONE_SMALL, &[]]),
+    ("smb one metadata", "smb", [ONE_NAME, &[]]),
+    ("nfs3 one metadata", "3", [ONE_NAME, &[]]),
+    ("nfs4.1 one metadata", "4.1", [ONE_NAME, &[]]),
 ];
 
 #[derive(Args)]
