@@ -41,7 +41,7 @@ pub(crate) fn run(given: &DistArguments) -> Chore {
         Command::new("cp").arg("--recursive").args(DOCUMENTS).arg(&folder).current_dir(repository::top()),
     )?;
     let tarball = out.join(format!("{name}.tar.gz"));
-    // Without the times and the user of this machine, the same sources make the same tarball.
+    // Without the times and the user of this machine, the same files make the same tarball.
     let same = ["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner"];
     let mut tar = Command::new("tar");
     tar.args(same)
