@@ -43,7 +43,7 @@ const fn limit(
 }
 
 const OPERATIONS: (Column, &str) = (Column::Rate, "ops");
-const BYTES: (Column, &str) = (Column::Mib, "mib");
+const BYTES: (Column, &str) = (Column::Mib, "MiB");
 const REQUESTS: (Column, &str) = (Column::Requests, "requests");
 
 const READS: &str = "op=randread bs=4k qd=16";
