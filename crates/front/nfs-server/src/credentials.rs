@@ -7,7 +7,7 @@ use net::Origin;
 use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::rpc::{AuthStatus, OpaqueAuth, flavor};
 use nfs_wire::xdr::Decode;
-use share::{Asking, Caller, Client, Entrance, Identity, Opener, Protocols, Role, Share, ShareId, Squash};
+use share::{Caller, Client, Entrance, Identity, Opener, Proof, Protocols, Role, Share, ShareId, Squash};
 use storage::QuickMap;
 
 use crate::config::{Anonymous, Squashing};
@@ -77,7 +77,7 @@ impl CallerCache {
         }
         let (identity, standing) = admit(share, self.client, squashing, stated.map(Stated::from));
         let machine = Client::Address(self.client.ip().to_canonical());
-        let caller = Caller::new(identity).at(machine);
+        let caller = Caller::new(identity, Proof::Stated).at(machine);
         // The client alone states which user it is and which client, and chooses its address in an IPv6 network.
         let caller = caller.counted_for(Opener::named(("address", Origin::from(self.client.ip()))));
         if known.len() >= CALLERS_MAX {
@@ -103,7 +103,7 @@ fn admit(
     };
     let Entrance { read_only, squash, is_listed } = entrance;
     let identity = identity(squash.unwrap_or(squashing.squash), squashing.anonymous, stated);
-    let Some(role) = share.role(Asking::Stated(&identity)) else { return (identity, Standing::Visitor) };
+    let Some(role) = share.role(&identity, &Proof::Stated) else { return (identity, Standing::Visitor) };
     let read_only = read_only || role < Role::Contributor;
     // Without a client list, the configuration of the server decides that superusers of clients are believed, in
     // everything.

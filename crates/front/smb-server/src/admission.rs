@@ -3,8 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use share::{Asking, Protocols, Role, Share};
-use smb_proto::session::Principal;
+use share::{Protocols, Role, Share};
 
 use crate::login::Login;
 
@@ -18,11 +17,7 @@ pub(crate) struct Admission {
 /// How a user on a client may use a share; None if the user may not.
 pub(crate) fn admit(share: &Share, client: SocketAddr, login: &Login) -> Option<Admission> {
     let entrance = share.entrance(Protocols::SMB, client)?;
-    let asking = match login.principal {
-        Principal::User => Asking::Account(&login.user, &login.caller.identity),
-        _ => Asking::Guest,
-    };
-    let role = share.role(asking)?;
+    let role = share.role(&login.caller.identity, &login.caller.proof)?;
     Some(Admission { read_only: entrance.read_only || role < Role::Contributor })
 }
 

@@ -73,7 +73,7 @@ fn stuck_store(health: &StoreHealth) -> String {
 mod tests {
     use std::sync::Arc;
 
-    use share::{Call, Caller, Case, Identity, NewObject, Settings, ShareId, ShareTable};
+    use share::{Call, Caller, Case, Identity, NewObject, Proof, Settings, ShareId, ShareTable};
     use storage::fault::{self, Fault, FaultyStore, Rule};
     use storage::memory::MemoryStore;
 
@@ -92,7 +92,7 @@ mod tests {
         let data = Share::new(ShareId(1), Settings::new("data"), Arc::new(store));
         let table = ShareTable::new([Arc::clone(&data)]).unwrap();
         let create = crate::trace::operation("nfs3", "Create").unwrap();
-        let root = Caller::new(Identity::unix(0, 0, Vec::new()));
+        let root = Caller::new(Identity::unix(0, 0, Vec::new()), Proof::Stated);
         let root = Call::new(create, root, std::time::Instant::now());
         root.needs_no_turn();
         for expected in ["share data: its storage is full\n", "share data: its storage is read-only\n"] {

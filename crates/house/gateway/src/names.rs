@@ -393,7 +393,8 @@ mod tests {
         let staff = Right { who: "@staff".parse().unwrap(), role: share::Role::Reader };
         share.set_rules(Rules { rights: vec![staff], ..Rules::default() });
         let identity = share::Identity::unix(7, 50, Vec::new());
-        let may = || share.role(share::Asking::Account("anna", &identity)).is_some();
+        let anna = share::Proof::Password("anna".into());
+        let may = || share.role(&identity, &anna).is_some();
         for (answer, is_member) in
             [(NameAnswer::Known(50), true), (out(), true), (NameAnswer::Unknown, false), (out(), false)]
         {

@@ -10,9 +10,11 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
+use identity::{Identity, Proof};
+
 pub use client::{ClientRule, Squash, is_privileged};
 pub use network::{Network, NotANetwork};
-pub use rights::{Asking, Group, NamesNobody, RIGHTS_MAX, Right, Role, Who};
+pub use rights::{Group, NamesNobody, RIGHTS_MAX, Right, Role, Who};
 
 /// Entries of a share's client list.
 pub const CLIENT_RULES_MAX: usize = 256;
@@ -128,8 +130,8 @@ impl Rules {
 
     /// What a user may do; None: nothing.
     #[must_use]
-    pub fn role(&self, names: &Names, asking: Asking<'_>) -> Option<Role> {
-        rights::role(&self.rights, names, asking)
+    pub fn role(&self, names: &Names, identity: &Identity, proof: &Proof) -> Option<Role> {
+        rights::role(&self.rights, names, identity, proof)
     }
 
     /// The names of machines that the rules mention.

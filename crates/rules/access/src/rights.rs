@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::Names;
-use identity::Identity;
+use identity::{Identity, Proof};
 
 use crate::folded_name;
 
@@ -50,17 +50,6 @@ pub struct Group {
     pub members: Vec<String>,
 }
 
-/// A user who wants to use a share.
-#[derive(Debug, Clone, Copy)]
-pub enum Asking<'a> {
-    /// The account of this name, authenticated.
-    Account(&'a str, &'a Identity),
-    /// A user whose identity a client states.
-    Stated(&'a Identity),
-    /// A guest.
-    Guest,
-}
-
 impl Who {
     fn is(&self, names: &Names, account: &str, identity: &Identity) -> bool {
         match self {
@@ -73,21 +62,21 @@ impl Who {
 }
 
 /// What a user may do by this list; None: nothing. With an empty list everybody is a contributor.
-pub(super) fn role(rights: &[Right], names: &Names, asking: Asking<'_>) -> Option<Role> {
+pub(super) fn role(rights: &[Right], names: &Names, identity: &Identity, proof: &Proof) -> Option<Role> {
     if rights.is_empty() {
         return Some(Role::Contributor);
     }
-    let of_account = |account: &str, identity: &Identity| {
+    let of_account = |account: &str| {
         let own = rights.iter().filter(|right| right.who.is(names, account, identity));
         own.map(|right| right.role).max()
     };
-    match asking {
-        Asking::Account(name, identity) => of_account(&folded_name(name), identity),
-        Asking::Stated(identity) => {
+    match proof {
+        Proof::Password(name) => of_account(&folded_name(name)),
+        Proof::Stated => {
             let accounts = names.accounts.get(&identity.uid())?;
-            accounts.iter().filter_map(|account| of_account(account, identity)).max()
+            accounts.iter().filter_map(|account| of_account(account)).max()
         }
-        Asking::Guest => None,
+        Proof::Guest => None,
     }
 }
 
@@ -149,7 +138,7 @@ mod tests {
 
     #[test]
     fn without_a_list_everybody_contributes_and_with_one_nobody_else() {
-        let guest = |rights: &[Right]| role(rights, &names(), Asking::Guest);
+        let guest = |rights: &[Right]| role(rights, &names(), &identity(7, 7, &[]), &Proof::Guest);
         assert_eq!(guest(&[]), Some(Role::Contributor));
         assert_eq!(guest(&rights(&["anna"], &[])), None);
     }
@@ -157,8 +146,8 @@ mod tests {
     #[test]
     fn accounts_are_those_that_the_list_names_or_their_groups() {
         let list = rights(&["Anna", "@staff"], &["@Wheel", "otto"]);
-        let asked = |name, gid, groups: &[u32]| {
-            role(&list, &names(), Asking::Account(name, &identity(7, gid, groups)))
+        let asked = |name: &str, gid, groups: &[u32]| {
+            role(&list, &names(), &identity(7, gid, groups), &Proof::Password(name.into()))
         };
         assert_eq!(asked("ANNA", 7, &[]), Some(Role::Reader));
         assert_eq!(asked("Otto", 7, &[]), Some(Role::Contributor), "the most that any entry gives");
@@ -166,16 +155,17 @@ mod tests {
         assert_eq!(asked("eve", 7, &[50]), Some(Role::Reader));
         assert_eq!(asked("eve", 10, &[50]), Some(Role::Contributor));
         let by_membership = rights(&["@staff"], &[]);
-        let otto = Asking::Account("otto", &identity(7, 7, &[]));
-        assert_eq!(role(&by_membership, &names(), otto), Some(Role::Reader));
+        let otto = Proof::Password("otto".into());
+        assert_eq!(role(&by_membership, &names(), &identity(7, 7, &[]), &otto), Some(Role::Reader));
         let unknown = rights(&[], &["@nobody-knows"]);
-        assert_eq!(role(&unknown, &names(), Asking::Account("anna", &identity(7, 0, &[]))), None);
+        let anna = Proof::Password("anna".into());
+        assert_eq!(role(&unknown, &names(), &identity(7, 0, &[]), &anna), None);
     }
 
     #[test]
     fn a_uid_is_that_of_an_account_or_of_nobody() {
         let list = rights(&["@staff"], &["anna"]);
-        let asked = |uid, groups: &[u32]| role(&list, &names(), Asking::Stated(&identity(uid, 7, groups)));
+        let asked = |uid, groups: &[u32]| role(&list, &names(), &identity(uid, 7, groups), &Proof::Stated);
         assert_eq!(asked(1000, &[]), Some(Role::Contributor));
         assert_eq!(asked(1001, &[]), Some(Role::Reader), "a member, whatever groups the client states");
         assert_eq!(asked(1002, &[50]), None, "no account has this uid");

@@ -1,4 +1,6 @@
-//! Who a caller is, as stores and access control lists know users.
+//! Who a caller is, as stores and access control lists know users, and how that was proved.
+
+use std::sync::Arc;
 
 use acl::Token;
 
@@ -8,6 +10,17 @@ pub struct Identity {
     uid: u32,
     gid: u32,
     groups: Vec<u32>,
+}
+
+/// How a caller proved who it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Proof {
+    /// With the password of the account of this name.
+    Password(Arc<str>),
+    /// Not at all: the client states the user.
+    Stated,
+    /// Not at all: the caller is a guest, who has no name of its own.
+    Guest,
 }
 
 impl Identity {

@@ -283,7 +283,7 @@ mod tests {
     use super::*;
     use crate::Error;
     use crate::call::of_tests::{LOOKUP, READ};
-    use crate::{Caller, Identity};
+    use crate::{Caller, Identity, Proof};
 
     fn budget(plan: &str) -> (Provision, NodeRef) {
         let root = MemoryStore::new().root();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     fn call(operation: &'static crate::Operation) -> Call {
-        Call::new(operation, Caller::new(Identity::unix(0, 0, Vec::new())), Instant::now())
+        Call::new(operation, Caller::new(Identity::unix(0, 0, Vec::new()), Proof::Stated), Instant::now())
     }
 
     #[tokio::test]

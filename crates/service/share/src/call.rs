@@ -198,7 +198,7 @@ pub(crate) mod of_tests {
     use accounting::Direction;
 
     use crate::operation::{Front, Turn};
-    use crate::{Client, Identity};
+    use crate::{Client, Identity, Proof};
 
     static FRONT: Front =
         Front { name: "test", patience: Patience::UntilRetry, directories: DirectoryReport::Change };
@@ -207,7 +207,7 @@ pub(crate) mod of_tests {
 
     /// An operation of this client's superuser that need not wait for its turn.
     pub(crate) fn call(operation: &'static Operation, client: Client) -> Call {
-        let caller = Caller::new(Identity::unix(0, 0, Vec::new())).at(client);
+        let caller = Caller::new(Identity::unix(0, 0, Vec::new()), Proof::Stated).at(client);
         let call = Call::new(operation, caller, Instant::now());
         call.needs_no_turn();
         call

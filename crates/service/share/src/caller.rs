@@ -1,10 +1,10 @@
-//! The caller of an operation: user and client.
+//! The caller of an operation: user and client, and how the user was proved.
 
 use std::sync::Arc;
 
 use accounting::Client;
 use file_state::Holder;
-use identity::Identity;
+use identity::{Identity, Proof};
 
 use crate::agreement::{Opener, Openers};
 
@@ -13,6 +13,8 @@ use crate::agreement::{Opener, Openers};
 pub struct Caller {
     /// The user.
     pub identity: Arc<Identity>,
+    /// How the user was proved.
+    pub proof: Proof,
     /// The client.
     pub machine: Client,
     /// The grant under which the caller's client caches any file ([`Caller::of_client`]).
@@ -24,9 +26,10 @@ pub struct Caller {
 impl Caller {
     /// Creates a caller.
     #[must_use]
-    pub fn new(identity: Identity) -> Self {
+    pub fn new(identity: Identity, proof: Proof) -> Self {
         Self {
             identity: Arc::new(identity),
+            proof,
             machine: Client::Unknown,
             client: None,
             openers: Openers::default(),

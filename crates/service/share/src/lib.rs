@@ -41,8 +41,8 @@ mod watch;
 mod xattrs;
 
 pub use access::{
-    Asking, CLIENT_RULES_MAX, ClientRule, Entrance, Group, Names, NamesNobody, Network, NotANetwork,
-    Protocols, RIGHTS_MAX, Right, Role, Rules, Squash, Who, folded_name,
+    CLIENT_RULES_MAX, ClientRule, Entrance, Group, Names, NamesNobody, Network, NotANetwork, Protocols,
+    RIGHTS_MAX, Right, Role, Rules, Squash, Who, folded_name,
 };
 pub use accounting::{
     Account, Accounting, Accounts, AlreadyRecording, Api, Client, Counts, Direction, Ending,
@@ -66,7 +66,7 @@ pub use file_state::{
     LockOwner, OpenKey, Sharing,
 };
 pub use found::{Found, Location, Stream};
-pub use identity::Identity;
+pub use identity::{Identity, Proof};
 pub use io::Written;
 pub use namespace::{Case, DirChange, Walk};
 pub use new_object::NewObject;

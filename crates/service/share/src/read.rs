@@ -248,7 +248,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::time::Duration;
 
-    use identity::Identity;
+    use identity::{Identity, Proof};
     use storage::Name;
     use storage::conformance::MAY;
     use storage_local::{LocalOptions, LocalStore};
@@ -263,7 +263,7 @@ mod tests {
     }
 
     fn call() -> Call {
-        let caller = Caller::new(Identity::unix(54_321, 54_321, Vec::new()));
+        let caller = Caller::new(Identity::unix(54_321, 54_321, Vec::new()), Proof::Stated);
         Call::new(&READ, caller, Instant::now())
     }
 

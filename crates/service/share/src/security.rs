@@ -13,9 +13,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use access::{Asking, Entrance, Names, Protocols, Role, Rules};
+use access::{Entrance, Names, Protocols, Role, Rules};
 use file_state::Access;
-use identity::Identity;
+use identity::{Identity, Proof};
 use storage::ObjectId;
 
 use self::rules::CurrentRules;
@@ -90,8 +90,8 @@ impl Security {
     }
 
     /// What a user may do in the share; None: nothing.
-    pub(crate) fn role(&self, asking: Asking<'_>) -> Option<Role> {
-        self.rules.role(asking)
+    pub(crate) fn role(&self, identity: &Identity, proof: &Proof) -> Option<Role> {
+        self.rules.role(identity, proof)
     }
 
     /// The protocols by which the share is served.

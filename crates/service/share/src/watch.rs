@@ -449,9 +449,10 @@ mod tests {
     use storage_local::{LocalOptions, LocalStore};
 
     use super::*;
+    use crate::Proof;
 
     fn caller(uid: u32) -> Caller {
-        Caller::new(Identity::unix(uid, 7, Vec::new()))
+        Caller::new(Identity::unix(uid, 7, Vec::new()), Proof::Stated)
     }
 
     fn make_dir(dir: &NodeRef, name: &str, mode: u32) -> NodeRef {

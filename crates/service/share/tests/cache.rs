@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use anabranch_share::{
-    CacheCounts, Call, Caller, Case, Error, File, Found, Identity, Location, NewObject, RenameHow, Settings,
-    Share, ShareId, Walk,
+    CacheCounts, Call, Caller, Case, Error, File, Found, Identity, Location, NewObject, Proof, RenameHow,
+    Settings, Share, ShareId, Walk,
 };
 use storage::conformance::MAY;
 use storage::memory::MemoryStore;
@@ -27,7 +27,7 @@ use fronts::{SMB, call};
 
 fn root() -> Call {
     let own = std::fs::metadata("/proc/self").unwrap();
-    call(&SMB, Caller::new(Identity::unix(own.uid(), own.gid(), vec![])))
+    call(&SMB, Caller::new(Identity::unix(own.uid(), own.gid(), vec![]), Proof::Stated))
 }
 
 /// What a call gives; calls that go to the pool run on a runtime.
@@ -814,7 +814,7 @@ fn a_directory_where_names_change_all_the_time_keeps_its_permissions_until_they_
     let after = server.counts().attributes;
     assert_eq!(after.misses, before.misses, "{before:?} {after:?}");
     let mode = |mode| std::fs::set_permissions(server.at("d"), PermissionsExt::from_mode(mode)).unwrap();
-    let other = call(&SMB, Caller::new(Identity::unix(12_345, 12_345, vec![])));
+    let other = call(&SMB, Caller::new(Identity::unix(12_345, 12_345, vec![]), Proof::Stated));
     let look = || {
         let path = vec![b"d".to_vec(), b"0".to_vec()];
         server.run(server.share.walk(&other, path, Case::Sensitive, Want::empty())).map(drop)

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anabranch_share::{
     Access, Admission, Break, ByteRange, Caching, Call, Caller, Case, ClientLock, Error, File, Found,
     GrantHolder, GrantKey, GrantRequest, Holder, Identity, LockKind, LockOwner, LockWait, NewObject, Open,
-    OpenRequest, Operation, Settings, Share, ShareId, Sharing,
+    OpenRequest, Operation, Proof, Settings, Share, ShareId, Sharing,
 };
 use parking_lot::Mutex;
 use storage::memory::MemoryStore;
@@ -32,7 +32,7 @@ fn share() -> Arc<Share> {
 }
 
 fn caller(operation: &'static Operation) -> Call {
-    call(operation, Caller::new(Identity::unix(0, 0, vec![])))
+    call(operation, Caller::new(Identity::unix(0, 0, vec![]), Proof::Stated))
 }
 
 async fn file(share: &Arc<Share>) -> Found {

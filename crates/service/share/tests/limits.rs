@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anabranch_share::{
-    Access, Call, Caller, Case, Client, Error, File, Identity, NewObject, OpenRequest, Operation, Settings,
-    Share, ShareId, Sharing, Waits,
+    Access, Call, Caller, Case, Client, Error, File, Identity, NewObject, OpenRequest, Operation, Proof,
+    Settings, Share, ShareId, Sharing, Waits,
 };
 use storage::memory::MemoryStore;
 use storage::{Device, FileKind, SetAttributes, Stability, Want};
@@ -25,7 +25,7 @@ fn share(plan: &str) -> Arc<Share> {
 }
 
 fn caller(operation: &'static Operation, number: u8) -> Call {
-    let caller = Caller::new(Identity::unix(0, 0, vec![]));
+    let caller = Caller::new(Identity::unix(0, 0, vec![]), Proof::Stated);
     call(operation, caller.at(Client::Guid([number; 16])))
 }
 
@@ -162,7 +162,7 @@ async fn the_end_of_a_file_is_not_paid_for() {
 async fn who_may_not_read_does_not_wait() {
     let share = share("custom iops=1");
     let file = file(&share, "f").await;
-    let other = call(&NFS3, Caller::new(Identity::unix(9, 9, vec![])));
+    let other = call(&NFS3, Caller::new(Identity::unix(9, 9, vec![]), Proof::Stated));
     let set = SetAttributes { mode: Some(0o600), ..SetAttributes::default() };
     share.set_attributes(&caller(&SMB, 1), &file, &set, None).await.unwrap();
     let begun = Instant::now();

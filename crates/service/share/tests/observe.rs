@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anabranch_share::{
-    Caller, Case, ChangeAction, ChangeKinds, Identity, NewObject, Seen, Settings, Share, ShareId, Watch,
+    Caller, Case, ChangeAction, ChangeKinds, Identity, NewObject, Proof, Seen, Settings, Share, ShareId,
+    Watch,
 };
 use parking_lot::{Condvar, Mutex};
 use storage::conformance::MAY;
@@ -125,7 +126,7 @@ impl Scripted {
 
     fn watch(&self, recursive: bool) -> Watch {
         let kinds = ChangeKinds::FILE_NAME | ChangeKinds::SIZE;
-        let superuser = call(&SMB, Caller::new(Identity::unix(0, 0, Vec::new())));
+        let superuser = call(&SMB, Caller::new(Identity::unix(0, 0, Vec::new()), Proof::Stated));
         self.share.watch(&superuser.caller, &Arc::clone(self.share.root()), recursive, kinds).unwrap()
     }
 
@@ -136,7 +137,7 @@ impl Scripted {
     }
 
     async fn make(&self, name: &str) {
-        let caller = call(&SMB, Caller::new(Identity::unix(0, 0, Vec::new())));
+        let caller = call(&SMB, Caller::new(Identity::unix(0, 0, Vec::new()), Proof::Stated));
         let new = NewObject {
             kind: FileKind::Regular,
             target: Vec::new(),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use acl::{AccessMask, Ace, AceFlags, Acl, Control, Sid};
 use anabranch_share::{
-    Call, Caller, Case, CloneRule, Error, File, Identity, NewObject, SecurityChange, Settings, Share, ShareId,
+    Call, Caller, Case, CloneRule, Error, File, Identity, NewObject, Proof, SecurityChange, Settings, Share,
+    ShareId,
 };
 use storage::memory::MemoryStore;
 use storage::{Device, Error as StorageError, FileKind, SeekTo, SetAttributes, Stability, Want, XattrMode};
@@ -20,7 +21,7 @@ fn share() -> Arc<Share> {
 }
 
 fn user(uid: u32) -> Call {
-    call(&NFS3, Caller::new(Identity::unix(uid, uid, vec![])))
+    call(&NFS3, Caller::new(Identity::unix(uid, uid, vec![]), Proof::Stated))
 }
 
 /// A file of user 7.

@@ -331,7 +331,7 @@ static BY_SMB: share::Operation = share::Operation::new(&SMB, 1, "Create");
 
 /// An operation of an SMB client.
 pub(crate) fn by_smb(uid: u32, gid: u32) -> share::Call {
-    let caller = share::Caller::new(share::Identity::unix(uid, gid, Vec::new()));
+    let caller = share::Caller::new(share::Identity::unix(uid, gid, Vec::new()), share::Proof::Stated);
     let call = share::Call::new(&BY_SMB, caller, std::time::Instant::now());
     call.needs_no_turn();
     call

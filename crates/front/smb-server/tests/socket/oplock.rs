@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use anabranch_smb_server::Config;
 use share::{
-    Call, Caller, Case, DirectoryReport, Error, File, Front, Identity, Operation, Patience, Settings, Terms,
+    Call, Caller, Case, DirectoryReport, Error, File, Front, Identity, Operation, Patience, Proof, Settings,
+    Terms,
 };
 use smb_wire::create::{CreateDisposition, CreateOptions, OplockLevel, ShareAccess};
 use smb_wire::lock::LockFlags;
@@ -77,7 +78,7 @@ static BY_NFS: Operation = Operation::new(&NFS, 1, "Lookup");
 
 /// An operation of an NFS client.
 pub(crate) fn nfs() -> Call {
-    let caller = Caller::new(Identity::unix(0, 0, vec![]));
+    let caller = Caller::new(Identity::unix(0, 0, vec![]), Proof::Stated);
     let call = Call::new(&BY_NFS, caller, Instant::now());
     call.needs_no_turn();
     call

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use share::{Call, Caller, Ending, Identity, Outcome, Settings, ShareId, ShareTable};
+use share::{Call, Caller, Ending, Identity, Outcome, Proof, Settings, ShareId, ShareTable};
 
 use super::*;
 use crate::trace::operation;
 
 fn call(protocol: &str, api: &str) -> Call {
-    let caller = Caller::new(Identity::unix(0, 0, Vec::new()));
+    let caller = Caller::new(Identity::unix(0, 0, Vec::new()), Proof::Stated);
     Call::new(operation(protocol, api).unwrap(), caller, std::time::Instant::now())
 }
 

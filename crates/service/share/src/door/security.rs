@@ -6,7 +6,9 @@ use std::sync::Arc;
 use file_state::Access;
 use storage::ObjectId;
 
-use crate::{Asking, Entrance, Error, Found, Names, Protocols, ReadOnly, Result, Role, Rules, Share, Terms};
+use crate::{
+    Entrance, Error, Found, Identity, Names, Proof, Protocols, ReadOnly, Result, Role, Rules, Share, Terms,
+};
 
 /// Terms and rules.
 impl Share {
@@ -52,8 +54,8 @@ impl Share {
 
     /// What a user may do in the share; None: nothing.
     #[must_use]
-    pub fn role(&self, asking: Asking<'_>) -> Option<Role> {
-        self.security.role(asking)
+    pub fn role(&self, identity: &Identity, proof: &Proof) -> Option<Role> {
+        self.security.role(identity, proof)
     }
 
     /// The protocols by which the share is served: those in its rules, or only those that can encrypt if the terms require

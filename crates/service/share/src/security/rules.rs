@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use access::{Asking, Entrance, Names, Protocols, Role, Rules, is_privileged};
+use access::{Entrance, Names, Protocols, Role, Rules, is_privileged};
+use identity::{Identity, Proof};
 use parking_lot::RwLock;
 
 use super::terms::Terms;
@@ -74,9 +75,9 @@ impl CurrentRules {
     }
 
     /// What a user may do in the share; None: nothing.
-    pub(crate) fn role(&self, asking: Asking<'_>) -> Option<Role> {
+    pub(crate) fn role(&self, identity: &Identity, proof: &Proof) -> Option<Role> {
         let (rules, names) = self.present();
-        rules.role(&names, asking)
+        rules.role(&names, identity, proof)
     }
 
     /// How a client may use a share with these terms by this protocol; None: it may not.

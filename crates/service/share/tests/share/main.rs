@@ -9,8 +9,8 @@ use std::time::Duration;
 use acl::{AccessMask, Ace, AceFlags, Acl, Control, Sid};
 use anabranch_share::{
     Access, Admission, ByteRange, Call, Caller, Case, ChangeKinds, Error, ExtendedAttribute, File, Found,
-    Identity, Location, LockKind, LockWait, NewObject, Open, OpenRequest, Pick, RenameHow, SecurityChange,
-    Settings, Share, ShareId, Sharing, Terms, Walk,
+    Identity, Location, LockKind, LockWait, NewObject, Open, OpenRequest, Pick, Proof, RenameHow,
+    SecurityChange, Settings, Share, ShareId, Sharing, Terms, Walk,
 };
 use storage::conformance::MAY;
 use storage::fault::{self, Fault, FaultyStore, Rule};
@@ -36,7 +36,7 @@ fn share() -> Arc<Share> {
 }
 
 fn user(uid: u32) -> Call {
-    call(&SMB, Caller::new(Identity::unix(uid, uid, vec![])))
+    call(&SMB, Caller::new(Identity::unix(uid, uid, vec![]), Proof::Stated))
 }
 
 fn root() -> Call {

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use auth::{Acceptor, Authenticated, Identity};
 use net::Buffer;
-use share::{Caller, Client, Opener};
+use share::{Caller, Client, Opener, Proof};
 use smb_proto::negotiate::Negotiated;
 use smb_proto::preauth::PreauthHash;
 use smb_proto::session::{Principal, Protection, Session as Rules, SessionCrypto, State};
@@ -199,12 +199,15 @@ fn is_still_let_in(ctx: &RequestContext, identity: &Identity) -> bool {
 fn who(identity: &Identity, nobody: &share::Identity, client: Client) -> (Principal, String, Caller) {
     let caller =
         |account: &auth::Account| share::Identity::unix(account.uid, account.gid, account.groups.clone());
-    let (principal, user, identity) = match identity {
-        Identity::Account(account) => (Principal::User, account.name.clone(), caller(account)),
-        Identity::Guest(account) => (Principal::Guest, account.name.clone(), caller(account)),
-        Identity::Anonymous => (Principal::Anonymous, String::new(), nobody.clone()),
+    let (principal, user, identity, proof) = match identity {
+        Identity::Account(account) => {
+            let proof = Proof::Password(account.name.as_str().into());
+            (Principal::User, account.name.clone(), caller(account), proof)
+        }
+        Identity::Guest(account) => (Principal::Guest, account.name.clone(), caller(account), Proof::Guest),
+        Identity::Anonymous => (Principal::Anonymous, String::new(), nobody.clone(), Proof::Guest),
     };
-    (principal, user, Caller::new(identity).at(client))
+    (principal, user, Caller::new(identity, proof).at(client))
 }
 
 /// The user for whom sessions and opens are counted; all guests are one.
