@@ -55,10 +55,16 @@ fn flags_without_a_meaning_are_refused() {
     let server = TestServer::start();
     let mut client = V4Client::connect(server.address);
     let mut exchange = exchange_id_args(b"one", 1);
-    exchange.flags = Flags::SUPP_FENCE_OPS;
-    for minor_version in [1, 2] {
+    let refused = Err(Status::Inval);
+    for (minor_version, flags, expected) in [
+        (1, Flags::SUPP_FENCE_OPS, refused),
+        (2, Flags::SUPP_FENCE_OPS, Ok(())),
+        (1, Flags::from_bits_retain(8), refused),
+        (2, Flags::from_bits_retain(8), refused),
+    ] {
         client.minor_version = minor_version;
-        assert_eq!(client.alone(ArgOp::ExchangeId(exchange.clone())).status, Err(Status::Inval));
+        exchange.flags = flags;
+        assert_eq!(client.alone(ArgOp::ExchangeId(exchange.clone())).status, expected, "{flags:?}");
     }
     exchange.flags = Flags::empty();
     let reply = client.alone(ArgOp::ExchangeId(exchange));

@@ -126,19 +126,19 @@ xdr_bitflags! {
 }
 
 impl Flags {
-    /// The flags that a client may send: any other bit is NFS4ERR_INVAL (18.35.3). [`Self::SUPP_FENCE_OPS`] is not
-    /// among them, even with NFSv4.2: RFC 7862 defines it for copies between servers, which are not supported here, and
-    /// pynfs (EID4) requires that it is refused, as Ganesha 4.3 does.
+    /// The flags that a client of NFSv4.1 may send: any other bit is NFS4ERR_INVAL (RFC 8881 18.35.3).
     const CLIENT: Self = Self::SUPP_MOVED_REFER
         .union(Self::SUPP_MOVED_MIGR)
         .union(Self::BIND_PRINC_STATEID)
         .union(Self::MASK_PNFS)
         .union(Self::UPD_CONFIRMED_REC_A);
 
-    /// Whether a client may send these flags.
+    /// Whether a client may send these flags by this minor version. [`Self::SUPP_FENCE_OPS`] comes with NFSv4.2 (RFC 7862
+    /// 14.1): the client would understand fenced copies between servers.
     #[must_use]
-    pub fn may_be_sent(self) -> bool {
-        Self::CLIENT.contains(self)
+    pub fn may_be_sent(self, minor_version: u32) -> bool {
+        let client = if minor_version < 2 { Self::CLIENT } else { Self::CLIENT.union(Self::SUPP_FENCE_OPS) };
+        client.contains(self)
     }
 
     /// The bits that state a server's roles.

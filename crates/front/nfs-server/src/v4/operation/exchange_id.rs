@@ -21,9 +21,13 @@ pub(super) const OPERATION: Operation<Number> =
     Operation { needs: Needs::Nothing, ..Operation::v4_of_no_share(Number::ExchangeId) };
 
 /// Runs the operation, in a session or without one.
-pub(super) async fn handle<'a>(request: &'a Request<'_>, args: &Args<'_>) -> Result<ResOk<'a>, Status> {
+pub(super) async fn handle<'a>(
+    request: &'a Request<'_>,
+    minor_version: u32,
+    args: &Args<'_>,
+) -> Result<ResOk<'a>, Status> {
     // 18.35.3: "If any other bit is set ... NFS4ERR_INVAL".
-    if !args.flags.may_be_sent() {
+    if !args.flags.may_be_sent(minor_version) {
         return Err(Status::Inval);
     }
     match args.state_protect {

@@ -34,7 +34,9 @@ pub(in crate::v4) async fn run<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>, l
         ArgOp::GetFh => end!(getfh::handle(c)),
         ArgOp::SaveFh => end!(savefh::handle(c)),
         ArgOp::RestoreFh => end!(restorefh::handle(c)),
-        ArgOp::ExchangeId(args) => end!(Box::pin(exchange_id::handle(c.request, &args)).await),
+        ArgOp::ExchangeId(args) => {
+            end!(Box::pin(exchange_id::handle(c.request, c.minor_version, &args)).await)
+        }
         ArgOp::CreateSession(args) => {
             end!(Box::pin(create_session::handle(c.request, c.minor_version, &args)).await)
         }
@@ -135,7 +137,9 @@ pub(in crate::v4) async fn run_alone(
         return reply.fail(number, Status::NotOnlyOp);
     }
     match operation {
-        ArgOp::ExchangeId(args) => reply.end(number, &exchange_id::handle(request, &args).await),
+        ArgOp::ExchangeId(args) => {
+            reply.end(number, &exchange_id::handle(request, minor_version, &args).await);
+        }
         ArgOp::CreateSession(args) => {
             reply.end(number, &create_session::handle(request, minor_version, &args).await);
         }
