@@ -56,6 +56,15 @@ pub(crate) struct Collected {
     pub(crate) close: bool,
 }
 
+/// The mailbox of a connection that has ended.
+impl Default for Mailbox {
+    fn default() -> Self {
+        let post = Post::new(0);
+        post.end();
+        Self(post)
+    }
+}
+
 impl Mailbox {
     /// Sends a framed message after those that already wait, in the order of the calls.
     ///

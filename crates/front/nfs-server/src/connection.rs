@@ -38,7 +38,8 @@ pub struct Connection {
 impl Connection {
     pub(crate) fn new(server: Arc<ServerState>, peer: Peer, outbox: &Outbox) -> Self {
         let v4 = v4::connection::Connection::new(&server.v4, outbox);
-        let traffic = server.connections.enter(peer, v4.link.number.0, outbox.round_trip().clone());
+        let traffic =
+            server.connections.enter(peer, v4.link.number.0, (outbox.round_trip().clone(), outbox.mailbox()));
         let client = peer.address.ip().to_canonical();
         Self {
             shares: ShareView::new(&server.exports.shares),

@@ -46,13 +46,14 @@ mod traffic;
 mod v3;
 mod v4;
 
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use net::{ConnectionLimits, Outbox, Peer, Service};
 use nfs_proto::filehandle::FileHandleCodec;
-use share::Share;
+use share::{OpenKey, Share, ShareId};
 
 pub use config::{Anonymous, Config, PENDING_CALLS_MAX, RECORD_BYTES_MAX, Squashing, TRANSFER_BYTES_MAX};
 pub use connection::Connection;
@@ -63,6 +64,7 @@ pub use nfs_wire::record_mark::FRAGMENTS_MAX;
 pub use operations::operations;
 pub use traffic::{ConnectionReport, Sizes};
 pub use v4::client_records::ClientRecords;
+pub use v4::open_files::OpenFile;
 pub use v4::state::SessionReport;
 
 use config::Exports;
@@ -131,6 +133,25 @@ impl NfsServer {
     /// [`net::Shards::spawn`].
     pub async fn look_after_clients(&self) {
         tokio::join!(self.state.v4.look_after_clients(), v4::slots::look_after_slots(&self.state));
+    }
+
+    /// The files that NFSv4 clients have open, and their delegations.
+    #[must_use]
+    pub fn open_files(&self) -> Vec<OpenFile> {
+        self.state.open_files()
+    }
+
+    /// Revokes an open or a delegation of an NFSv4 client (RFC 8881 8.5), with the other opens of its open-owner for the
+    /// file and the locks under them. Returns false if no client has such an open.
+    pub async fn close_file(&self, share: ShareId, key: OpenKey) -> bool {
+        self.state.revoke_open(share, key).await
+    }
+
+    /// Ends the connections from an address, and the sessions, opens, locks and delegations of the NFSv4 clients there. They
+    /// may connect again. Returns the number of NFSv4 clients and of connections.
+    pub async fn disconnect(&self, address: IpAddr) -> (usize, usize) {
+        let clients = self.state.expire_clients_at(address).await;
+        (clients, self.state.connections.end_from(address))
     }
 
     /// The sessions of NFSv4 clients.

@@ -1,12 +1,12 @@
 //! The current connections and their traffic, for administrators.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use net::{Peer, RoundTrip};
+use net::{Mailbox, Peer, RoundTrip};
 use nfs_wire::rpc::Call;
 use nfs_wire::v3;
 use parking_lot::Mutex;
@@ -86,6 +86,8 @@ pub(crate) struct Traffic {
     number: u64,
     /// The round trip time to the client.
     pub(crate) round_trip: RoundTrip,
+    /// Reaches the connection from other threads.
+    mailbox: Mailbox,
     since: Instant,
     /// 0 before the first NFS call.
     version: AtomicU32,
@@ -150,11 +152,17 @@ pub(crate) struct Connections(Mutex<HashMap<Peer, Arc<Traffic>>>);
 
 impl Connections {
     /// Enters a new connection.
-    pub(crate) fn enter(&self, peer: Peer, number: u64, round_trip: RoundTrip) -> Arc<Traffic> {
+    pub(crate) fn enter(
+        &self,
+        peer: Peer,
+        number: u64,
+        (round_trip, mailbox): (RoundTrip, Mailbox),
+    ) -> Arc<Traffic> {
         let traffic = Arc::new(Traffic {
             peer,
             number,
             round_trip,
+            mailbox,
             since: Instant::now(),
             version: AtomicU32::new(0),
             calls: AtomicU64::new(0),
@@ -174,6 +182,13 @@ impl Connections {
         if connections.get(&traffic.peer).is_some_and(|present| Arc::ptr_eq(present, traffic)) {
             connections.remove(&traffic.peer);
         }
+    }
+
+    /// Ends the connections from an address. Returns their number.
+    pub(crate) fn end_from(&self, client: IpAddr) -> usize {
+        let connections = self.0.lock();
+        let from = connections.values().filter(|traffic| traffic.peer.address.ip().to_canonical() == client);
+        from.map(|traffic| traffic.mailbox.close()).count()
     }
 
     /// The client addresses of all connections, by the connection's number.
@@ -201,15 +216,15 @@ mod tests {
     fn a_connection_is_there_until_it_ends() {
         let connections = Connections::default();
         let (first, second) = (
-            connections.enter(peer(800), 1, RoundTrip::default()),
-            connections.enter(peer(700), 2, RoundTrip::default()),
+            connections.enter(peer(800), 1, Default::default()),
+            connections.enter(peer(700), 2, Default::default()),
         );
         let ports = || connections.report().iter().map(|report| report.client.port()).collect::<Vec<_>>();
         assert_eq!(ports(), [700, 800]);
         connections.leave(&second);
         assert_eq!(ports(), [800]);
         // The connection that took its place stays.
-        let again = connections.enter(peer(800), 3, RoundTrip::default());
+        let again = connections.enter(peer(800), 3, Default::default());
         connections.leave(&first);
         assert_eq!(ports(), [800]);
         connections.leave(&again);
@@ -219,7 +234,7 @@ mod tests {
     #[test]
     fn sizes_are_counted() {
         let connections = Connections::default();
-        let traffic = connections.enter(peer(800), 9, RoundTrip::default());
+        let traffic = connections.enter(peer(800), 9, Default::default());
         traffic.reads.add(4096);
         traffic.reads.add(1 << 20);
         traffic.writes.add(7);

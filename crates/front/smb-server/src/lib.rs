@@ -23,6 +23,7 @@ mod interim;
 mod login;
 mod name;
 mod network_interfaces;
+mod open_files;
 mod operation;
 mod pipe;
 mod receive;

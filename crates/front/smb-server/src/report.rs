@@ -1,8 +1,10 @@
 //! Reports of the sessions for administrators: plain values, at one moment.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use share::{Open, Share};
 use smb_proto::dialect::{Cipher, Dialect, SigningAlgorithm};
 pub use smb_proto::session::{BindingRefusal, Principal};
 
@@ -54,6 +56,25 @@ pub struct Session {
     pub trees: usize,
     /// The number of opens.
     pub opens: usize,
+}
+
+/// A file or directory that a client has open.
+#[derive(Debug, Clone)]
+pub struct OpenFile {
+    /// Session.SessionId; None: the open is kept for a client that has no session.
+    pub session: Option<u64>,
+    /// The user of the session, or the user who must come for the open; empty for an anonymous session.
+    pub user: String,
+    /// The address of the client's oldest channel.
+    pub client: Option<IpAddr>,
+    /// The share.
+    pub share: Arc<Share>,
+    /// The open.
+    pub open: Arc<Open>,
+    /// The path from the share's root as the client named it when it opened the file, with backslashes.
+    pub name: String,
+    /// Whether the object is a directory.
+    pub is_directory: bool,
 }
 
 /// A connection of a session.

@@ -171,7 +171,7 @@ impl Server {
         self.durable.close_disconnected_if(|open| !open.is_persistent()).await;
     }
 
-    /// How many logons did not succeed.
+    /// How many logons there were, by their outcome.
     #[must_use]
     pub fn logon_counts(&self) -> LogonCounts {
         self.guesses.counts()
@@ -246,6 +246,11 @@ impl Server {
             open.durable.get().is_some_and(|durable| auth::same_name(&durable.origin.owner, name))
         };
         self.durable.close_disconnected_if(is_theirs).await;
+    }
+
+    /// The sessions, in no order.
+    pub(crate) fn all_sessions(&self) -> Vec<Arc<Session>> {
+        self.sessions.all()
     }
 
     /// All sessions, in the order of their identifiers.

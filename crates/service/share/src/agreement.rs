@@ -77,6 +77,11 @@ impl Agreement {
         }
     }
 
+    /// The number of opens, and the most that there may be.
+    pub(crate) fn open_count(&self) -> (usize, usize) {
+        self.opens.now()
+    }
+
     /// Sets the most opens. Existing opens stay, even if there are more.
     pub(crate) fn set_opens_max(&self, opens_max: usize) {
         self.opens.set_most(opens_max);

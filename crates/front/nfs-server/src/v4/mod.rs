@@ -17,6 +17,7 @@ pub(crate) mod files;
 mod in_session;
 pub(crate) mod link;
 mod locations;
+pub(crate) mod open_files;
 pub(crate) mod operation;
 mod owner;
 mod place;

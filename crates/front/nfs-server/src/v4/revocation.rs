@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use nfs_proto::v4::holdings::{Everything, Through};
+use nfs_proto::v4::holdings::Through;
 use nfs_proto::v4::open_state::ShareAccess;
 use share::Share;
 
@@ -49,12 +49,15 @@ impl ServerState {
         let is_lost = |held: Through<'_, Held, Delegated>, access: ShareAccess| {
             rights.get(claimant(&held)).is_some_and(|rights| !rights.allow(access))
         };
-        let lost = client.files.with(|holdings| {
-            let lost = holdings.revoke_of_share(of_share, is_lost);
-            client.tell_revoked(holdings.revoked());
-            lost
-        });
-        end(client, share, lost).await;
+        if let Some(Lost { opens, delegations }) = client.revoke(share, is_lost).await {
+            tracing::info!(
+                client = client.shown(),
+                share = share.name(),
+                opens,
+                delegations,
+                "an NFSv4 client loses what the rules of the share do not let it have any more"
+            );
+        }
     }
 
     /// Whether this user of a client may still make changes in a share.
@@ -73,8 +76,42 @@ impl ServerState {
     }
 }
 
+/// The number of opens and delegations that a client has lost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lost {
+    pub(super) opens: usize,
+    pub(super) delegations: usize,
+}
+
+impl Client {
+    /// Revokes the opens and delegations of a share that `is_lost` selects ([`Holdings::revoke_of_share`]). None if there are
+    /// none.
+    ///
+    /// [`Holdings::revoke_of_share`]: nfs_proto::v4::holdings::Holdings::revoke_of_share
+    pub(super) async fn revoke(
+        &self,
+        share: &Share,
+        is_lost: impl Fn(Through<'_, Held, Delegated>, ShareAccess) -> bool,
+    ) -> Option<Lost> {
+        let all = self.files.with(|holdings| {
+            let all = holdings.revoke_of_share(share.id().0, is_lost);
+            self.tell_revoked(holdings.revoked());
+            all
+        });
+        let lost = Lost { opens: all.opens.len(), delegations: all.delegations.len() };
+        if lost.opens + lost.delegations == 0 {
+            return None;
+        }
+        for delegated in &all.delegations {
+            share.give_up(delegated.held.open.node().id(), self.files.holder());
+        }
+        give_up(all).await;
+        Some(lost)
+    }
+}
+
 /// The addresses where a client is now.
-fn addresses_of(client: &Client, addresses: &HashMap<u64, SocketAddr>) -> Vec<SocketAddr> {
+pub(super) fn addresses_of(client: &Client, addresses: &HashMap<u64, SocketAddr>) -> Vec<SocketAddr> {
     client.connections().iter().filter_map(|connection| addresses.get(&connection.0).copied()).collect()
 }
 
@@ -100,22 +137,4 @@ fn claimant<'a>(held: &Through<'a, Held, Delegated>) -> &'a Arc<Claimant> {
         Through::Open(held) => &held.claimant,
         Through::Delegation(delegated) => &delegated.held.claimant,
     }
-}
-
-async fn end(client: &Client, share: &Share, lost: Everything<Held, Delegated>) {
-    let (opens, delegations) = (lost.opens.len(), lost.delegations.len());
-    if opens + delegations == 0 {
-        return;
-    }
-    tracing::info!(
-        client = client.shown(),
-        share = share.name(),
-        opens,
-        delegations,
-        "an NFSv4 client loses what the rules of the share do not let it have any more"
-    );
-    for delegated in &lost.delegations {
-        share.give_up(delegated.held.open.node().id(), client.files.holder());
-    }
-    give_up(lost).await;
 }

@@ -18,6 +18,7 @@ mod exactly_once;
 mod locks;
 mod names;
 mod offload;
+mod open_files;
 mod opens;
 mod plan;
 mod ranges;

@@ -270,12 +270,21 @@ impl Session {
 
     /// Sends oplock breaks again, over another connection, that were sent over a connection that has ended.
     pub(crate) fn resend_breaks(&self, connection: u64) {
-        let opens: Vec<Arc<Open>> = self.opens.lock().iter().map(|(_, open)| Arc::clone(open)).collect();
-        for open in opens {
+        for open in self.all_opens() {
             if let Some(Grant::Oplock(oplock)) = &*open.grant.lock() {
                 oplock.resend(connection);
             }
         }
+    }
+
+    /// All opens of the session.
+    pub(crate) fn all_opens(&self) -> Vec<Arc<Open>> {
+        self.opens.lock().iter().map(|(_, open)| Arc::clone(open)).collect()
+    }
+
+    /// The connections of the session's channels, oldest first.
+    pub(crate) fn endpoints(&self) -> Vec<Arc<Endpoint>> {
+        self.state.lock().endpoints.clone()
     }
 
     /// Removes an open from the table; the caller closes it.

@@ -24,6 +24,7 @@ mod lock;
 mod names;
 mod negotiate;
 mod notify;
+mod open_files;
 mod opening;
 mod oplock;
 mod persistent;

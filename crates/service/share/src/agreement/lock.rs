@@ -176,6 +176,11 @@ impl Agreement {
         self.files.with(node.id(), |entry| entry.state.locks().any(owned)).unwrap_or(false)
     }
 
+    /// All locks on a file.
+    pub(crate) fn locks(&self, id: ObjectId) -> Vec<ByteRangeLock> {
+        self.files.with(id, |entry| entry.state.locks().collect()).unwrap_or_default()
+    }
+
     /// Releases all locks of an owner on a file.
     pub(crate) fn release_locks(&self, id: ObjectId, owner: u64) {
         self.files.with(id, |entry| {

@@ -49,6 +49,11 @@ impl OpenCount {
         }
     }
 
+    /// The number of opens, and the most that there may be.
+    pub(super) fn now(&self) -> (usize, usize) {
+        (self.all.load(Ordering::Relaxed), self.most.load(Ordering::Relaxed))
+    }
+
     /// Sets the most opens. Existing opens stay, even if there are more.
     pub(super) fn set_most(&self, most: usize) {
         self.most.store(most, Ordering::Relaxed);

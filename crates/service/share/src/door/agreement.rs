@@ -13,6 +13,12 @@ use crate::{
 
 /// Opens.
 impl Share {
+    /// The number of opens in the share, and the most that there may be.
+    #[must_use]
+    pub fn open_count(&self) -> (usize, usize) {
+        self.agreement.open_count()
+    }
+
     /// Sets the most opens. Existing opens stay, even if there are more.
     pub fn set_opens_max(&self, opens_max: usize) {
         self.agreement.set_opens_max(opens_max);
@@ -176,6 +182,12 @@ impl Share {
     #[must_use]
     pub fn holds_locks(&self, node: &NodeRef, owner: u64) -> bool {
         self.agreement.holds_locks(node, owner)
+    }
+
+    /// All locks on a file.
+    #[must_use]
+    pub fn locks(&self, id: ObjectId) -> Vec<ByteRangeLock> {
+        self.agreement.locks(id)
     }
 
     /// Releases all locks of an owner on a file.

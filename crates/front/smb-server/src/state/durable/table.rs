@@ -419,6 +419,13 @@ impl DurableOpens {
         }
     }
 
+    /// The opens without a session.
+    pub(crate) fn all_disconnected(&self) -> Vec<Arc<Open>> {
+        let tables = self.tables.lock();
+        let entries = tables.deadlines.iter().filter_map(|(_, id)| tables.opens.get(id));
+        entries.map(|entry| Arc::clone(&entry.open)).collect()
+    }
+
     /// The number of opens without a session.
     pub(crate) fn disconnected(&self) -> usize {
         self.tables.lock().deadlines.len()
