@@ -38,6 +38,14 @@ pub(crate) enum Command {
     /// Create, change and remove shares of a running server, or in the state directory of a stopped one
     #[command(subcommand)]
     Share(ShareCommand),
+    /// Show what is going on: health, clients, and each share with its use, its plan and what waits
+    Status(Asking),
+    /// List and close the files that clients have open
+    #[command(subcommand)]
+    File(FileCommand),
+    /// List the byte ranges that clients have locked
+    #[command(subcommand)]
+    Lock(LockCommand),
     /// Add, change and remove SMB users of a running server, or in the state directory of a stopped one
     #[command(subcommand)]
     User(UserCommand),
@@ -64,6 +72,44 @@ pub(crate) enum ClientCommand {
     Explain(Asking),
     /// Recommend read-ahead settings for NFS clients, with what each client reads now
     Hint(Asking),
+    /// End a client's sessions and connections, its opens and its locks. The client may connect again
+    Disconnect {
+        /// The client's address, or an SMB session such as 0x1a
+        client: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FileCommand {
+    /// List the open files: who has them open, with what access, and what the client may cache. NFSv3 has no opens
+    List(HoldingList),
+    /// Close an open file. Data that its client has not sent yet is lost
+    Close {
+        /// The ID of the open file, as in the list
+        id: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LockCommand {
+    /// List the locked byte ranges, with the files and their clients
+    List(HoldingList),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HoldingList {
+    /// Only entries of this share
+    #[arg(long, value_name = "NAME")]
+    pub(crate) share: Option<String>,
+    /// Only entries of the client at this address
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) client: Option<IpAddr>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
 }
 
 #[derive(Debug, Subcommand)]

@@ -9,6 +9,7 @@ mod client;
 mod config;
 mod control_name;
 mod demo;
+mod files;
 mod log;
 mod log_names;
 mod password;
@@ -24,6 +25,7 @@ mod shares;
 mod sources;
 mod state_command;
 mod state_directory;
+mod status;
 mod table;
 mod tokens;
 mod trace_file;
@@ -58,6 +60,9 @@ fn run(command: Command) -> problem::Result<()> {
         }
         Command::Client(command) => client::run(&command),
         Command::Share(command) => shares::run(&command),
+        Command::Status(asking) => status::run(&asking),
+        Command::File(command) => files::run(&command),
+        Command::Lock(command) => files::run_lock(&command),
         Command::User(command) => users::run(&command),
         Command::Token(command) => tokens::run(&command),
         Command::State(command) => state_command::run(&command),

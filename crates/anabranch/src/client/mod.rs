@@ -5,6 +5,8 @@ mod hint;
 mod list;
 
 use control::clients::Clients;
+use control::files::Disconnected;
+use control_client::path_part;
 
 use crate::asking::Asking;
 use crate::cli::ClientCommand;
@@ -22,9 +24,25 @@ pub(crate) fn run(command: &ClientCommand) -> Result<()> {
         ClientCommand::Explain(asking) => {
             show(asking, |clients| json(&explain::of(clients)), explain::render)?
         }
+        ClientCommand::Disconnect { client, asking } => disconnect(client, asking)?,
         ClientCommand::Hint(asking) => show(asking, |clients| json(&hint::of(clients)), hint::render)?,
     };
     print(&text)
+}
+
+fn disconnect(client: &str, asking: &Asking) -> Result<String> {
+    let access = control_access::find(&asking.state(), asking.control)?;
+    let path = format!("/v1/clients/{}", path_part(client));
+    let ended: Disconnected = control_client::call(&access, "DELETE", &path, None::<&()>)?;
+    if asking.json {
+        return json(&ended);
+    }
+    let ended = [
+        counted(ended.smb_sessions, "SMB session"),
+        counted(ended.nfs_clients, "NFSv4 client"),
+        counted(ended.nfs_connections, "NFS connection"),
+    ];
+    Ok(format!("{client} was disconnected: {}.\n", ended.join(", ")))
 }
 
 fn show(

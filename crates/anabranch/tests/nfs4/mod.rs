@@ -23,7 +23,7 @@ use socket2::{Domain, Socket, Type};
 /// A client with one session, of which it uses the first slot.
 pub(crate) struct Nfs4 {
     stream: TcpStream,
-    client_id: ClientId,
+    pub(crate) client_id: ClientId,
     session_id: SessionId,
     /// Of the last request.
     sequence_id: u32,
@@ -99,7 +99,7 @@ impl Nfs4 {
     }
 
     /// The same, of operations behind SEQUENCE.
-    fn compound(&mut self, operations: &[ArgOp<'_>]) -> Vec<u8> {
+    pub(crate) fn compound(&mut self, operations: &[ArgOp<'_>]) -> Vec<u8> {
         self.sequence_id += 1;
         let sequence = ArgOp::Sequence(sequence::Args {
             session_id: self.session_id,
@@ -175,11 +175,11 @@ impl Nfs4 {
     }
 }
 
-fn put(object: &[u8]) -> ArgOp<'_> {
+pub(crate) fn put(object: &[u8]) -> ArgOp<'_> {
     ArgOp::PutFh(putfh::Args { object: FileHandle(object) })
 }
 
-fn status(body: &[u8]) -> Result<(), Status> {
+pub(crate) fn status(body: &[u8]) -> Result<(), Status> {
     compound::Res::from_bytes(body).unwrap().status
 }
 

@@ -10,9 +10,11 @@ use parking_lot::Mutex;
 /// The number of failures of one address after which the log no longer reports each.
 const TOLD_MAX: u32 = 5;
 
-/// Logons that did not succeed, since the server started.
+/// Logons since the server started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LogonCounts {
+    /// Logons that succeeded: sessions that began, and channels that were added to sessions.
+    pub succeeded: u64,
     /// Logons that failed, for any reason.
     pub failed: u64,
     /// Logons that were refused without being evaluated, because too many failures of their address were waiting.
@@ -24,6 +26,7 @@ pub struct LogonCounts {
 pub(crate) struct Guesses {
     /// Guards the recent failures.
     brake: Mutex<Brake>,
+    succeeded: AtomicU64,
     failed: AtomicU64,
     unheard: AtomicU64,
 }
@@ -31,7 +34,16 @@ pub(crate) struct Guesses {
 impl Guesses {
     pub(crate) fn counts(&self) -> LogonCounts {
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
-        LogonCounts { failed: count(&self.failed), unheard: count(&self.unheard) }
+        LogonCounts {
+            succeeded: count(&self.succeeded),
+            failed: count(&self.failed),
+            unheard: count(&self.unheard),
+        }
+    }
+
+    /// Counts a logon that succeeded.
+    pub(crate) fn note_success(&self) {
+        self.succeeded.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How long to delay the outcome of an authentication. None: the logon is not evaluated, whatever the outcome.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::{DefaultBodyLimit, OriginalUri, Path, Request, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{DefaultBodyLimit, OriginalUri, Path, Query, Request, State};
 use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use share::Recorded;
 
 use crate::administration::{Administration, Refusal, RefusalKind};
+use crate::files::{self, ClientName, Closed, Disconnected, FileId, Filter, NotAClient, NotAFileId};
 use crate::server::Peer;
 use crate::tokens::{self as of_tokens, Scope, needed};
 use crate::trace::{NewTrace, TracePart};
@@ -56,7 +58,11 @@ pub(crate) struct Route {
 pub(crate) const ROUTES: &[Route] = &[
     Route { path: "/openapi.json", methods: &["get"], handlers: || get(openapi) },
     Route { path: "/clients", methods: &["get"], handlers: || get(clients) },
+    Route { path: "/clients/{client}", methods: &["delete"], handlers: || delete(disconnect) },
     Route { path: "/clients/{client}/activity", methods: &["get"], handlers: || get(client_activity) },
+    Route { path: "/files", methods: &["get"], handlers: || get(files) },
+    Route { path: "/files/{id}", methods: &["delete"], handlers: || delete(close_file) },
+    Route { path: "/locks", methods: &["get"], handlers: || get(locks) },
     Route { path: "/shares", methods: &["get", "post"], handlers: || get(shares).post(create_share) },
     Route {
         path: "/shares/{name}",
@@ -70,6 +76,7 @@ pub(crate) const ROUTES: &[Route] = &[
         handlers: || get(trace_part).post(begin_trace),
     },
     Route { path: "/activity", methods: &["get"], handlers: || get(all_activity) },
+    Route { path: "/status", methods: &["get"], handlers: || get(status) },
     Route { path: "/users", methods: &["get", "post"], handlers: || get(users).post(add_user) },
     Route { path: "/tokens", methods: &["get", "post"], handlers: || get(tokens).post(make_token) },
     Route { path: "/tokens/{name}", methods: &["delete"], handlers: || delete(remove_token) },
@@ -172,7 +179,14 @@ async fn administer<T: Send + 'static>(
     about: Arc<About>,
     work: impl FnOnce(&dyn Administration) -> Result<T, Refusal> + Send + 'static,
 ) -> JsonReply<T> {
-    let done = tokio::task::spawn_blocking(move || work(&*about.subject.administration)).await;
+    on_thread(move || work(&*about.subject.administration)).await
+}
+
+/// Runs a call on a thread that may wait.
+async fn on_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Refusal> + Send + 'static,
+) -> JsonReply<T> {
+    let done = tokio::task::spawn_blocking(work).await;
     let failed =
         || Refusal::new(RefusalKind::Failed, "the server failed to carry it out", "Its log says why.");
     done.unwrap_or_else(|_| Err(failed())).map(Json)
@@ -193,6 +207,54 @@ async fn openapi() -> Response {
 
 async fn clients(State(about): State<Arc<About>>) -> Response {
     Json((about.subject.clients)()).into_response()
+}
+
+async fn disconnect(State(about): State<Arc<About>>, Path(client): Path<String>) -> JsonReply<Disconnected> {
+    const ADVICE: &str = "GET /v1/clients says who is connected.";
+    let invalid = |e: NotAClient| Refusal::new(RefusalKind::Invalid, e.to_string(), ADVICE);
+    let name: ClientName = client.parse().map_err(invalid)?;
+    let Json(ended) = on_thread(move || about.subject.holdings.disconnect(name)).await?;
+    if ended == Disconnected::default() {
+        let what = format!("no client {client} is connected");
+        return Err(Refusal::new(RefusalKind::NotFound, what, ADVICE));
+    }
+    Ok(Json(ended))
+}
+
+async fn files(State(about): State<Arc<About>>, filter: FilterQuery) -> JsonReply<files::Files> {
+    let filter = read_filter(&about, filter)?;
+    on_thread(move || Ok(files::in_answer(about.subject.holdings.files(&filter)))).await
+}
+
+async fn locks(State(about): State<Arc<About>>, filter: FilterQuery) -> JsonReply<files::Locks> {
+    let filter = read_filter(&about, filter)?;
+    on_thread(move || Ok(files::locks_in_answer(about.subject.holdings.locks(&filter)))).await
+}
+
+type FilterQuery = Result<Query<Filter>, QueryRejection>;
+
+fn read_filter(about: &About, filter: FilterQuery) -> Result<Filter, Refusal> {
+    let Query(filter) = filter
+        .map_err(|e| Refusal::new(RefusalKind::Invalid, format!("the query: {}", e.body_text()), CALLS))?;
+    if let Some(share) = &filter.share {
+        served(about, share)?;
+    }
+    Ok(filter)
+}
+
+async fn close_file(State(about): State<Arc<About>>, Path(id): Path<String>) -> JsonReply<Closed> {
+    const ADVICE: &str = "GET /v1/files lists what is open.";
+    let invalid = |e: NotAFileId| Refusal::new(RefusalKind::Invalid, e.to_string(), ADVICE);
+    let file: FileId = id.parse().map_err(invalid)?;
+    let Json(closed) = on_thread(move || about.subject.holdings.close(file)).await?;
+    if !closed {
+        return Err(Refusal::new(RefusalKind::NotFound, format!("no open file has the ID {id}"), ADVICE));
+    }
+    Ok(Json(Closed { id: file }))
+}
+
+async fn status(State(about): State<Arc<About>>) -> JsonReply<crate::status::Status> {
+    on_thread(move || crate::status::of(&about)).await
 }
 
 async fn client_activity(

@@ -7,6 +7,8 @@ pub struct Counters {
     pub refused_connections: u64,
     /// Lines of the log that could not be written.
     pub lost_log_lines: u64,
+    /// SMB logons that succeeded.
+    pub logons: u64,
     /// SMB logons that failed, for whatever reason.
     pub failed_logons: u64,
     /// SMB logons that were refused without being evaluated, because too many failures of their address were waiting.
@@ -23,7 +25,7 @@ pub(crate) struct Counter {
 
 impl Counters {
     /// All counters. docs/metrics.md describes each.
-    pub(crate) fn all(&self) -> [Counter; 4] {
+    pub(crate) fn all(&self) -> [Counter; 5] {
         [
             Counter {
                 name: "anabranch_refused_connections_total",
@@ -34,6 +36,11 @@ impl Counters {
                 name: "anabranch_lost_log_lines_total",
                 help: "Lines of the log that could not be written.",
                 count: self.lost_log_lines,
+            },
+            Counter {
+                name: "anabranch_logons_total",
+                help: "SMB logons that succeeded.",
+                count: self.logons,
             },
             Counter {
                 name: "anabranch_failed_logons_total",

@@ -11,12 +11,14 @@ pub mod clients;
 mod connections;
 mod counters;
 pub mod explain;
+pub mod files;
 mod health;
 mod host;
 mod metrics;
 pub mod report;
 mod server;
 pub mod shares;
+pub mod status;
 mod token;
 pub mod tokens;
 pub mod trace;
@@ -49,8 +51,9 @@ pub use token::{Digest, Token};
 
 use clients::Clients;
 use connections::ControlLimits;
+use files::Holdings;
 use host::Hosts;
-use metrics::Audience;
+use metrics::{Audience, Connected, OfServer};
 use tokens::KnownTokens;
 
 /// The running control server. Dropping it ends the server.
@@ -66,6 +69,8 @@ pub struct Subject {
     pub shares: Arc<ShareTable>,
     /// Carries out what the API asks for.
     pub administration: Arc<dyn Administration>,
+    /// What the clients hold in the shares.
+    pub holdings: Arc<dyn Holdings>,
     /// The clients that are connected now.
     pub clients: Box<dyn Fn() -> Clients + Send + Sync>,
     /// Counters other than the calls of shares, for the metrics.
@@ -155,8 +160,13 @@ async fn write_metrics(State(about): State<Arc<About>>, headers: HeaderMap) -> R
         Some(shown) if about.subject.tokens.bearer(shown.as_bytes()).is_some() => Audience::Administrators,
         Some(_) => return api::wrong_token(),
     };
-    let (shares, counters) = (about.subject.shares.present(), (about.subject.counters)());
-    let text = metrics::render(&shares, counters, about.started.elapsed(), audience);
+    let server = OfServer {
+        counters: (about.subject.counters)(),
+        connected: Connected::from(&(about.subject.clients)()),
+        shards_stuck: (about.subject.stuck_shards)().len(),
+        up: about.started.elapsed(),
+    };
+    let text = metrics::render(&about.subject.shares.present(), &server, audience);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
 }
 
@@ -218,10 +228,27 @@ mod tests {
         }
     }
 
+    /// Clients that hold nothing.
+    impl Holdings for Nobody {
+        fn files(&self, _: &files::Filter) -> Vec<files::OpenFile> {
+            Vec::new()
+        }
+        fn locks(&self, _: &files::Filter) -> Vec<files::Lock> {
+            Vec::new()
+        }
+        fn close(&self, _: files::FileId) -> Result<bool, Refusal> {
+            Ok(false)
+        }
+        fn disconnect(&self, _: files::ClientName) -> Result<files::Disconnected, Refusal> {
+            Ok(files::Disconnected::default())
+        }
+    }
+
     pub(crate) fn about() -> Arc<About> {
         let subject = Subject {
             shares: Arc::default(),
             administration: Arc::new(Nobody),
+            holdings: Arc::new(Nobody),
             clients: Box::new(Clients::default),
             counters: Box::new(Counters::default),
             stuck_shards: Box::new(Vec::new),
@@ -259,6 +286,7 @@ mod tests {
         let subject = Subject {
             shares: Arc::default(),
             administration: Arc::new(Nobody),
+            holdings: Arc::new(Nobody),
             clients: Box::new(clients),
             counters: Box::new(Counters::default),
             stuck_shards: Box::new(Vec::new),
@@ -374,6 +402,18 @@ mod tests {
         let new = r#"{"name": "a", "directory": "/b"}"#;
         assert_eq!(call("POST", "/v1/shares", new), expected("409", "name-taken"));
         assert_eq!(call("DELETE", "/v1/shares/a", ""), expected("409", "declared"));
+        for (method, path, status) in [
+            ("DELETE", "/v1/files/1-2", "404"),
+            ("DELETE", "/v1/files/a", "422"),
+            ("DELETE", "/v1/clients/10.0.0.1", "404"),
+            ("DELETE", "/v1/clients/0x1", "404"),
+            ("DELETE", "/v1/clients/anna", "422"),
+            ("GET", "/v1/files?share=a", "404"),
+            ("GET", "/v1/files?client=anna", "422"),
+            ("GET", "/v1/locks?path=a", "422"),
+        ] {
+            assert_eq!(call(method, path, "").0, status, "{method} {path}");
+        }
         for nonsense in
             ["", "{", "[]", r#"{"name": "a"}"#, r#"{"name": "a", "directory": "/b", "quick": true}"#]
         {

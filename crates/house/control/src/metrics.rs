@@ -8,10 +8,11 @@ use std::time::Duration;
 use limits::Limit;
 use share::{
     Api, CacheCounts, Client, Counts, HISTOGRAM_BUCKETS, LimitsStatus, Record, SIZE_BUCKETS, Share, Shares,
-    Waited, bucket_limit, response_type, size_limit,
+    StoreHealth, Waited, bucket_limit, response_type, size_limit,
 };
 
 use crate::activity::add_up;
+use crate::clients::Clients;
 use crate::counters::Counters;
 use crate::health;
 
@@ -24,6 +25,38 @@ struct Look {
     grants: [u64; 3],
     cache: Option<CacheCounts>,
     alarms: Vec<&'static str>,
+    /// The number of opens, and the most that there may be.
+    opens: (usize, usize),
+    store: StoreHealth,
+}
+
+/// What is connected to the server at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Connected {
+    pub(crate) smb_sessions: usize,
+    pub(crate) smb_channels: usize,
+    pub(crate) nfs_clients: usize,
+    pub(crate) nfs_connections: usize,
+}
+
+impl From<&Clients> for Connected {
+    fn from(clients: &Clients) -> Self {
+        Self {
+            smb_sessions: clients.smb_sessions.len(),
+            smb_channels: clients.smb_sessions.iter().map(|session| session.channels.len()).sum(),
+            nfs_clients: clients.nfs_clients.len(),
+            nfs_connections: clients.nfs_clients.iter().map(|client| client.connections.len()).sum(),
+        }
+    }
+}
+
+/// The server apart from its shares, at one moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OfServer {
+    pub(crate) counters: Counters,
+    pub(crate) connected: Connected,
+    pub(crate) shards_stuck: usize,
+    pub(crate) up: Duration,
 }
 
 impl Look {
@@ -37,6 +70,8 @@ impl Look {
             grants: grants.map(|count| count.load(Ordering::Relaxed)),
             cache: share.cache_counts(),
             alarms: health::alarms(share),
+            opens: share.open_count(),
+            store: share.store_health(),
         }
     }
 
@@ -69,28 +104,19 @@ pub(crate) enum Audience {
     Administrators,
 }
 
-pub(crate) fn render(shares: &Shares, counters: Counters, up: Duration, audience: Audience) -> String {
+pub(crate) fn render(shares: &Shares, server: &OfServer, audience: Audience) -> String {
     let looks: Vec<Look> = shares.in_order().iter().map(|share| Look::at(share)).collect();
     let awaited: Vec<&str> = shares.awaited().map(|(_, name)| name).collect();
-    write_all(&looks, &awaited, counters, up, audience)
+    write_all(&looks, &awaited, server, audience)
 }
 
-fn write_all(
-    looks: &[Look],
-    awaited: &[&str],
-    counters: Counters,
-    up: Duration,
-    audience: Audience,
-) -> String {
+fn write_all(looks: &[Look], awaited: &[&str], server: &OfServer, audience: Audience) -> String {
     let mut text = Text::default();
     text.family("anabranch_build_info", "gauge", "The program's version.");
     text.line("", &format!("version=\"{}\"", env!("CARGO_PKG_VERSION")), 1);
     text.family("anabranch_uptime_seconds", "gauge", "Time since the server started.");
-    text.line("", "", format_args!("{:.3}", up.as_secs_f64()));
-    for counter in counters.all() {
-        text.family(counter.name, "counter", counter.help);
-        text.line("", "", counter.count);
-    }
+    text.line("", "", format_args!("{:.3}", server.up.as_secs_f64()));
+    write_server(&mut text, server);
     let calls: Vec<Called> = looks.iter().flat_map(Look::calls).collect();
     write_calls(&mut text, &calls);
     write_latency(&mut text, &calls);
@@ -101,8 +127,28 @@ fn write_all(
     write_size(&mut text, looks);
     write_grants(&mut text, looks);
     write_cache(&mut text, looks);
+    write_opens(&mut text, looks);
+    write_stores(&mut text, looks);
     write_alarms(&mut text, looks, awaited);
     text.0
+}
+
+fn write_server(text: &mut Text, server: &OfServer) {
+    for counter in server.counters.all() {
+        text.family(counter.name, "counter", counter.help);
+        text.line("", "", counter.count);
+    }
+    let Connected { smb_sessions, smb_channels, nfs_clients, nfs_connections } = server.connected;
+    for (name, help, value) in [
+        ("anabranch_smb_sessions", "SMB sessions.", smb_sessions),
+        ("anabranch_smb_channels", "Channels of SMB sessions.", smb_channels),
+        ("anabranch_nfs_clients", "Addresses of connected NFS clients.", nfs_clients),
+        ("anabranch_nfs_connections", "NFS connections.", nfs_connections),
+        ("anabranch_shards_stuck", "Shards that are held up.", server.shards_stuck),
+    ] {
+        text.family(name, "gauge", help);
+        text.line("", "", value);
+    }
 }
 
 fn write_calls(text: &mut Text, calls: &[Called]) {
@@ -363,6 +409,37 @@ fn write_cache(text: &mut Text, looks: &[Look]) {
     text.family("anabranch_cache_bytes", "gauge", "Memory of the cache.");
     for (labels, cache) in cached() {
         text.line("", &labels, cache.bytes);
+    }
+}
+
+fn write_opens(text: &mut Text, looks: &[Look]) {
+    text.family("anabranch_opens", "gauge", "Opens of files and directories.");
+    for look in looks {
+        text.line("", &look.labels(), look.opens.0);
+    }
+    text.family("anabranch_opens_limit", "gauge", "Opens that there may be.");
+    for look in looks {
+        text.line("", &look.labels(), look.opens.1);
+    }
+}
+
+fn write_stores(text: &mut Text, looks: &[Look]) {
+    text.family("anabranch_store_calls", "gauge", "Calls to the storage that are under way.");
+    for look in looks {
+        text.line("", &look.labels(), look.store.under_way);
+    }
+    text.family(
+        "anabranch_store_calls_waiting",
+        "gauge",
+        "Requests that wait for a thread to call the storage.",
+    );
+    for look in looks {
+        text.line("", &look.labels(), look.store.waiting);
+    }
+    let help = "How long the oldest call to the storage has been under way.";
+    text.family("anabranch_store_longest_call_seconds", "gauge", help);
+    for look in looks {
+        text.line("", &look.labels(), look.store.longest.unwrap_or_default().as_secs_f64());
     }
 }
 

@@ -14,6 +14,7 @@ use state::{Closed, State, burst_credits};
 use crate::administration::{self, Administration, Serving};
 use crate::control_access::Published;
 use crate::held_up::HeldUp;
+use crate::holdings::Holdings;
 use crate::name_service::System;
 use crate::names::NameLookup;
 use crate::prepared::Prepared;
@@ -177,12 +178,14 @@ fn start_control(
     let subject = Subject {
         shares,
         administration: Arc::clone(&administration) as _,
+        holdings: Arc::new(Holdings { smb: Arc::clone(&smb), nfs: Arc::clone(&nfs) }),
         clients: Box::new(move || control::report::clients(&smb, &nfs, &of_clients)),
         counters: Box::new(move || {
             let logons = logons.logon_counts();
             Counters {
                 refused_connections: refused.load(Ordering::Relaxed),
                 lost_log_lines: lost_log_lines(),
+                logons: logons.succeeded,
                 failed_logons: logons.failed,
                 unheard_logons: logons.unheard,
             }

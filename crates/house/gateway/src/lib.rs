@@ -18,6 +18,7 @@ mod descriptors;
 mod directories;
 mod gateway;
 mod held_up;
+mod holdings;
 mod identities;
 pub mod in_time;
 mod name_service;

@@ -28,7 +28,7 @@ fn a_connection_that_is_nobodys_ends_after_five_failed_logons() {
         assert_eq!(guess(&mut client, password), NtStatus::LOGON_FAILURE);
     }
     client.expect_closed();
-    assert_eq!(server.server.logon_counts(), LogonCounts { failed: 5, unheard: 0 });
+    assert_eq!(server.server.logon_counts(), LogonCounts { succeeded: 0, failed: 5, unheard: 0 });
     // Who took the answers has waited enough.
     let mut client = negotiated(server.connect());
     client.log_in(USER, PASSWORD).unwrap();
@@ -66,8 +66,8 @@ fn the_right_password_gets_in_from_elsewhere_while_others_guess() {
             assert!(refused.contains(&status), "{status}");
         }
     });
-    let LogonCounts { failed, unheard } = server.server.logon_counts();
-    assert_eq!(failed + unheard, 6);
+    let LogonCounts { succeeded, failed, unheard } = server.server.logon_counts();
+    assert_eq!((succeeded, failed + unheard), (2, 6));
     assert_eq!(guess(&mut negotiated(server.connect_from(ELSEWHERE)), "wrong"), NtStatus::LOGON_FAILURE);
 }
 

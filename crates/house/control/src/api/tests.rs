@@ -7,7 +7,9 @@ use crate::activity::{
     Activity, ApiActivity, CacheActivity, ClientActivity, ClientShareActivity, LimitWaits, ShareActivity,
 };
 use crate::clients::Clients;
+use crate::files::{Files, Lock, Locks, OpenFile, OpenedBy};
 use crate::shares::{NewShare, Rules, RulesChange, Share, ShareChange, Shares};
+use crate::status::{ShareStatus, Status};
 use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
 use crate::users::{NewUser, Password, User, UserChange, Users};
 
@@ -78,6 +80,31 @@ fn a_share() -> Share {
         rules: Rules::default(),
         served_by: Vec::new(),
     }
+}
+
+fn an_open_file() -> OpenFile {
+    let client =
+        OpenedBy { address: None, connected: false, user: None, uid: None, session: None, name: None };
+    OpenFile {
+        id: FileId { share: 1, open: 2 },
+        share: String::new(),
+        path: String::new(),
+        protocol: String::new(),
+        client,
+        directory: false,
+        delegation: false,
+        access: Vec::new(),
+        sharing: Vec::new(),
+        caching: Vec::new(),
+        delete_on_close: false,
+        locks: 0,
+    }
+}
+
+fn a_lock() -> Lock {
+    let OpenFile { id, share, path, protocol, client, .. } = an_open_file();
+    let (exclusive, mandatory, offset, length) = (true, true, 0, None);
+    Lock { file: id, share, path, protocol, client, exclusive, mandatory, offset, length }
 }
 
 fn an_api() -> ApiActivity {
@@ -169,6 +196,15 @@ fn every_type_is_described_with_its_fields() {
         ("ClientActivity", json(ClientActivity::default())),
         ("ClientShareActivity", json(ClientShareActivity::default())),
         ("Clients", json(Clients::default())),
+        ("Files", json(Files::default())),
+        ("OpenFile", json(an_open_file())),
+        ("OpenedBy", json(an_open_file().client)),
+        ("ClosedFile", json(Closed { id: an_open_file().id })),
+        ("Locks", json(Locks::default())),
+        ("Lock", json(a_lock())),
+        ("Disconnected", json(Disconnected::default())),
+        ("Status", json(Status::default())),
+        ("ShareStatus", json(ShareStatus::default())),
         ("ApiError", json(ApiError { error: String::new(), message: String::new(), advice: String::new() })),
     ];
     let names: BTreeSet<_> = values.iter().map(|(name, _)| *name).collect();

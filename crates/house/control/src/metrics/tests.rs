@@ -28,15 +28,21 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     account.end(&read.cost(), &ending(0, Outcome::Refused));
     let counters =
         Counters { refused_connections: 7, failed_logons: 5, unheard_logons: 3, ..Counters::default() };
+    let connected = Connected { smb_sessions: 2, ..Connected::default() };
+    let up = Duration::from_millis(1500);
+    let server = OfServer { counters, connected, shards_stuck: 1, up };
     let shares = ShareTable::new([share]).unwrap();
     shares.await_store(ShareId(2), "late");
-    let text = render(&shares.present(), counters, Duration::from_millis(1500), Audience::Everybody);
+    let text = render(&shares.present(), &server, Audience::Everybody);
     let labels = "share=\"da\\\"ta\",protocol=\"smb\",api=\"Read\"";
     for expected in [
         "anabranch_uptime_seconds 1.500\n".to_owned(),
         "# TYPE anabranch_refused_connections_total counter\nanabranch_refused_connections_total 7\n"
             .to_owned(),
         "\nanabranch_failed_logons_total 5\n".to_owned(),
+        "\nanabranch_smb_sessions 2\n".to_owned(),
+        "\nanabranch_shards_stuck 1\n".to_owned(),
+        "\nanabranch_opens{share=\"da\\\"ta\"} 0\n".to_owned(),
         "\nanabranch_share_alarm{share=\"late\",kind=\"stuck\"} 1\n".to_owned(),
         "\nanabranch_unheard_logons_total 3\n".to_owned(),
         format!("anabranch_requests_total{{{labels}}} 2\n"),
@@ -99,6 +105,8 @@ fn busy() -> Look {
         grants: [1; 3],
         cache: Some(CacheCounts::default()),
         alarms: vec!["full"],
+        opens: (1, 10),
+        store: StoreHealth { under_way: 1, waiting: 1, longest: None, is_stuck: false },
     }
 }
 
@@ -152,25 +160,13 @@ fn every_family_is_described_and_no_other() {
         .collect();
     assert_eq!(
         described,
-        families(&write_all(
-            &[busy()],
-            &[],
-            Counters::default(),
-            Duration::from_secs(1),
-            Audience::Administrators
-        ))
+        families(&write_all(&[busy()], &[], &OfServer::default(), Audience::Administrators))
     );
 }
 
 #[test]
 fn the_document_speaks_of_no_metric_that_is_not_served() {
-    let served = families(&write_all(
-        &[busy()],
-        &[],
-        Counters::default(),
-        Duration::from_secs(1),
-        Audience::Administrators,
-    ));
+    let served = families(&write_all(&[busy()], &[], &OfServer::default(), Audience::Administrators));
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = DOCUMENT.split(|c| !is_part(c)).filter(|word| word.starts_with("anabranch_"));
     for word in words.filter(|word| !["anabranch_cache_", "anabranch_client_"].contains(word)) {
@@ -205,7 +201,7 @@ async fn a_share_tells_what_has_waited_for_which_limit() {
         account.end(&call.cost(), &ending(0, Outcome::Done));
     }
     let shares = ShareTable::new([Arc::clone(&share)]).unwrap();
-    let text = render(&shares.present(), Counters::default(), Duration::ZERO, Audience::Everybody);
+    let text = render(&shares.present(), &OfServer::default(), Audience::Everybody);
     let labels = "share=\"data\",protocol=\"nfs4\",api=\"GetAttr\"";
     let value = |series: String| -> f64 {
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{series} ")));

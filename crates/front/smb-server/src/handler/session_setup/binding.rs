@@ -60,6 +60,7 @@ pub(super) async fn handle(
     match bind(ctx, negotiated, request, &session, signer.is_some()).await {
         Ok(Bound::Done(channel, token)) => {
             ctx.envelope.channel = Some(channel);
+            ctx.server.guesses.note_success();
             let (peer, kind) = (ctx.connection.peer.address, "a channel joins its session");
             if let Some(left_out) = ctx.server.repeats.admit_from(peer, kind) {
                 let channels = session.channel_count();

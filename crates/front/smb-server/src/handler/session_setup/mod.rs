@@ -179,6 +179,7 @@ fn establish(
     drop(state);
     ctx.connection.set_channel(session.id, &channel);
     let flags = session_flags(&login);
+    ctx.server.guesses.note_success();
     let peer = ctx.connection.peer.address;
     if let Some(left_out) = ctx.server.repeats.admit_from(peer, "session begins") {
         tracing::info!(%peer, user = ?login.user, ?principal, left_out, "session begins");

@@ -1,0 +1,194 @@
+//! What the clients of a running server have open and locked, and its end on an administrator's order.
+
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use control::Refusal;
+use control::files::{ClientName, Disconnected, FileId, Filter, Lock, OpenFile, OpenedBy};
+use nfs_server::NfsServer;
+use share::{Access, ByteRangeLock, Caching, LockKind, LockOwner, Open, OpenKey, Share, ShareId, Sharing};
+
+use crate::waiting::wait_for;
+
+/// The servers that are asked.
+#[derive(Debug)]
+pub(crate) struct Holdings {
+    pub(crate) smb: Arc<smb_server::Server>,
+    pub(crate) nfs: Arc<NfsServer>,
+}
+
+impl control::files::Holdings for Holdings {
+    fn files(&self, filter: &Filter) -> Vec<OpenFile> {
+        let smb = self.smb.open_files();
+        let smb = smb.iter().filter(|file| passes(filter, &file.share, file.client)).map(of_smb);
+        let nfs = self.nfs.open_files();
+        let nfs = nfs.iter().filter(|file| passes(filter, &file.share, Some(file.address))).map(of_nfs);
+        smb.chain(nfs).collect()
+    }
+
+    fn locks(&self, filter: &Filter) -> Vec<Lock> {
+        let smb = self.smb.open_files();
+        let smb = smb.iter().filter(|file| passes(filter, &file.share, file.client));
+        let smb = smb.flat_map(|file| {
+            let own = LockOwner::Open(file.open.key());
+            let mut locks = file.share.locks(file.open.node().id());
+            locks.retain(|lock| lock.owner == own);
+            told(&locks, || of_smb(file))
+        });
+        let nfs = self.nfs.open_files();
+        // A client's locks on a file are the same under all its opens.
+        let mut seen = HashSet::new();
+        let nfs = nfs.iter().filter(|file| {
+            let is_wanted = passes(filter, &file.share, Some(file.address)) && !file.is_delegation;
+            is_wanted && seen.insert(file.of_client())
+        });
+        let nfs = nfs.flat_map(|file| told(&file.locks(), || of_nfs(file)));
+        smb.chain(nfs).collect()
+    }
+
+    fn close(&self, id: FileId) -> Result<bool, Refusal> {
+        let (share, key) = (ShareId(id.share), OpenKey(id.open));
+        let closed = wait_for(async {
+            self.smb.close_file(share, key).await || self.nfs.close_file(share, key).await
+        })?;
+        if closed {
+            tracing::info!(file = %id, "an open file was closed by command");
+        }
+        Ok(closed)
+    }
+
+    fn disconnect(&self, client: ClientName) -> Result<Disconnected, Refusal> {
+        let is_meant = |session: u64, addresses: &[IpAddr]| match client {
+            ClientName::Session(meant) => session == meant,
+            ClientName::Address(meant) => addresses.contains(&meant),
+        };
+        let (smb_sessions, (nfs_clients, nfs_connections)) = wait_for(async {
+            let of_nfs = match client {
+                ClientName::Address(address) => self.nfs.disconnect(address).await,
+                ClientName::Session(_) => (0, 0),
+            };
+            (self.smb.end_sessions(is_meant).await, of_nfs)
+        })?;
+        tracing::info!(
+            %client,
+            smb_sessions,
+            nfs_clients,
+            nfs_connections,
+            "a client was disconnected by command"
+        );
+        let count = |number: usize| number as u64;
+        Ok(Disconnected {
+            smb_sessions: count(smb_sessions),
+            nfs_clients: count(nfs_clients),
+            nfs_connections: count(nfs_connections),
+        })
+    }
+}
+
+fn passes(filter: &Filter, share: &Share, client: Option<IpAddr>) -> bool {
+    filter.share.as_ref().is_none_or(|name| share::folded_name(name) == share::folded_name(share.name()))
+        && filter.client.is_none_or(|wanted| client == Some(wanted.to_canonical()))
+}
+
+fn of_smb(file: &smb_server::report::OpenFile) -> OpenFile {
+    let opened_as = file.name.replace('\\', "/");
+    // The stream of a file is not part of the file's path.
+    let (opened_as, stream) =
+        opened_as.split_once(':').map_or((&*opened_as, None), |(path, stream)| (path, Some(stream)));
+    let present = present_path(file.open.file().unwrap_or(&file.open));
+    let mut path = present.unwrap_or_else(|| opened_as.to_owned());
+    if let Some(stream) = stream {
+        path = format!("{path}:{stream}");
+    }
+    let client = OpenedBy {
+        address: file.client,
+        connected: file.session.is_some(),
+        user: Some(file.user.clone()),
+        uid: None,
+        session: file.session.map(|id| format!("0x{id:x}")),
+        name: None,
+    };
+    OpenFile { directory: file.is_directory, ..told_open("smb", &file.share, &file.open, path, client) }
+}
+
+fn of_nfs(file: &nfs_server::OpenFile) -> OpenFile {
+    let by_name = || file.share.location(&file.open).map(|at| String::from_utf8_lossy(&at.name).into_owned());
+    let path = present_path(&file.open).or_else(by_name).unwrap_or_default();
+    let client = OpenedBy {
+        address: Some(file.address),
+        connected: file.is_connected,
+        user: None,
+        uid: Some(file.uid),
+        session: None,
+        name: Some(file.client.clone()),
+    };
+    let locks = file.locks().len() as u64;
+    let told = told_open("nfs4", &file.share, &file.open, path, client);
+    OpenFile { delegation: file.is_delegation, locks, ..told }
+}
+
+fn told_open(protocol: &str, share: &Share, open: &Open, path: String, client: OpenedBy) -> OpenFile {
+    let holding = share.holding(open);
+    let names = |set: &[(bool, &str)]| {
+        set.iter().filter(|(is_in, _)| *is_in).map(|(_, name)| (*name).to_owned()).collect::<Vec<_>>()
+    };
+    let access = holding.as_ref().map_or(Access::empty(), |holding| holding.access);
+    let sharing = holding.as_ref().map_or(Sharing::empty(), |holding| holding.sharing);
+    let caching = holding.as_ref().map_or(Caching::empty(), |holding| holding.caching);
+    OpenFile {
+        id: FileId { share: share.id().0, open: open.key().0 },
+        share: share.name().to_owned(),
+        path,
+        protocol: protocol.to_owned(),
+        client,
+        directory: false,
+        delegation: false,
+        access: names(&[
+            (access.intersects(Access::READ_DATA | Access::EXECUTE), "read"),
+            (access.intersects(Access::WRITE_DATA | Access::APPEND_DATA), "write"),
+            (access.contains(Access::DELETE), "delete"),
+        ]),
+        sharing: names(&[
+            (sharing.contains(Sharing::READ), "read"),
+            (sharing.contains(Sharing::WRITE), "write"),
+            (sharing.contains(Sharing::DELETE), "delete"),
+        ]),
+        caching: names(&[
+            (caching.contains(Caching::READ), "read"),
+            (caching.contains(Caching::WRITE), "write"),
+            (caching.contains(Caching::HANDLE), "handle"),
+        ]),
+        delete_on_close: holding.as_ref().is_some_and(|holding| holding.delete_on_close),
+        locks: holding.map_or(0, |holding| holding.locks.len() as u64),
+    }
+}
+
+/// The path of an open's object now; None for one that was removed.
+fn present_path(open: &Open) -> Option<String> {
+    open.node().path().ok().map(|path| String::from_utf8_lossy(&path).into_owned())
+}
+
+fn told(locks: &[ByteRangeLock], of: impl FnOnce() -> OpenFile) -> Vec<Lock> {
+    if locks.is_empty() {
+        return Vec::new();
+    }
+    let file = of();
+    let lock = |lock: &ByteRangeLock| Lock {
+        file: file.id,
+        share: file.share.clone(),
+        path: file.path.clone(),
+        protocol: file.protocol.clone(),
+        client: file.client.clone(),
+        exclusive: lock.kind == LockKind::Exclusive,
+        mandatory: lock.owner.is_mandatory(),
+        offset: lock.range.offset(),
+        length: length(lock),
+    };
+    locks.iter().map(lock).collect()
+}
+
+/// The number of bytes of a lock; None: to the end.
+fn length(lock: &ByteRangeLock) -> Option<u64> {
+    (!lock.range.reaches_end()).then(|| lock.range.length())
+}
