@@ -26,6 +26,7 @@ mod sources;
 mod state_command;
 mod state_directory;
 mod status;
+mod supervised;
 mod table;
 mod tokens;
 mod trace_file;

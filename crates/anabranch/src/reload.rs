@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use gateway::Administration;
+use supervisor::Supervisor;
 
 use crate::log;
 use crate::problem::Result;
@@ -17,10 +18,14 @@ pub(crate) struct Reloader(SyncSender<()>);
 impl Reloader {
     /// # Errors
     /// The system has no more threads.
-    pub(crate) fn start(sources: Sources, administration: Arc<Administration>) -> io::Result<Self> {
+    pub(crate) fn start(
+        sources: Sources,
+        administration: Arc<Administration>,
+        supervisor: Supervisor,
+    ) -> io::Result<Self> {
         // One that waits reads what is there by then: more need not wait.
         let (ask, asked) = sync_channel(1);
-        let run = move || serve(&asked, sources, &administration);
+        let run = move || serve(&asked, sources, &administration, &supervisor);
         std::thread::Builder::new().name("reload".to_owned()).spawn(run)?;
         Ok(Self(ask))
     }
@@ -32,12 +37,26 @@ impl Reloader {
     }
 }
 
-fn serve(asked: &Receiver<()>, mut sources: Sources, administration: &Arc<Administration>) {
+fn serve(
+    asked: &Receiver<()>,
+    mut sources: Sources,
+    administration: &Arc<Administration>,
+    supervisor: &Supervisor,
+) {
     while asked.recv().is_ok() {
+        supervisor.reloading();
         match reload(&mut sources, administration) {
-            Ok(()) => tracing::info!("SIGHUP: the configuration was read again"),
+            Ok(()) => {
+                tracing::info!("SIGHUP: the configuration was read again");
+                supervisor.ready("serving; the configuration was read again");
+            }
             Err(problem) => {
-                tracing::error!("SIGHUP: the configuration is unchanged: {} {}", problem.what, problem.advice)
+                tracing::error!(
+                    "SIGHUP: the configuration is unchanged: {} {}",
+                    problem.what,
+                    problem.advice
+                );
+                supervisor.ready(&format!("serving; the configuration is unchanged: {}", problem.what));
             }
         }
     }

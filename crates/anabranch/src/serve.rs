@@ -4,12 +4,14 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use gateway::{Addresses, Gateway, Prepared, Sockets, check_something_to_serve};
+use supervisor::Supervisor;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::problem::{Result, serving};
 use crate::reload::Reloader;
 use crate::settings::Settings;
 use crate::sources::Sources;
+use crate::supervised::{Report, supervisor};
 use crate::{log, ports, state_directory};
 
 /// How often it is said how many lines of the log were lost.
@@ -74,20 +76,31 @@ pub(crate) fn serve(
         .map_err(serving("cannot start a runtime"))?;
     // The handlers stand before anything is served: a signal is never lost.
     let mut end = runtime.block_on(async { Signals::new() })?;
+    let supervisor = supervisor()?;
     let gateway = Gateway::start(prepared, sockets, logging::lost_lines)?;
     let administration = || gateway.administration().clone();
-    let reloader = sources.map(|sources| Reloader::start(sources, administration())).transpose();
+    let reloader =
+        sources.map(|sources| Reloader::start(sources, administration(), supervisor.clone())).transpose();
     let reloader = reloader.map_err(serving("cannot start a thread"))?;
     ready(gateway.addresses());
-    let signal = runtime.block_on(until_the_end(&mut end, reloader.as_ref()));
+    let signal = runtime.block_on(until_the_end(&mut end, reloader.as_ref(), &gateway, &supervisor));
+    supervisor.stopping(&format!("{signal}: ending"));
     tracing::info!("{signal}: ending");
     gateway.stop()?;
     tracing::info!("ended");
     Ok(())
 }
 
-/// Waits for a signal, and meanwhile has the configuration read again when one asks for that.
-async fn until_the_end(signals: &mut Signals, reloader: Option<&Reloader>) -> &'static str {
+/// Waits for a signal. Meanwhile has the configuration read again when one asks for that, and tells the service manager
+/// how the gateway is.
+async fn until_the_end(
+    signals: &mut Signals,
+    reloader: Option<&Reloader>,
+    gateway: &Gateway,
+    supervisor: &Supervisor,
+) -> &'static str {
+    let mut report = Report::begin(supervisor.clone(), &gateway.health());
+    let mut look = tokio::time::interval(report.interval());
     let mut interval = tokio::time::interval(LOST_LINES_INTERVAL);
     loop {
         tokio::select! {
@@ -95,6 +108,7 @@ async fn until_the_end(signals: &mut Signals, reloader: Option<&Reloader>) -> &'
                 (HANGUP, Some(reloader)) => reloader.ask(),
                 (signal, _) => return signal,
             },
+            _ = look.tick() => report.tell(&gateway.health()),
             _ = interval.tick() => log::tell_lost_lines(),
         }
     }

@@ -17,37 +17,82 @@ pub struct StuckShard {
     pub silent: Duration,
 }
 
-/// The response: its status, and one word on the first line. Lines with the reasons follow.
-pub(crate) fn of(shards: &[StuckShard], shares: &Shares) -> (StatusCode, String) {
-    let (mut reasons, mut lesser) = (String::new(), String::new());
+/// Whether the server works as it should, and what keeps it from that: lines for people.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// Shards that are held up.
+    shards: String,
+    /// Shares whose storage does not answer.
+    stores: String,
+    /// Alarms: clients are served as far as the storage allows.
+    alarms: String,
+}
+
+impl Health {
+    /// Whether no shard is held up.
+    #[must_use]
+    pub fn shards_answer(&self) -> bool {
+        self.shards.is_empty()
+    }
+
+    /// `ok`, `degraded` or `stuck`.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match (self.is_stuck(), self.alarms.is_empty()) {
+            (true, _) => "stuck",
+            (false, false) => "degraded",
+            (false, true) => "ok",
+        }
+    }
+
+    /// A line for each reason.
+    #[must_use]
+    pub fn reasons(&self) -> String {
+        [self.shards.as_str(), &self.stores, &self.alarms].concat()
+    }
+
+    fn is_stuck(&self) -> bool {
+        !(self.shards.is_empty() && self.stores.is_empty())
+    }
+
+    /// The response: its status, and one word on the first line. Lines with the reasons follow.
+    pub(crate) fn response(&self) -> (StatusCode, String) {
+        let status = match self.is_stuck() {
+            true => StatusCode::SERVICE_UNAVAILABLE,
+            // A server that is degraded is reachable and does what it can, so a load balancer need not avoid it.
+            false => StatusCode::OK,
+        };
+        (status, format!("{}\n{}", self.word(), self.reasons()))
+    }
+}
+
+/// The health of a server with these shares, of whose shards these are held up.
+#[must_use]
+pub fn health(shards: &[StuckShard], shares: &Shares) -> Health {
+    let mut health = Health::default();
     for StuckShard { shard, silent } in shards {
-        let _ = writeln!(reasons, "shard {shard}: held up for {} s", silent.as_secs());
+        let _ = writeln!(health.shards, "shard {shard}: held up for {} s", silent.as_secs());
     }
     for (_, name) in shares.awaited() {
-        let _ = writeln!(reasons, "share {name}: its storage does not answer: it is not served yet");
+        let _ = writeln!(health.stores, "share {name}: its storage does not answer: it is not served yet");
     }
     for share in shares.iter() {
-        let health = share.store_health();
-        if health.is_stuck {
-            let _ = writeln!(reasons, "share {}: {}", share.name(), stuck_store(&health));
+        let store = share.store_health();
+        if store.is_stuck {
+            let _ = writeln!(health.stores, "share {}: {}", share.name(), stuck_store(&store));
         }
         for alarm in share.alarms() {
             let _ = match alarm {
                 Alarm::Full | Alarm::ReadOnly => {
-                    writeln!(lesser, "share {}: its storage is {}", share.name(), alarm.name())
+                    writeln!(health.alarms, "share {}: its storage is {}", share.name(), alarm.name())
                 }
                 Alarm::Moved => {
-                    writeln!(lesser, "share {}: its directory was renamed or replaced", share.name())
+                    writeln!(health.alarms, "share {}: its directory was renamed or replaced", share.name())
                 }
             };
         }
     }
-    match (reasons.is_empty(), lesser.is_empty()) {
-        (true, true) => (StatusCode::OK, "ok\n".to_owned()),
-        // The server is reachable and does what it can, so a load balancer need not avoid it.
-        (true, false) => (StatusCode::OK, format!("degraded\n{lesser}")),
-        (false, _) => (StatusCode::SERVICE_UNAVAILABLE, format!("stuck\n{reasons}{lesser}")),
-    }
+    health
 }
 
 /// All alarms about the storage of a share, by the names used in metrics and the API.
@@ -78,6 +123,10 @@ mod tests {
     use storage::memory::MemoryStore;
 
     use super::*;
+
+    fn of(shards: &[StuckShard], shares: &Shares) -> (StatusCode, String) {
+        health(shards, shares).response()
+    }
 
     fn share(name: &str) -> Arc<Share> {
         Share::new(ShareId(1), Settings::new(name), Arc::new(MemoryStore::new()))
@@ -119,13 +168,16 @@ mod tests {
     fn what_is_held_up_is_named() {
         let table = ShareTable::new([share("data")]).unwrap();
         assert_eq!(of(&[], &table.present()), (StatusCode::OK, "ok\n".to_owned()));
+        assert!(health(&[], &table.present()).shards_answer());
         let shard = StuckShard { shard: 1, silent: Duration::from_millis(7_900) };
         let (status, text) = of(&[shard], &table.present());
         assert_eq!(
             (status, text.as_str()),
             (StatusCode::SERVICE_UNAVAILABLE, "stuck\nshard 1: held up for 7 s\n")
         );
+        assert!(!health(&[shard], &table.present()).shards_answer());
         table.await_store(ShareId(2), "late");
+        assert!(health(&[], &table.present()).shards_answer(), "a storage holds up no shard");
         let expected = "stuck\nshare late: its storage does not answer: it is not served yet\n";
         assert_eq!(of(&[], &table.present()), (StatusCode::SERVICE_UNAVAILABLE, expected.to_owned()));
         let health =

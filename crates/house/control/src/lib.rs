@@ -46,7 +46,7 @@ use tokio_rustls::TlsAcceptor;
 pub use administration::{Administration, Refusal, RefusalKind};
 pub use api::ApiError;
 pub use counters::Counters;
-pub use health::{StuckShard, alarms};
+pub use health::{Health, StuckShard, alarms, health};
 pub use token::{Digest, Token};
 
 use clients::Clients;
@@ -150,7 +150,7 @@ fn router(mut about: About) -> Router {
 
 async fn tell_health(State(about): State<Arc<About>>) -> Response {
     let shares = about.subject.shares.present();
-    health::of(&(about.subject.stuck_shards)(), &shares).into_response()
+    health(&(about.subject.stuck_shards)(), &shares).response().into_response()
 }
 
 /// Metrics name clients only to callers with a token.

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use control::tokens::KnownTokens;
-use control::{Control, Counters, StuckShard, Subject};
-use net::Shards;
+use control::{Control, Counters, Health, StuckShard, Subject};
+use net::{Pulse, Shards};
 use share::ShareTable;
 use state::{Closed, State, burst_credits};
 
@@ -105,6 +105,11 @@ impl Gateway {
         &self.administration
     }
 
+    /// Whether the gateway works as it should: what `/healthz` reports.
+    pub fn health(&self) -> Health {
+        control::health(&stuck(&self.shards.pulse()), &self.shares.present())
+    }
+
     /// Stops the gateway: closes connections, closes the opens of disconnected clients, and records the state that
     /// clients may reclaim. The returned value tells when the state directory is free: a storage or a name service that
     /// does not answer may hold up a thread that still uses it.
@@ -138,6 +143,11 @@ fn control_tls(settings: &Settings, address: SocketAddr) -> Result<Option<contro
         );
     }
     Ok(shown)
+}
+
+/// The shards that are held up.
+fn stuck(pulse: &Pulse) -> Vec<StuckShard> {
+    pulse.stuck().into_iter().map(|(shard, silent)| StuckShard { shard, silent }).collect()
 }
 
 /// The inputs of the control address from outside.
@@ -190,9 +200,7 @@ fn start_control(
                 unheard_logons: logons.unheard,
             }
         }),
-        stuck_shards: Box::new(move || {
-            pulse.stuck().into_iter().map(|(shard, silent)| StuckShard { shard, silent }).collect()
-        }),
+        stuck_shards: Box::new(move || stuck(&pulse)),
         tokens,
         names: settings.control_names,
         tls,
