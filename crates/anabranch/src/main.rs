@@ -19,6 +19,8 @@ mod problem;
 mod reload;
 mod report;
 mod rules_given;
+#[cfg(test)]
+mod sample;
 mod serve;
 mod settings;
 mod shares;
