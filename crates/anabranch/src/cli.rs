@@ -62,6 +62,17 @@ pub(crate) enum Command {
     Advise(Advise),
     /// Compare results with the statements of the vendors' documents, as an HTML page, Markdown or JSON
     Report(ReportCommand),
+    /// Print the completions of a shell: `source <(anabranch completions bash)`
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages of all commands into a new folder, for packages
+    #[command(hide = true)]
+    ManualPages {
+        /// The folder
+        folder: PathBuf,
+    },
 }
 
 #[derive(Debug, Subcommand)]

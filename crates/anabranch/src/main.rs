@@ -12,6 +12,7 @@ mod demo;
 mod files;
 mod log;
 mod log_names;
+mod manual;
 mod password;
 mod ports;
 mod print;
@@ -72,6 +73,8 @@ fn run(command: Command) -> problem::Result<()> {
         Command::Bench(command) => bench::run(&command),
         Command::Advise(command) => advise::run(&command),
         Command::Report(command) => report::run(&command),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::ManualPages { folder } => manual::pages(&folder),
         Command::Serve(serve) => {
             let mut sources = Sources::new(serve.given, serve.config)?;
             let given = sources.started_with().clone();

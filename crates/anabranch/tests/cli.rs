@@ -270,3 +270,25 @@ fn demo_keeps_its_password_and_takes_ports_and_a_state_directory() {
     let refused = program(&["demo", "--smb", &port]).current_dir(directory.path()).output().unwrap();
     assert_eq!(refused.status.code(), Some(4), "a port that was asked for is had, or nothing is served");
 }
+
+#[test]
+fn completions_and_manual_pages_know_the_commands() {
+    for (shell, sign) in
+        [("bash", "complete -F"), ("zsh", "#compdef anabranch"), ("fish", "complete -c anabranch")]
+    {
+        let Output { status, stdout, .. } = program(&["completions", shell]).output().unwrap();
+        let script = String::from_utf8(stdout).unwrap();
+        assert!(
+            status.success() && script.contains(sign) && script.contains("smb-signing"),
+            "{shell}: {script}"
+        );
+    }
+    let directory = TempDir::new().unwrap();
+    let pages = path(&directory, "pages");
+    assert!(program(&["manual-pages", &pages]).output().unwrap().status.success());
+    let page = std::fs::read_to_string(Path::new(&pages).join("anabranch-serve.1")).unwrap();
+    assert!(page.contains("smb\\-signing"), "{page}");
+    assert!(Path::new(&pages).join("anabranch.1").exists());
+    let said = refused(2, &["manual-pages", &pages]);
+    assert!(said.contains("exists") && said.contains("Name a new folder"), "{said}");
+}
