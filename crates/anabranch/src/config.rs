@@ -23,7 +23,7 @@ use clap::Args as _;
 use toml::de::{DeTable, DeValue};
 
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::{CLIENT_KEYS, From, Given, SHARE_KEYS, USER_KEYS};
+use crate::settings::{CLIENT_KEYS, From, Given, SHARE_KEYS, USER_KEYS, UserGiven};
 
 /// Modes with which others than its owner may read a file.
 pub(crate) const READ_BY_OTHERS: u32 = 0o044;
@@ -39,7 +39,7 @@ pub(crate) fn read(path: &Path) -> Result<Given> {
     let mut text = String::new();
     open.read_to_string(&mut text).map_err(trouble)?;
     let given = parse(&path.display().to_string(), &text)?;
-    let is_exposed = mode & READ_BY_OTHERS != 0 && given.user.iter().any(|user| user.password.is_some());
+    let is_exposed = mode & READ_BY_OTHERS != 0 && given.user.iter().any(UserGiven::has_secret);
     let place = || Some(path.to_owned());
     let from = From { shares: place(), users: place(), exposed: place().filter(|_| is_exposed) };
     Ok(Given { from, ..given })

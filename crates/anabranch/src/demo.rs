@@ -88,6 +88,7 @@ fn settings(state: &Path, share: &Path, password: &str) -> Result<Settings> {
         user: vec![UserGiven {
             name: USER.to_owned(),
             password: Some(password.to_owned()),
+            nt_hash: None,
             gid_or_password: None,
             uid: Some(me.0),
             gid: Some(me.1),

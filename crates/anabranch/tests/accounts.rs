@@ -152,6 +152,43 @@ fn a_password_comes_from_standard_input() {
 }
 
 #[test]
+fn a_hash_takes_the_place_of_a_password() {
+    let directory = TempDir::new().unwrap();
+    let file = path(&directory, "anabranch.toml");
+    // [MS-NLMP] 4.2.2.1.2: NTOWFv1 of "Password".
+    let hash = "a4f49c406510bdcab6824ee7c30fd852";
+    let write = |text: &str| {
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    };
+    write(&format!("[[user]]\nname = \"anna\"\nuid = 1000\nnt-hash = \"{hash}\"\n"));
+    let server = start(&directory, &["--config", &file]);
+    assert_ne!(logs_on(&server, "anna%Password"), Some(false));
+    assert_ne!(logs_on(&server, &format!("anna%{hash}")), Some(true));
+    drop(server);
+    // The state database has it now.
+    write("[[user]]\nname = \"anna\"\nuid = 1000\n");
+    let server = start(&directory, &["--config", &file]);
+    assert_ne!(logs_on(&server, "anna%Password"), Some(false));
+    drop(server);
+    write(&format!("[[user]]\nname = \"anna\"\nnt-hash = \"{hash}0\"\n"));
+    let said = refused(&directory, &["--config", &file]);
+    assert!(
+        said.contains("anabranch.toml line ")
+            && said.contains("32 hexadecimal digits")
+            && !said.contains(hash),
+        "{said}"
+    );
+    let both = format!("[[user]]\nname = \"anna\"\nuid = 1\nnt-hash = \"{hash}\"\n");
+    write(&both);
+    let password = path(&directory, "password");
+    fs::write(&password, "x\n").unwrap();
+    fs::set_permissions(&password, Permissions::from_mode(0o600)).unwrap();
+    let said = refused(&directory, &["--config", &file, "--password-file", &format!("anna={password}")]);
+    assert!(said.contains("the user anna has a password and a file with one"), "{said}");
+}
+
+#[test]
 fn the_log_warns_of_a_configuration_file_with_passwords_that_others_may_read() {
     let directory = TempDir::new().unwrap();
     let (file, log) = (path(&directory, "anabranch.toml"), path(&directory, "log"));
@@ -170,4 +207,6 @@ fn the_log_warns_of_a_configuration_file_with_passwords_that_others_may_read() {
     assert!(warned("user = [\"anna=1000:hush-hush\"]\n", 0o604));
     assert!(!warned(with_password, 0o600));
     assert!(!warned("[[user]]\nname = \"anna\"\nuid = 1000\n", 0o644));
+    let hash = "0".repeat(32);
+    assert!(warned(&format!("[[user]]\nname = \"anna\"\nuid = 1000\nnt-hash = \"{hash}\"\n"), 0o644));
 }

@@ -77,7 +77,7 @@ impl UserGiven {
         if let Some(gid) = self.gid_or_password.take() {
             (self.gid, self.password) = (Some(gid), None);
         }
-        if self.password.is_some() {
+        if self.has_secret() {
             return Err(Problem::new(
                 Cause::Settings,
                 format!("the user {} has a password and a file with one", self.name),

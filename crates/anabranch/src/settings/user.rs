@@ -14,6 +14,8 @@ pub(crate) struct UserGiven {
     pub(crate) name: String,
     /// None: the one that a file or the state database holds.
     pub(crate) password: Option<String>,
+    /// The NT hash of the password, in place of the password.
+    pub(crate) nt_hash: Option<[u8; 16]>,
     /// In `NAME=UID:NUMBER` the number: the gid, if the password is in a file.
     pub(crate) gid_or_password: Option<u32>,
     pub(crate) uid: Option<u32>,
@@ -34,6 +36,7 @@ impl UserGiven {
         Self {
             name: name.to_owned(),
             password: None,
+            nt_hash: None,
             gid_or_password: None,
             uid: None,
             gid: None,
@@ -41,10 +44,15 @@ impl UserGiven {
         }
     }
 
+    /// Whether the configuration says how the user proves who they are: what it says is a secret.
+    pub(crate) fn has_secret(&self) -> bool {
+        self.password.is_some() || self.nt_hash.is_some()
+    }
+
     /// What is meant when all is known that files say.
     pub(super) fn whole(self) -> UserSettings {
-        let Self { name, password, gid_or_password: _, uid, gid, groups } = self;
-        UserSettings { name, password, uid, gid, groups }
+        let Self { name, password, nt_hash, gid_or_password: _, uid, gid, groups } = self;
+        UserSettings { name, password, nt_hash, uid, gid, groups }
     }
 
     fn new(table: UserTable) -> Result<Self, String> {
@@ -52,6 +60,10 @@ impl UserGiven {
         if table.password.as_deref() == Some("") {
             return Err(format!("the password of {} is empty", table.name));
         }
+        if table.password.is_some() && table.nt_hash.is_some() {
+            return Err(format!("the user {} has a password and an nt-hash: leave one out", table.name));
+        }
+        let nt_hash = table.nt_hash.as_deref().map(|hash| nt_hash(&table.name, hash)).transpose()?;
         check_ids(
             &table.name,
             [table.uid, table.gid].into_iter().flatten().chain(table.groups.iter().flatten().copied()),
@@ -59,6 +71,7 @@ impl UserGiven {
         Ok(Self {
             name: table.name,
             password: table.password,
+            nt_hash,
             gid_or_password: None,
             uid: table.uid,
             gid: table.gid,
@@ -104,14 +117,24 @@ fn number(what: &str, text: &str) -> Result<u32, String> {
     })
 }
 
+/// The hash in 32 hexadecimal digits. The message never repeats them.
+fn nt_hash(name: &str, digits: &str) -> Result<[u8; 16], String> {
+    let wrong =
+        || format!("the nt-hash of {name} is not 32 hexadecimal digits, as `pdbedit -L -w` prints them");
+    let number = u128::from_str_radix(digits, 16).map_err(|_| wrong())?;
+    let is_hexadecimal = digits.len() == 32 && digits.bytes().all(|b| b.is_ascii_hexdigit());
+    if is_hexadecimal { Ok(number.to_be_bytes()) } else { Err(wrong()) }
+}
+
 /// The keys of `[[user]]`.
-pub(crate) const USER_KEYS: [&str; 5] = ["name", "password", "uid", "gid", "groups"];
+pub(crate) const USER_KEYS: [&str; 6] = ["name", "password", "nt-hash", "uid", "gid", "groups"];
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct UserTable {
     name: String,
     password: Option<String>,
+    nt_hash: Option<String>,
     uid: Option<u32>,
     gid: Option<u32>,
     groups: Option<Vec<u32>>,
@@ -177,6 +200,28 @@ mod tests {
             ("anna=4294967295:pw", "nobody's number"),
         ] {
             assert!(given(bad).unwrap_err().contains(why), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_hash_takes_the_place_of_the_password() {
+        let user = |table: &str| toml::from_str::<UserGiven>(table);
+        let hashed = user("name = \"anna\"\nnt-hash = \"a4F49c406510bdcab6824ee7c30fd852\"").unwrap();
+        assert_eq!(hashed.nt_hash, Some(auth::nt_hash("Password")));
+        assert!(hashed.has_secret() && !format!("{hashed:?}").contains("a4"));
+        let digits = "0".repeat(32);
+        for (bad, why) in [
+            ("nt-hash = \"abc\"".to_owned(), "32 hexadecimal digits"),
+            (format!("nt-hash = \"+{}\"", "f".repeat(31)), "32 hexadecimal digits"),
+            (format!("nt-hash = \"{digits}0\""), "32 hexadecimal digits"),
+            ("nt-hash = \"XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX\"".to_owned(), "32 hexadecimal digits"),
+            (format!("password = \"x\"\nnt-hash = \"{digits}\""), "leave one out"),
+        ] {
+            let refused = user(&format!("name = \"anna\"\n{bad}")).unwrap_err();
+            assert!(
+                refused.message().contains(why) && !refused.message().contains("abc"),
+                "{bad}: {refused}"
+            );
         }
     }
 }

@@ -75,8 +75,7 @@ fn stands_for_nobody(name: &str) -> Problem {
 }
 
 fn hash_of(user: &UserSettings, stored: Option<&UserRecord>, state: &State) -> Result<[u8; 16]> {
-    if let Some(password) = &user.password {
-        let hash = nt_hash(password);
+    if let Some(hash) = user.password.as_deref().map(nt_hash).or(user.nt_hash) {
         state.set_account(&user.name, hash)?;
         return Ok(hash);
     }

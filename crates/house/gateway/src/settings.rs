@@ -79,8 +79,10 @@ pub struct ShareSettings {
 pub struct UserSettings {
     /// A name that [`check_user_name`] accepts.
     pub name: String,
-    /// None: the password in the state database.
+    /// None: the password whose hash is in `nt_hash`, otherwise the one in the state database.
     pub password: Option<String>,
+    /// The NT hash of the password. It is as good as the password, so it is never logged or shown.
+    pub nt_hash: Option<[u8; 16]>,
     /// None: the uid of the user of this machine with the same name.
     pub uid: Option<u32>,
     /// None: the gid of the user of this machine, otherwise the uid.
