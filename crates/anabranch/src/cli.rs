@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::advise::Advise;
 use crate::asking::Asking;
 use crate::bench::BenchCommand;
+use crate::import::ImportCommand;
 use crate::report::ReportCommand;
 use crate::rules_given::RulesGiven;
 use crate::settings::Given;
@@ -55,6 +56,9 @@ pub(crate) enum Command {
     /// Check, back up and restore the state database of a server
     #[command(subcommand)]
     State(StateCommand),
+    /// Make a configuration from that of Samba or of the kernel's NFS server
+    #[command(subcommand)]
+    Import(ImportCommand),
     /// Generate load on any SMB or NFS server, or on a directory, and measure it
     #[command(subcommand)]
     Bench(BenchCommand),

@@ -45,7 +45,11 @@ pub(crate) fn read(path: &Path) -> Result<Given> {
     Ok(Given { from, ..given })
 }
 
-fn parse(file: &str, text: &str) -> Result<Given> {
+/// The settings in a text, which is that of the file named.
+///
+/// # Errors
+/// As those of [`read`] about the text.
+pub(crate) fn parse(file: &str, text: &str) -> Result<Given> {
     let table = DeTable::parse(text).map_err(|e| refuse(file, text, e.span(), e.message()))?;
     if let Some(unknown) = find_unknown(table.get_ref()) {
         return Err(unknown.refuse(file, text));

@@ -5,7 +5,7 @@ use logging::{LEVELS, Names};
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 30] = [
+const PARTS: [&str; 31] = [
     "access",
     "accounting",
     "acl",
@@ -19,6 +19,7 @@ const PARTS: [&str; 30] = [
     "file_state",
     "gateway",
     "identity",
+    "import",
     "limits",
     "live_advice",
     "load",

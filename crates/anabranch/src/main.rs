@@ -10,6 +10,7 @@ mod config;
 mod control_name;
 mod demo;
 mod files;
+mod import;
 mod log;
 mod log_names;
 mod manual;
@@ -70,6 +71,7 @@ fn run(command: Command) -> problem::Result<()> {
         Command::User(command) => users::run(&command),
         Command::Token(command) => tokens::run(&command),
         Command::State(command) => state_command::run(&command),
+        Command::Import(command) => import::run(&command),
         Command::Bench(command) => bench::run(&command),
         Command::Advise(command) => advise::run(&command),
         Command::Report(command) => report::run(&command),

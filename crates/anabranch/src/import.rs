@@ -1,0 +1,147 @@
+//! `anabranch import`: the configuration of another server becomes one for this server.
+
+mod input;
+mod show;
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use import::{Imported, Samba};
+
+use crate::problem::{Cause, Problem, Result};
+use crate::settings::Settings;
+use crate::{config, log, print};
+
+use input::{Files, ThisMachine};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ImportCommand {
+    /// Make a configuration from one of Samba (smb.conf) and its accounts
+    Samba(ImportSamba),
+    /// Make a configuration from that of the kernel's NFS server (/etc/exports)
+    Exports(ImportExports),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportSamba {
+    /// The configuration of Samba, for example /etc/samba/smb.conf
+    pub(crate) file: PathBuf,
+    /// The accounts with their hashes, as `pdbedit -L -w` prints them; - for standard input
+    #[arg(long, value_name = "FILE")]
+    pub(crate) users: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) to: Destination,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportExports {
+    /// Files in the format of exports(5); of a directory, the files *.exports
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) to: Destination,
+}
+
+/// Where the result goes.
+#[derive(Debug, Args)]
+pub(crate) struct Destination {
+    /// The configuration to write, which must not exist [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Carries out the command.
+///
+/// # Errors
+/// A file cannot be read or understood, or the result cannot be written.
+pub(crate) fn run(command: &ImportCommand) -> Result<()> {
+    match command {
+        ImportCommand::Samba(given) => {
+            given.to.check()?;
+            let text = input::text(&given.file)?;
+            let users = given.users.as_deref().map(input::users).transpose()?;
+            let file = given.file.display().to_string();
+            let users = users.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
+            let samba =
+                Samba { file: &file, text: &text, users, reader: &Files, machine: &ThisMachine::look() };
+            given.to.write(&import::samba(&samba)?)
+        }
+        ImportCommand::Exports(given) => {
+            given.to.check()?;
+            let texts = input::exports(&given.files)?;
+            let files: Vec<_> = texts.iter().map(|(name, text)| import::File { name, text }).collect();
+            given.to.write(&import::exports(&files)?)
+        }
+    }
+}
+
+impl From<import::Error> for Problem {
+    fn from(error: import::Error) -> Self {
+        Self::new(Cause::Settings, error.to_string(), error.advice)
+    }
+}
+
+impl Destination {
+    /// Refuses a file that exists, before anything else happens.
+    fn check(&self) -> Result<()> {
+        match &self.out {
+            Some(out) if fs::symlink_metadata(out).is_ok() => Err(exists(out)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the configuration and says what is not in it.
+    fn write(&self, imported: &Imported) -> Result<()> {
+        check_configuration(&imported.text)?;
+        let Some(out) = &self.out else {
+            if self.json {
+                return print::print(&print::json(&show::Told {
+                    out: None,
+                    configuration: Some(&imported.text),
+                    imported,
+                })?);
+            }
+            print::print(&imported.text)?;
+            log::say(std::io::stderr(), &show::told(None, imported));
+            return Ok(());
+        };
+        create(out, &imported.text)?;
+        print::print(&if self.json {
+            print::json(&show::Told { out: Some(out), configuration: None, imported })?
+        } else {
+            show::told(Some(out), imported)
+        })
+    }
+}
+
+/// The server must understand what was made.
+fn check_configuration(text: &str) -> Result<()> {
+    config::parse("the configuration that was made", text).and_then(Settings::new).map(drop)
+}
+
+fn exists(out: &Path) -> Problem {
+    let advice = "It was not changed. Name another file with --out, or move this one away.";
+    Problem::new(Cause::Refused, format!("{} exists", out.display()), advice)
+}
+
+/// Creates the file, which only its owner may read: it may hold hashes, which are as good as passwords.
+fn create(out: &Path, text: &str) -> Result<()> {
+    let trouble = |e: &std::io::Error| match e.kind() {
+        ErrorKind::AlreadyExists => exists(out),
+        _ => Problem::new(Cause::Refused, format!("cannot write {}: {e}", out.display()), ""),
+    };
+    let mut file =
+        OpenOptions::new().write(true).create_new(true).mode(0o600).open(out).map_err(|e| trouble(&e))?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    written.map_err(|e| {
+        // Half a configuration is none.
+        let _ = fs::remove_file(out);
+        trouble(&e)
+    })
+}
