@@ -57,8 +57,7 @@ pub struct ShareStatus {
 pub(crate) fn of(about: &About) -> Result<Status, Refusal> {
     let subject = &about.subject;
     let present = subject.shares.present();
-    let (_, health) = health::of(&(subject.stuck_shards)(), &present);
-    let (word, reasons) = health.split_once('\n').unwrap_or((&health, ""));
+    let health = health(&(subject.stuck_shards)(), &present);
     let counters = (subject.counters)();
     let connected = Connected::from(&(subject.clients)());
     let share = |share: crate::shares::Share| ShareStatus {
@@ -71,8 +70,8 @@ pub(crate) fn of(about: &About) -> Result<Status, Refusal> {
     Ok(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_seconds: about.started.elapsed().as_secs(),
-        health: word.to_owned(),
-        reasons: reasons.lines().map(str::to_owned).collect(),
+        health: health.word().to_owned(),
+        reasons: health.reasons().lines().map(str::to_owned).collect(),
         smb_sessions: connected.smb_sessions as u64,
         smb_channels: connected.smb_channels as u64,
         nfs_clients: connected.nfs_clients as u64,
