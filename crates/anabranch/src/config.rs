@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn every_setting_can_be_given() {
         let text = r#"
-            smb = "127.0.0.1:10445"
+            smb = ["127.0.0.1:10445", "[::1]:10445"]
             nfs = "[::1]:12049"
             control = "127.0.0.1:18080"
             control-name = ["files.example.org"]
@@ -211,7 +211,7 @@ mod tests {
         let settings = Settings::new(given).unwrap();
         assert_eq!(settings.gateway.smb_signing, smb_server::Protection::Required);
         assert_eq!(settings.gateway.smb_interfaces.len(), 2);
-        assert_eq!(settings.nfs, "[::1]:12049".parse().ok());
+        assert_eq!(settings.nfs, ["[::1]:12049".parse().unwrap()]);
         assert_eq!(settings.gateway.nfs_lease.as_secs(), 30);
     }
 
@@ -225,7 +225,10 @@ mod tests {
     #[test]
     fn a_protocol_can_be_off() {
         let settings = Settings::new(parse("f", "smb = \"off\"").unwrap()).unwrap();
-        assert!(settings.smb.is_none() && settings.nfs.is_some());
+        assert!(settings.smb.is_empty() && settings.nfs.len() == 1);
+        let several = parse("f", "smb = [\"127.0.0.1:1\", \"[::1]:1\"]").unwrap();
+        assert_eq!(Settings::new(several).unwrap().smb.len(), 2);
+        assert!(refused("smb = []").what.contains("there is no address"));
     }
 
     fn refused(text: &str) -> Problem {

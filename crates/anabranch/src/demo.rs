@@ -42,8 +42,8 @@ pub(crate) fn run(demo: &Demo) -> Result<()> {
     let settings = settings(&state, &share, &password)?;
     let prepared = serve::prepare(&settings)?;
     let sockets = Sockets {
-        smb: Some(listen(ports::SMB, demo.listen, demo.smb)?),
-        nfs: Some(listen(ports::NFS, demo.listen, demo.nfs)?),
+        smb: vec![listen(ports::SMB, demo.listen, demo.smb)?],
+        nfs: vec![listen(ports::NFS, demo.listen, demo.nfs)?],
         control: listen(ports::CONTROL, Ipv4Addr::LOCALHOST.into(), demo.control)?,
     };
     serve::serve(None, prepared, sockets, |at| {
@@ -103,11 +103,11 @@ fn settings(state: &Path, share: &Path, password: &str) -> Result<Settings> {
     Ok(settings)
 }
 
-fn instructions(listen: IpAddr, at: Addresses, share: &Path, password: &str) -> String {
+fn instructions(listen: IpAddr, at: &Addresses, share: &Path, password: &str) -> String {
     let here = share.canonicalize().unwrap_or_else(|_| share.to_owned());
     let open = listen.is_unspecified();
     let host = if open { "THIS-MACHINE".to_owned() } else { listen.to_string() };
-    let [smb, nfs] = [at.smb, at.nfs].map(|at| at.map_or(0, |at| at.port()));
+    let [smb, nfs] = [&at.smb, &at.nfs].map(|at| at.first().map_or(0, SocketAddr::port));
     let mut text = String::new();
     let _ = write!(
         text,
@@ -156,7 +156,7 @@ mod tests {
         let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let text = instructions(
             [127, 0, 0, 1].into(),
-            Addresses { smb: Some(at(10446)), nfs: Some(at(12050)), control: at(18081) },
+            &Addresses { smb: vec![at(10446)], nfs: vec![at(12050)], control: at(18081) },
             Path::new("."),
             "pw",
         );

@@ -4,11 +4,14 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
 
 use gateway::port_owner;
+use socket2::{Domain, Socket, Type};
 
 use crate::problem::{Cause, Problem, Result};
 
 /// Ports below this are for root.
 const PRIVILEGED_BELOW: u16 = 1024;
+/// How many connections may wait to be accepted until the servers say how many.
+const BACKLOG: i32 = 128;
 /// How many ports after the wanted one [`first_free`] tries.
 const TRIES: u16 = 100;
 
@@ -33,6 +36,39 @@ pub(crate) const CONTROL: Role = Role { name: "control", flag: "--control", free
 /// The address cannot be had; says by whom it is taken, and what to pass instead.
 pub(crate) fn listen(role: Role, address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).map_err(|error| explain(role, address, &error))
+}
+
+/// Listens on several addresses.
+///
+/// # Errors
+/// One of them cannot be had, as in [`listen`].
+pub(crate) fn listen_at_all(role: Role, addresses: &[SocketAddr]) -> Result<Vec<TcpListener>> {
+    let listen = |address: &SocketAddr| {
+        let bound = if leaves_ipv4_to_another(*address, addresses) {
+            bind_ipv6_only(*address)
+        } else {
+            TcpListener::bind(address)
+        };
+        bound.map_err(|error| explain(role, *address, &error))
+    };
+    addresses.iter().map(listen).collect()
+}
+
+/// Whether a socket at this address must not accept IPv4 connections, as `[::]` otherwise does, because another address
+/// has them.
+fn leaves_ipv4_to_another(address: SocketAddr, all: &[SocketAddr]) -> bool {
+    let is_wildcard = address.is_ipv6() && address.ip().is_unspecified();
+    is_wildcard && all.iter().any(|other| other.is_ipv4() && other.port() == address.port())
+}
+
+fn bind_ipv6_only(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::IPV6, Type::STREAM, None)?;
+    socket.set_only_v6(true)?;
+    // As `TcpListener::bind` does.
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
 }
 
 /// Listens on the wanted port or one of the next that is free.
@@ -101,6 +137,19 @@ mod tests {
         let address = first.local_addr().unwrap();
         let second = first_free(SMB, address).unwrap().local_addr().unwrap();
         assert!(second.port() > address.port());
+    }
+
+    #[test]
+    fn all_addresses_of_both_families_can_be_had_at_one_port() {
+        let port = listen(SMB, "[::]:0".parse().unwrap()).unwrap().local_addr().unwrap().port();
+        let both = [SocketAddr::from(([0, 0, 0, 0], port)), SocketAddr::from(([0; 8], port))];
+        for order in [both, [both[1], both[0]]] {
+            let listeners = listen_at_all(SMB, &order).unwrap();
+            assert_eq!(listeners.iter().map(|one| one.local_addr().unwrap()).collect::<Vec<_>>(), order);
+        }
+        let alone = listen_at_all(SMB, &both[1..]).unwrap();
+        std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        drop(alone);
     }
 
     #[test]

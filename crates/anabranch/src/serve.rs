@@ -18,10 +18,9 @@ use crate::{log, ports, state_directory};
 const LOST_LINES_INTERVAL: Duration = Duration::from_secs(5);
 
 fn listen(settings: &Settings) -> Result<Sockets> {
-    let listen = |role, address: Option<SocketAddr>| address.map(|at| ports::listen(role, at)).transpose();
     Ok(Sockets {
-        smb: listen(ports::SMB, settings.smb)?,
-        nfs: listen(ports::NFS, settings.nfs)?,
+        smb: ports::listen_at_all(ports::SMB, &settings.smb)?,
+        nfs: ports::listen_at_all(ports::NFS, &settings.nfs)?,
         control: ports::listen(ports::CONTROL, settings.control)?,
     })
 }
@@ -41,16 +40,19 @@ pub(crate) fn run(settings: &Settings, sources: Sources) -> Result<()> {
     // get theirs from where they are made.
     rustix::process::umask(rustix::fs::Mode::empty());
     serve(Some(sources), prepared, sockets, |at| {
-        let (smb, nfs) = (part(at.smb), part(at.nfs));
+        let (smb, nfs) = (part(&at.smb), part(&at.nfs));
         // Who sees the ready line finds in the log what was said before.
         log::finish();
         log::say(std::io::stdout(), &format!("ready smb={smb} nfs={nfs} control={}\n", at.control));
     })
 }
 
-/// A protocol in the ready line.
-fn part(at: Option<SocketAddr>) -> String {
-    at.map_or_else(|| "off".to_owned(), |at| at.to_string())
+/// A protocol in the ready line: its addresses with commas between them, in the order of the settings.
+fn part(at: &[SocketAddr]) -> String {
+    if at.is_empty() {
+        return "off".to_owned();
+    }
+    at.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(",")
 }
 
 /// Finds and opens what the settings name, with all descriptors that this process may have.
@@ -68,7 +70,7 @@ pub(crate) fn serve(
     sources: Option<Sources>,
     prepared: Prepared,
     sockets: Sockets,
-    ready: impl FnOnce(Addresses),
+    ready: impl FnOnce(&Addresses),
 ) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -49,12 +49,14 @@ pub(crate) struct Given {
     /// A file whose first line is the user's password, readable by its owner only; - for standard input
     #[arg(long, value_name = "NAME=FILE")]
     pub(crate) password_file: Vec<PasswordFileGiven>,
-    /// The address on which SMB listens; `off` disables SMB [default: 0.0.0.0:445]
+    /// An address on which SMB listens, several times for several; `off` disables SMB [default: 0.0.0.0:445]
     #[arg(long, value_name = "ADDR:PORT|off")]
-    pub(crate) smb: Option<ListenGiven>,
-    /// The address on which NFS and MOUNT listen; `off` disables NFS [default: 0.0.0.0:2049]
+    #[serde(deserialize_with = "listen::one_or_several")]
+    pub(crate) smb: Vec<ListenGiven>,
+    /// An address on which NFS and MOUNT listen, several times for several; `off` disables NFS [default: 0.0.0.0:2049]
     #[arg(long, value_name = "ADDR:PORT|off")]
-    pub(crate) nfs: Option<ListenGiven>,
+    #[serde(deserialize_with = "listen::one_or_several")]
+    pub(crate) nfs: Vec<ListenGiven>,
     /// The address of health, metrics and the API (HTTP) [default: 127.0.0.1:8080]
     #[arg(long, value_name = "ADDR:PORT")]
     pub(crate) control: Option<SocketAddr>,
@@ -210,8 +212,8 @@ impl Given {
             user: list(self.user, file.user),
             password_file: list(self.password_file, file.password_file),
             continuous_availability: list(self.continuous_availability, file.continuous_availability),
-            smb: self.smb.or(file.smb),
-            nfs: self.nfs.or(file.nfs),
+            smb: list(self.smb, file.smb),
+            nfs: list(self.nfs, file.nfs),
             control: self.control.or(file.control),
             control_name: list(self.control_name, file.control_name),
             control_certificate: self.control_certificate.or(file.control_certificate),
@@ -239,9 +241,9 @@ pub(crate) struct Settings {
     pub(crate) gateway: gateway::settings::Settings,
     /// Whether somebody has named the state directory.
     pub(crate) is_state_given: bool,
-    /// Where SMB and NFS listen; None: not served. One of them is.
-    pub(crate) smb: Option<SocketAddr>,
-    pub(crate) nfs: Option<SocketAddr>,
+    /// The addresses at which SMB and NFS listen; none: not served. One of them is.
+    pub(crate) smb: Vec<SocketAddr>,
+    pub(crate) nfs: Vec<SocketAddr>,
     pub(crate) control: SocketAddr,
 }
 
@@ -330,12 +332,12 @@ impl Settings {
             );
         }
         let nfs_lease = Duration::from_secs(nfs_lease.into());
-        let listen = |given: Option<ListenGiven>, port| match given {
-            Some(given) => given.address(),
-            None => Some(SocketAddr::from(([0, 0, 0, 0], port))),
+        let listen = |key: &str, given: &[ListenGiven], port| {
+            listen::addresses(given, SocketAddr::from(([0, 0, 0, 0], port)))
+                .map_err(|(what, advice)| Problem::new(Cause::Settings, format!("{key}: {what}"), advice))
         };
-        let (smb, nfs) = (listen(given.smb, 445), listen(given.nfs, 2049));
-        if smb.is_none() && nfs.is_none() {
+        let (smb, nfs) = (listen("smb", &given.smb, 445)?, listen("nfs", &given.nfs, 2049)?);
+        if smb.is_empty() && nfs.is_empty() {
             return wrong(
                 "both SMB and NFS are off".to_owned(),
                 "Give one of them an address: --smb ADDR:PORT or --nfs ADDR:PORT",
@@ -438,9 +440,10 @@ mod tests {
     #[test]
     fn one_protocol_may_be_off() {
         let with = |smb: &str, nfs: &str| {
-            let given = Given { smb: smb.parse().ok(), nfs: nfs.parse().ok(), ..Given::default() };
-            Settings::new(given)
-                .map(|settings| (settings.smb.map(|at| at.port()), settings.nfs.map(|at| at.port())))
+            let list = |text: &str| text.parse().into_iter().collect();
+            let given = Given { smb: list(smb), nfs: list(nfs), ..Given::default() };
+            let port = |at: &[SocketAddr]| at.first().map(SocketAddr::port);
+            Settings::new(given).map(|settings| (port(&settings.smb), port(&settings.nfs)))
         };
         assert_eq!(with("", "").unwrap(), (Some(445), Some(2049)));
         assert_eq!(with("off", "").unwrap(), (None, Some(2049)));

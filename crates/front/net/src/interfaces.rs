@@ -31,17 +31,24 @@ pub struct InterfaceAddr {
 }
 
 impl InterfaceAddr {
-    /// Whether clients can use this address to reach a server that listens at `listen`. Link-local addresses are never
-    /// advertised, the loopback interface only if the server listens there and nowhere else.
+    /// Whether clients can use this address to reach a server that listens at these addresses. Link-local addresses are
+    /// never advertised, the loopback interface only if the server listens there and nowhere else.
     #[must_use]
-    pub fn is_listened_on(&self, listen: IpAddr) -> bool {
-        let listened_on = match listen {
-            IpAddr::V4(v4) if v4.is_unspecified() => !self.is_loopback && self.address.is_ipv4(),
-            // Such a socket also accepts connections to IPv4 addresses.
-            IpAddr::V6(v6) if v6.is_unspecified() => !self.is_loopback,
+    pub fn is_listened_on(&self, listen: &[IpAddr]) -> bool {
+        let is_loopback_for_all = || listen.iter().all(|listen| listen.to_canonical().is_loopback());
+        let is_advertised =
+            if self.is_loopback { is_loopback_for_all() } else { !is_link_local(self.address) };
+        is_advertised && listen.iter().any(|listen| self.accepts(*listen))
+    }
+
+    /// Whether a socket that listens at `listen` accepts connections to this address.
+    fn accepts(&self, listen: IpAddr) -> bool {
+        match listen {
+            IpAddr::V4(v4) if v4.is_unspecified() => self.address.is_ipv4(),
+            // Such a socket also accepts connections to IPv4 addresses, unless another socket has them.
+            IpAddr::V6(v6) if v6.is_unspecified() => true,
             _ => listen.to_canonical() == self.address,
-        };
-        listened_on && !is_link_local(self.address)
+        }
     }
 }
 

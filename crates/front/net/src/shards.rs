@@ -109,22 +109,35 @@ impl Shards {
     /// # Errors
     /// The listener cannot be made non-blocking.
     pub fn listen<S: Service>(&self, listener: TcpListener, service: Arc<S>) -> io::Result<()> {
-        listener.set_nonblocking(true)?;
-        SockRef::from(&listener).listen(BACKLOG)?;
-        let (crew, shared) = (Arc::downgrade(&self.crew), self.shared.clone());
+        self.listen_at_all(vec![listener], service)
+    }
+
+    /// Serves the connections that arrive at any of the `listeners`. They share the places of the service, so that more
+    /// addresses do not admit more connections.
+    ///
+    /// # Errors
+    /// A listener cannot be made non-blocking.
+    pub fn listen_at_all<S: Service>(&self, listeners: Vec<TcpListener>, service: Arc<S>) -> io::Result<()> {
         let places = Places::new(service.connections());
-        self.crew.begin(Box::new(move |stop| {
-            let door = Door {
-                service: Arc::clone(&service),
-                crew: Weak::clone(&crew),
-                shared: shared.clone(),
-                places: Arc::clone(&places),
-            };
-            let listener = listener.try_clone()?;
-            Ok(Box::new(move || {
-                tokio::task::spawn_local(accept_all(listener, door, stop));
-            }))
-        }))
+        for listener in listeners {
+            listener.set_nonblocking(true)?;
+            SockRef::from(&listener).listen(BACKLOG)?;
+            let (crew, shared) = (Arc::downgrade(&self.crew), self.shared.clone());
+            let (service, places) = (Arc::clone(&service), Arc::clone(&places));
+            self.crew.begin(Box::new(move |stop| {
+                let door = Door {
+                    service: Arc::clone(&service),
+                    crew: Weak::clone(&crew),
+                    shared: shared.clone(),
+                    places: Arc::clone(&places),
+                };
+                let listener = listener.try_clone()?;
+                Ok(Box::new(move || {
+                    tokio::task::spawn_local(accept_all(listener, door, stop));
+                }))
+            }))?;
+        }
+        Ok(())
     }
 
     /// Runs a task beside the connections. The task runs until it is done, or is dropped when the shards end. If its

@@ -63,8 +63,8 @@ pub struct Config {
     pub client_records: Option<Arc<dyn ClientRecords>>,
     /// The limits of an NFSv4 session.
     pub sessions: session::SessionLimits,
-    /// The address on which the server listens. NFSv4 clients that ask get the addresses that it stands for.
-    pub listen: Option<IpAddr>,
+    /// The addresses on which the server listens. NFSv4 clients that ask get the addresses that they stand for.
+    pub listen: Vec<IpAddr>,
 }
 
 impl Config {
@@ -91,7 +91,7 @@ impl Config {
             sessions: session::SessionLimits::default(),
             client_records: None,
             callback_timeout: CALLBACK_TIMEOUT,
-            listen: None,
+            listen: Vec::new(),
         }
     }
 }

@@ -78,9 +78,9 @@ impl Config {
 /// The addresses that FSCTL_QUERY_NETWORK_INTERFACE_INFO reports to clients. None, by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interfaces {
-    /// The address on which the server listens; an unspecified address means all. Of the machine's addresses, those on
+    /// The addresses on which the server listens; an unspecified address means all. Of the machine's addresses, those on
     /// which a client can reach the server are reported.
-    pub listen: Option<IpAddr>,
+    pub listen: Vec<IpAddr>,
     /// Addresses given by the administrator. If there are any, no others are reported.
     pub given: Vec<GivenInterface>,
 }

@@ -64,8 +64,7 @@ fn told(settings: &Interfaces, known: &[InterfaceAddr]) -> Vec<Interface> {
     if !given.is_empty() {
         return (UNKNOWN_INDEX..).zip(given).map(|(index, given)| as_given(given, index, known)).collect();
     }
-    let Some(listen) = listen else { return Vec::new() };
-    let usable = known.iter().filter(|known| known.is_listened_on(*listen));
+    let usable = known.iter().filter(|known| known.is_listened_on(listen));
     usable.take(ADDRESSES_MAX).map(of_kernel).collect()
 }
 
@@ -118,7 +117,8 @@ mod tests {
     }
 
     fn told_at(listen: &str) -> Vec<(u32, String, u64, bool)> {
-        let settings = Interfaces { listen: Some(listen.parse().unwrap()), given: Vec::new() };
+        let listen = listen.split_whitespace().map(|address| address.parse().unwrap()).collect();
+        let settings = Interfaces { listen, given: Vec::new() };
         let row = |told: Interface| (told.index, told.address.to_string(), told.link_speed, told.rss);
         told(&settings, &machine()).into_iter().map(row).collect()
     }
@@ -134,6 +134,11 @@ mod tests {
         assert_eq!(told_at("127.0.0.1"), [(1, "127.0.0.1".to_owned(), LINK_SPEED, true)]);
         assert_eq!(told_at("fe80::1"), []);
         assert_eq!(told_at("192.168.1.2"), []);
+        assert_eq!(told_at(""), []);
+        assert_eq!(told_at("0.0.0.0 ::"), told_at("::"));
+        assert_eq!(told_at("192.168.1.1 10.0.0.1"), [wired("10.0.0.1"), told_at("192.168.1.1")[0].clone()]);
+        assert_eq!(told_at("127.0.0.1 10.0.0.1"), [wired("10.0.0.1")]);
+        assert_eq!(told_at("127.0.0.1 ::1").len(), 2);
     }
 
     #[test]
@@ -148,7 +153,7 @@ mod tests {
             given("10.0.0.1", None, false),
             given("203.0.113.1", None, false),
         ];
-        let told = told(&Interfaces { listen: Some("10.0.0.1".parse().unwrap()), given }, &machine());
+        let told = told(&Interfaces { listen: vec!["10.0.0.1".parse().unwrap()], given }, &machine());
         let rows: Vec<_> = told.iter().map(|told| (told.index, told.link_speed, told.rss)).collect();
         let unknown = (UNKNOWN_INDEX + 2, LINK_SPEED, false);
         assert_eq!(rows, [(3, 1_000, true), (2, 25_000_000_000, true), unknown]);
@@ -156,7 +161,7 @@ mod tests {
 
     #[test]
     fn they_are_read_once_a_moment() {
-        let listen = Some("127.0.0.1".parse().unwrap());
+        let listen = vec!["127.0.0.1".parse().unwrap()];
         let interfaces = NetworkInterfaces::new(Interfaces { listen, given: Vec::new() });
         assert!(interfaces.fresh().is_none());
         let read = interfaces.current();

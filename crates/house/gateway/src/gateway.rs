@@ -66,7 +66,7 @@ impl Gateway {
         let addresses = sockets.addresses()?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let shards = Shards::start(cores).map_err(serving("cannot start a shard"))?;
-        let servers = Servers::new(&settings, &prepared, addresses)?;
+        let servers = Servers::new(&settings, &prepared, &addresses)?;
         let shares = Arc::clone(&prepared.shares);
         let state = Arc::clone(&prepared.state);
         burst_credits::keep(&shares.present(), &state, burst_credits::RESERVE)?;
@@ -96,8 +96,8 @@ impl Gateway {
     }
 
     /// The addresses on which the gateway listens.
-    pub fn addresses(&self) -> Addresses {
-        self.addresses
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
     }
 
     /// The administration, which changes the gateway while clients work.

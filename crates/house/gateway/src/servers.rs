@@ -37,15 +37,15 @@ pub(crate) struct Servers {
 impl Servers {
     /// # Errors
     /// The state cannot be read, or the system has no random numbers.
-    pub(crate) fn new(settings: &Settings, prepared: &Prepared, at: Addresses) -> Result<Self> {
+    pub(crate) fn new(settings: &Settings, prepared: &Prepared, at: &Addresses) -> Result<Self> {
         let accounts = Arc::clone(&prepared.accounts);
-        let config = smb_config(settings, at.smb, prepared)?;
+        let config = smb_config(settings, &at.smb, prepared)?;
         let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
         let kept = Arc::new(PersistentOpenTable(prepared.state.store()));
         restore(&smb, kept).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")
         })?;
-        Ok(Self { smb, nfs: NfsServer::new(nfs_config(settings, at.nfs, prepared)?) })
+        Ok(Self { smb, nfs: NfsServer::new(nfs_config(settings, &at.nfs, prepared)?) })
     }
 
     /// The reaction to a change of a share's rules: clients that the rules no longer admit, or admit differently, lose
@@ -75,12 +75,7 @@ impl Servers {
     }
 
     /// Passes the listening sockets to the servers. A server that is off still has to forget clients of an earlier run.
-    pub(crate) fn listen(
-        &self,
-        shards: &Shards,
-        smb: Option<TcpListener>,
-        nfs: Option<TcpListener>,
-    ) -> Result<()> {
+    pub(crate) fn listen(&self, shards: &Shards, smb: Vec<TcpListener>, nfs: Vec<TcpListener>) -> Result<()> {
         let listen = |result: std::io::Result<()>| result.map_err(serving("cannot listen"));
         let scavenged = Arc::clone(&self.smb);
         listen(shards.spawn(move || {
@@ -92,21 +87,12 @@ impl Servers {
             let looked_after = Arc::clone(&looked_after);
             async move { looked_after.look_after_clients().await }
         }))?;
-        if let Some(smb) = smb {
-            listen(shards.listen(smb, Arc::new(smb_server::Service::new(Arc::clone(&self.smb)))))?;
-        }
-        if let Some(nfs) = nfs {
-            listen(shards.listen(nfs, Arc::clone(&self.nfs)))?;
-        }
-        Ok(())
+        listen(shards.listen_at_all(smb, Arc::new(smb_server::Service::new(Arc::clone(&self.smb)))))?;
+        listen(shards.listen_at_all(nfs, Arc::clone(&self.nfs)))
     }
 }
 
-fn smb_config(
-    settings: &Settings,
-    at: Option<SocketAddr>,
-    prepared: &Prepared,
-) -> Result<smb_server::Config> {
+fn smb_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Result<smb_server::Config> {
     warn_of_guests(settings);
     let default = smb_server::Limits::default();
     let limits = smb_server::Limits {
@@ -133,15 +119,11 @@ fn warn_of_guests(settings: &Settings) {
 }
 
 /// The addresses that clients learn: those that are given, otherwise those of the machine on which SMB listens.
-fn interfaces(settings: &Settings, at: Option<SocketAddr>) -> Interfaces {
-    Interfaces { listen: at.map(|at| at.ip()), given: settings.smb_interfaces.clone() }
+fn interfaces(settings: &Settings, at: &[SocketAddr]) -> Interfaces {
+    Interfaces { listen: at.iter().map(SocketAddr::ip).collect(), given: settings.smb_interfaces.clone() }
 }
 
-fn nfs_config(
-    settings: &Settings,
-    at: Option<SocketAddr>,
-    prepared: &Prepared,
-) -> Result<nfs_server::Config> {
+fn nfs_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Result<nfs_server::Config> {
     let mut squashing = Squashing { squash: settings.nfs_squash, ..Squashing::default() };
     if let Some((uid, gid)) = settings.nfs_anonymous {
         squashing.anonymous = Anonymous { uid, gid };
@@ -156,7 +138,7 @@ fn nfs_config(
     let client_records: Option<Arc<dyn nfs_server::ClientRecords>> =
         Some(Arc::new(NfsClientTable(prepared.state.store())));
     let lease_times = LeaseTimes { lease: settings.nfs_lease, ..config.lease_times };
-    let listen = at.map(|at| at.ip());
+    let listen = at.iter().map(SocketAddr::ip).collect();
     Ok(nfs_server::Config {
         connections_max,
         encryption_required: settings.encryption_required(),

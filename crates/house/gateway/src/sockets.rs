@@ -7,21 +7,21 @@ use crate::problem::{Result, serving};
 /// The sockets of a gateway that is about to start. They listen already.
 #[derive(Debug)]
 pub struct Sockets {
-    /// The socket of SMB; None: SMB is off.
-    pub smb: Option<TcpListener>,
-    /// The socket of NFS and MOUNT; None: they are off.
-    pub nfs: Option<TcpListener>,
+    /// The sockets of SMB; none: SMB is off.
+    pub smb: Vec<TcpListener>,
+    /// The sockets of NFS and MOUNT; none: they are off.
+    pub nfs: Vec<TcpListener>,
     /// The socket of the control address, with health, metrics and the API.
     pub control: TcpListener,
 }
 
 /// The addresses on which a gateway listens.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Addresses {
-    /// The address of SMB; None: SMB is off.
-    pub smb: Option<SocketAddr>,
-    /// The address of NFS; None: NFS is off.
-    pub nfs: Option<SocketAddr>,
+    /// The addresses of SMB; none: SMB is off.
+    pub smb: Vec<SocketAddr>,
+    /// The addresses of NFS; none: NFS is off.
+    pub nfs: Vec<SocketAddr>,
     /// The control address.
     pub control: SocketAddr,
 }
@@ -34,8 +34,8 @@ impl Sockets {
     pub fn addresses(&self) -> Result<Addresses> {
         let of = |listener: &TcpListener| listener.local_addr().map_err(serving("cannot read an address"));
         Ok(Addresses {
-            smb: self.smb.as_ref().map(of).transpose()?,
-            nfs: self.nfs.as_ref().map(of).transpose()?,
+            smb: self.smb.iter().map(of).collect::<Result<_>>()?,
+            nfs: self.nfs.iter().map(of).collect::<Result<_>>()?,
             control: of(&self.control)?,
         })
     }

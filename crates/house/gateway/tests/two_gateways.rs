@@ -27,7 +27,7 @@ fn settings(directory: &Path, name: &str) -> Settings {
 
 fn sockets() -> Sockets {
     let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
-    Sockets { smb: Some(listen()), nfs: Some(listen()), control: listen() }
+    Sockets { smb: vec![listen()], nfs: vec![listen()], control: listen() }
 }
 
 fn start(directory: &TempDir, name: &str) -> Gateway {
@@ -78,8 +78,8 @@ fn share_names(gateway: &Gateway) -> Vec<String> {
 fn each_serves_its_own_and_ends_alone() {
     let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let [one, other] = [start(&directories[0], "one"), start(&directories[1], "other")];
-    let smb = |gateway: &Gateway| gateway.addresses().smb.unwrap();
-    let nfs = |gateway: &Gateway| gateway.addresses().nfs.unwrap();
+    let smb = |gateway: &Gateway| gateway.addresses().smb[0];
+    let nfs = |gateway: &Gateway| gateway.addresses().nfs[0];
     assert!(answers_nfs(nfs(&one)) && answers_nfs(nfs(&other)));
     let guids = [server_guid(smb(&one)), server_guid(smb(&other))];
     assert_ne!(guids[0], guids[1]);

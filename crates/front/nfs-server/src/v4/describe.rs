@@ -94,7 +94,7 @@ pub(super) async fn describe(
         subject.handle = Some(filehandle::of_node(c.server(), share.id(), node)?);
     }
     if needs.locations {
-        subject.locations = Some(Locations::of(Some(share.name()), c.server().v4.listen).await?);
+        subject.locations = Some(Locations::of(Some(share.name()), &c.server().v4.listen).await?);
     }
     Ok(subject)
 }
@@ -112,7 +112,7 @@ async fn root(c: &Compound<'_>, wanted: AttributeSet) -> Result<Subject, Status>
     let mut subject = Subject::new(fs, pseudo_fs::attributes(c));
     subject.handle = Some(pseudo_fs::root_handle(c.server())?);
     if Needs::of(wanted).locations {
-        subject.locations = Some(Locations::of(None, c.server().v4.listen).await?);
+        subject.locations = Some(Locations::of(None, &c.server().v4.listen).await?);
     }
     Ok(subject)
 }

@@ -2,6 +2,7 @@
 //! connections of a session (RFC 8881 5.8.2.12, 11.5.5). No other server has these shares.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use nfs_wire::v4::attr::Value;
 use nfs_wire::v4::fs_locations::{FsLocation, FsLocations};
@@ -25,12 +26,12 @@ impl Locations {
     ///
     /// # Errors
     /// [`Status::ServerFault`] when the server is about to end.
-    pub(super) async fn of(share: Option<&str>, listen: Option<IpAddr>) -> Result<Self, Status> {
-        let addresses = match listen {
-            Some(listen) => {
-                tokio::task::spawn_blocking(move || current(listen)).await.map_err(|_| Status::ServerFault)?
-            }
-            None => Vec::new(),
+    pub(super) async fn of(share: Option<&str>, listen: &Arc<[IpAddr]>) -> Result<Self, Status> {
+        let addresses = if listen.is_empty() {
+            Vec::new()
+        } else {
+            let listen = Arc::clone(listen);
+            tokio::task::spawn_blocking(move || current(&listen)).await.map_err(|_| Status::ServerFault)?
         };
         Ok(Self { share: share.map(Into::into), addresses })
     }
@@ -44,7 +45,7 @@ impl Locations {
     }
 }
 
-fn current(listen: IpAddr) -> Vec<String> {
+fn current(listen: &[IpAddr]) -> Vec<String> {
     let known = net::interface_addrs().unwrap_or_else(|e| {
         tracing::warn!("the system does not tell its addresses: {e}");
         Vec::new()

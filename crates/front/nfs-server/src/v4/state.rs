@@ -40,8 +40,8 @@ pub(crate) struct V4State {
     pub(crate) server_owner: [u8; 8],
     /// Distinguishes this run of the server from earlier ones.
     pub(crate) run: u32,
-    /// The address on which the server listens.
-    pub(crate) listen: Option<IpAddr>,
+    /// The addresses on which the server listens.
+    pub(crate) listen: Arc<[IpAddr]>,
     /// When this run of the server began, in seconds since 1970.
     pub(crate) since: i64,
     /// Guards the tables of clients and sessions: which exist, not what they have. Taken before a session's or a
@@ -152,7 +152,7 @@ impl V4State {
             sessions: config.sessions,
             server_owner: FileHandleCodec::new(&config.file_handle_key).number(b"server owner").to_be_bytes(),
             run,
-            listen: config.listen,
+            listen: config.listen.as_slice().into(),
             since: i64::try_from(since).unwrap_or(0),
             tables: Mutex::new(Tables { clients, sessions: HashMap::new(), kept_bytes_max: 0 }),
             callbacks: Callbacks::new(first_xid, config.callback_timeout),

@@ -209,7 +209,7 @@ fn attributes_are_set_told_and_compared() {
 
 #[test]
 fn who_asks_is_told_where_else_the_server_can_be_reached() {
-    let listen = |config: &mut Config| config.listen = Some(Ipv4Addr::LOCALHOST.into());
+    let listen = |config: &mut Config| config.listen = vec![Ipv4Addr::LOCALHOST.into()];
     let server = TestServer::with(Arc::default(), export(Squash::None), 1, |_| {}, listen);
     let top = server.mounted().1.as_bytes().to_vec();
     let mut client = V4Client::start(server.address, "one");

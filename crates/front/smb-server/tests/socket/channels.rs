@@ -529,7 +529,7 @@ fn clients_are_told_where_they_may_open_channels() {
         given("2001:db8::1", Some(1_000_000_000), false),
     ];
     let config = |limits| Config {
-        interfaces: Interfaces { listen: None, given: given.clone() },
+        interfaces: Interfaces { listen: Vec::new(), given: given.clone() },
         limits,
         ..Config::default()
     };
