@@ -68,7 +68,7 @@ fn reload(sources: &mut Sources, administration: &Arc<Administration>) -> Result
     given.from.warn();
     let late = sources.started_with().differs_until_restart(&given);
     let settings = sources.settings(given)?;
-    administration.reload(&settings.gateway)?;
+    administration.use_settings(&settings.gateway)?;
     if !late.is_empty() {
         tracing::warn!("SIGHUP: these changes take effect at the next start: {}", late.join(", "));
     }

@@ -2,6 +2,7 @@
 
 use axum::http::StatusCode;
 
+use crate::configuration::{Configuration, Reload};
 use crate::shares::{NewShare, Share, ShareChange, Shares};
 use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
 use crate::users::{NewUser, User, UserChange, Users};
@@ -73,6 +74,18 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// There is no token with this name.
     fn remove_token(&self, name: &str) -> Result<TokenInfo, Refusal>;
+    /// The configuration in effect.
+    ///
+    /// # Errors
+    /// The server has none, or is only starting.
+    fn configuration(&self) -> Result<Configuration, Refusal>;
+    /// Reads the configuration again, and uses it.
+    ///
+    /// # Errors
+    /// Something is wrong with it, and nothing has changed; or the server has none.
+    fn reload(&self) -> Result<Reload, Refusal>;
+    /// What became of the attempts to read the configuration again. This never waits.
+    fn reloads(&self) -> Reload;
 }
 
 /// The kind of a refusal. Programs see these names.

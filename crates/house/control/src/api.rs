@@ -11,13 +11,14 @@ use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENT
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get};
+use axum::routing::{MethodRouter, delete, get, post};
 use axum::{Extension, Json, Router};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use share::Recorded;
 
 use crate::administration::{Administration, Refusal, RefusalKind};
+use crate::configuration::{Configuration, Reload};
 use crate::files::{self, ClientName, Closed, Disconnected, FileId, Filter, NotAClient, NotAFileId};
 use crate::server::Peer;
 use crate::tokens::{self as of_tokens, Scope, needed};
@@ -75,6 +76,8 @@ pub(crate) const ROUTES: &[Route] = &[
         methods: &["get", "post"],
         handlers: || get(trace_part).post(begin_trace),
     },
+    Route { path: "/configuration", methods: &["get"], handlers: || get(configuration) },
+    Route { path: "/configuration/reload", methods: &["post"], handlers: || post(reload) },
     Route { path: "/activity", methods: &["get"], handlers: || get(all_activity) },
     Route { path: "/status", methods: &["get"], handlers: || get(status) },
     Route { path: "/users", methods: &["get", "post"], handlers: || get(users).post(add_user) },
@@ -296,6 +299,14 @@ async fn remove_share(
     Path(name): Path<String>,
 ) -> JsonReply<crate::shares::Share> {
     administer(about, move |administration| administration.remove_share(&name)).await
+}
+
+async fn configuration(State(about): State<Arc<About>>) -> JsonReply<Configuration> {
+    administer(about, |administration| administration.configuration()).await
+}
+
+async fn reload(State(about): State<Arc<About>>) -> JsonReply<Reload> {
+    administer(about, |administration| administration.reload()).await
 }
 
 async fn all_activity(State(about): State<Arc<About>>) -> Json<activity::Activity> {

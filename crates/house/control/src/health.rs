@@ -66,10 +66,16 @@ impl Health {
     }
 }
 
-/// The health of a server with these shares, of whose shards these are held up.
+/// The health of a server with these shares, of whose shards these are held up, and whose configuration may have been read again
+/// in vain.
 #[must_use]
-pub fn health(shards: &[StuckShard], shares: &Shares) -> Health {
+pub fn health(shards: &[StuckShard], shares: &Shares, is_reload_failed: bool) -> Health {
     let mut health = Health::default();
+    if is_reload_failed {
+        health
+            .alarms
+            .push_str("configuration: it has mistakes, and the server goes on with the one before\n");
+    }
     for StuckShard { shard, silent } in shards {
         let _ = writeln!(health.shards, "shard {shard}: held up for {} s", silent.as_secs());
     }
@@ -124,8 +130,8 @@ mod tests {
 
     use super::*;
 
-    fn of(shards: &[StuckShard], shares: &Shares) -> (StatusCode, String) {
-        health(shards, shares).response()
+    fn of(shards: &[StuckShard], shares: &Shares, is_reload_failed: bool) -> (StatusCode, String) {
+        health(shards, shares, is_reload_failed).response()
     }
 
     fn share(name: &str) -> Arc<Share> {
@@ -157,7 +163,7 @@ mod tests {
                 mode_bounds: false,
             };
             data.create(&root, data.root(), b"f", Case::Sensitive, new).await.unwrap_err();
-            let (status, text) = of(&[], &table.present());
+            let (status, text) = of(&[], &table.present(), false);
             assert_eq!(status, StatusCode::OK);
             assert!(text.starts_with("degraded\n") && text.contains(expected), "{text}");
         }
@@ -167,19 +173,21 @@ mod tests {
     #[test]
     fn what_is_held_up_is_named() {
         let table = ShareTable::new([share("data")]).unwrap();
-        assert_eq!(of(&[], &table.present()), (StatusCode::OK, "ok\n".to_owned()));
-        assert!(health(&[], &table.present()).shards_answer());
+        assert_eq!(of(&[], &table.present(), false), (StatusCode::OK, "ok\n".to_owned()));
+        assert!(health(&[], &table.present(), false).shards_answer());
+        let (status, text) = of(&[], &table.present(), true);
+        assert!(status == StatusCode::OK && text.starts_with("degraded\nconfiguration: "), "{text}");
         let shard = StuckShard { shard: 1, silent: Duration::from_millis(7_900) };
-        let (status, text) = of(&[shard], &table.present());
+        let (status, text) = of(&[shard], &table.present(), false);
         assert_eq!(
             (status, text.as_str()),
             (StatusCode::SERVICE_UNAVAILABLE, "stuck\nshard 1: held up for 7 s\n")
         );
-        assert!(!health(&[shard], &table.present()).shards_answer());
+        assert!(!health(&[shard], &table.present(), false).shards_answer());
         table.await_store(ShareId(2), "late");
-        assert!(health(&[], &table.present()).shards_answer(), "a storage holds up no shard");
+        assert!(health(&[], &table.present(), false).shards_answer(), "a storage holds up no shard");
         let expected = "stuck\nshare late: its storage does not answer: it is not served yet\n";
-        assert_eq!(of(&[], &table.present()), (StatusCode::SERVICE_UNAVAILABLE, expected.to_owned()));
+        assert_eq!(of(&[], &table.present(), false), (StatusCode::SERVICE_UNAVAILABLE, expected.to_owned()));
         let health =
             StoreHealth { under_way: 3, waiting: 9, longest: Some(Duration::from_secs(12)), is_stuck: true };
         assert_eq!(

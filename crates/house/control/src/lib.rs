@@ -8,6 +8,7 @@ pub mod activity;
 mod administration;
 mod api;
 pub mod clients;
+pub mod configuration;
 mod connections;
 mod counters;
 pub mod explain;
@@ -150,7 +151,8 @@ fn router(mut about: About) -> Router {
 
 async fn tell_health(State(about): State<Arc<About>>) -> Response {
     let shares = about.subject.shares.present();
-    health(&(about.subject.stuck_shards)(), &shares).response().into_response()
+    let is_reload_failed = !about.subject.administration.reloads().last_succeeded;
+    health(&(about.subject.stuck_shards)(), &shares, is_reload_failed).response().into_response()
 }
 
 /// Metrics name clients only to callers with a token.
@@ -164,6 +166,7 @@ async fn write_metrics(State(about): State<Arc<About>>, headers: HeaderMap) -> R
         counters: (about.subject.counters)(),
         connected: Connected::from(&(about.subject.clients)()),
         shards_stuck: (about.subject.stuck_shards)().len(),
+        reload: about.subject.administration.reloads(),
         up: about.started.elapsed(),
     };
     let text = metrics::render(&about.subject.shares.present(), &server, audience);
@@ -225,6 +228,15 @@ mod tests {
         }
         fn remove_token(&self, _: &str) -> Result<TokenInfo, Refusal> {
             none()
+        }
+        fn configuration(&self) -> Result<configuration::Configuration, Refusal> {
+            none()
+        }
+        fn reload(&self) -> Result<configuration::Reload, Refusal> {
+            none()
+        }
+        fn reloads(&self) -> configuration::Reload {
+            configuration::Reload { last_succeeded: true, ..configuration::Reload::default() }
         }
     }
 
@@ -494,6 +506,8 @@ mod tests {
             ("DELETE", "/v1/users/a", all),
             ("GET", "/v1/tokens", all),
             ("DELETE", "/v1/tokens/a", all),
+            ("GET", "/v1/configuration", read),
+            ("POST", "/v1/configuration/reload", all),
             ("POST", "/v1/nothing", all),
         ] {
             for token in [read, shares, all] {

@@ -13,6 +13,7 @@ use share::{
 
 use crate::activity::add_up;
 use crate::clients::Clients;
+use crate::configuration::Reload;
 use crate::counters::Counters;
 use crate::health;
 
@@ -51,11 +52,12 @@ impl From<&Clients> for Connected {
 }
 
 /// The server apart from its shares, at one moment.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct OfServer {
     pub(crate) counters: Counters,
     pub(crate) connected: Connected,
     pub(crate) shards_stuck: usize,
+    pub(crate) reload: Reload,
     pub(crate) up: Duration,
 }
 
@@ -117,6 +119,7 @@ fn write_all(looks: &[Look], awaited: &[&str], server: &OfServer, audience: Audi
     text.family("anabranch_uptime_seconds", "gauge", "Time since the server started.");
     text.line("", "", format_args!("{:.3}", server.up.as_secs_f64()));
     write_server(&mut text, server);
+    write_reload(&mut text, &server.reload);
     let calls: Vec<Called> = looks.iter().flat_map(Look::calls).collect();
     write_calls(&mut text, &calls);
     write_latency(&mut text, &calls);
@@ -149,6 +152,19 @@ fn write_server(text: &mut Text, server: &OfServer) {
         text.family(name, "gauge", help);
         text.line("", "", value);
     }
+}
+
+fn write_reload(text: &mut Text, reload: &Reload) {
+    let help = "Attempts to read the configuration again.";
+    text.family("anabranch_configuration_reloads_total", "counter", help);
+    text.line("", "result=\"success\"", reload.succeeded);
+    text.line("", "result=\"failure\"", reload.failed);
+    let help = "Whether the last attempt to read the configuration again succeeded.";
+    text.family("anabranch_configuration_last_reload_successful", "gauge", help);
+    text.line("", "", u8::from(reload.last_succeeded));
+    let help = "When the configuration in effect was read.";
+    text.family("anabranch_configuration_read_timestamp_seconds", "gauge", help);
+    text.line("", "", reload.read);
 }
 
 fn write_calls(text: &mut Text, calls: &[Called]) {

@@ -107,7 +107,8 @@ impl Gateway {
 
     /// Whether the gateway works as it should: what `/healthz` reports.
     pub fn health(&self) -> Health {
-        control::health(&stuck(&self.shards.pulse()), &self.shares.present())
+        let is_reload_failed = !control::Administration::reloads(&*self.administration).last_succeeded;
+        control::health(&stuck(&self.shards.pulse()), &self.shares.present(), is_reload_failed)
     }
 
     /// Stops the gateway: closes connections, closes the opens of disconnected clients, and records the state that

@@ -102,7 +102,7 @@ fn each_serves_its_own_and_ends_alone() {
 
     // The same holds for a new configuration: the other gateway takes the former name of the first.
     let renamed = settings(directories[0].path(), "renamed");
-    Arc::clone(one.administration()).reload(&renamed).unwrap();
+    Arc::clone(one.administration()).use_settings(&renamed).unwrap();
     assert_eq!(
         (share_names(&one), share_names(&other)),
         (vec!["more".into(), "renamed".into()], vec!["other".into()])

@@ -7,6 +7,7 @@ use crate::activity::{
     Activity, ApiActivity, CacheActivity, ClientActivity, ClientShareActivity, LimitWaits, ShareActivity,
 };
 use crate::clients::Clients;
+use crate::configuration::{ConfigurationMistake, Section, Setting, Source};
 use crate::files::{Files, Lock, Locks, OpenFile, OpenedBy};
 use crate::shares::{NewShare, Rules, RulesChange, Share, ShareChange, Shares};
 use crate::status::{ShareStatus, Status};
@@ -107,6 +108,17 @@ fn a_lock() -> Lock {
     Lock { file: id, share, path, protocol, client, exclusive, mandatory, offset, length }
 }
 
+fn a_setting() -> Setting {
+    Setting {
+        key: String::new(),
+        value: Value::Null,
+        source: Source::Default,
+        file: None,
+        line: None,
+        variable: None,
+    }
+}
+
 fn an_api() -> ApiActivity {
     ApiActivity {
         protocol: String::new(),
@@ -188,6 +200,14 @@ fn every_type_is_described_with_its_fields() {
         ),
         ("NewTrace", json(NewTrace { seconds: 1 })),
         ("TracePart", json(TracePart::default())),
+        (
+            "Configuration",
+            json(Configuration { reload: Some(Reload::default()), ..Configuration::default() }),
+        ),
+        ("ConfigurationSection", json(Section::default())),
+        ("ConfigurationSetting", json(a_setting())),
+        ("ConfigurationMistake", json(ConfigurationMistake::default())),
+        ("Reload", json(Reload::default())),
         ("Activity", json(Activity::default())),
         ("ShareActivity", json(ShareActivity::default())),
         ("LimitWaits", json(waits)),

@@ -30,7 +30,8 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
         Counters { refused_connections: 7, failed_logons: 5, unheard_logons: 3, ..Counters::default() };
     let connected = Connected { smb_sessions: 2, ..Connected::default() };
     let up = Duration::from_millis(1500);
-    let server = OfServer { counters, connected, shards_stuck: 1, up };
+    let reload = Reload { failed: 2, read: 1_700_000_000, ..Reload::default() };
+    let server = OfServer { counters, connected, shards_stuck: 1, reload, up };
     let shares = ShareTable::new([share]).unwrap();
     shares.await_store(ShareId(2), "late");
     let text = render(&shares.present(), &server, Audience::Everybody);
@@ -45,6 +46,9 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
         "\nanabranch_opens{share=\"da\\\"ta\"} 0\n".to_owned(),
         "\nanabranch_share_alarm{share=\"late\",kind=\"stuck\"} 1\n".to_owned(),
         "\nanabranch_unheard_logons_total 3\n".to_owned(),
+        "\nanabranch_configuration_reloads_total{result=\"failure\"} 2\n".to_owned(),
+        "\nanabranch_configuration_last_reload_successful 0\n".to_owned(),
+        "\nanabranch_configuration_read_timestamp_seconds 1700000000\n".to_owned(),
         format!("anabranch_requests_total{{{labels}}} 2\n"),
         format!("anabranch_request_errors_total{{{labels}}} 1\n"),
         format!("anabranch_request_bytes_total{{{labels}}} 4096\n"),

@@ -14,8 +14,9 @@ pub(crate) use tokens::known as known_token;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use control::configuration::{Configuration, Configured, Reload};
 use control::shares::{NewShare, Share, ShareChange, Shares};
 use control::tokens::{KnownTokens, MadeToken, NewToken, TokenInfo, Tokens};
 use control::users::{NewUser, User, UserChange, Users};
@@ -57,6 +58,8 @@ pub struct Administration {
     idle: Mutex<Idle>,
     /// Guards the list of awaited shares, by folded name and directory, for which threads wait.
     waiting: Mutex<HashSet<(String, PathBuf)>>,
+    /// Who knows the configuration as it was written. Nobody, if it cannot be read again.
+    configured: OnceLock<Arc<dyn Configured>>,
 }
 
 impl Administration {
@@ -64,7 +67,7 @@ impl Administration {
     pub(crate) fn of_server(state: Arc<State>, declared: Declared, serving: Serving, idle: Idle) -> Self {
         let declared = RwLock::new(Arc::new(declared));
         let (idle, waiting) = (Mutex::new(idle), Mutex::default());
-        Self { state, declared, serving: Some(serving), idle, waiting }
+        Self { state, declared, serving: Some(serving), idle, waiting, configured: OnceLock::new() }
     }
 
     /// The present declarations of the configuration.
@@ -76,7 +79,20 @@ impl Administration {
     /// here.
     pub fn of_state(state: State) -> Self {
         let (declared, idle, waiting) = (RwLock::default(), Mutex::default(), Mutex::default());
-        Self { state: Arc::new(state), declared, serving: None, idle, waiting }
+        let configured = OnceLock::new();
+        Self { state: Arc::new(state), declared, serving: None, idle, waiting, configured }
+    }
+
+    /// Says who knows the configuration as it was written, and reads it again. Only the first call has an effect.
+    pub fn set_configured(&self, configured: Arc<dyn Configured>) {
+        let _ = self.configured.set(configured);
+    }
+
+    fn configured(&self) -> Result<&Arc<dyn Configured>, Refusal> {
+        self.configured.get().ok_or_else(|| {
+            let what = "this server has no configuration that can be read again";
+            Refusal::new(RefusalKind::NotFound, what, "Start one with `anabranch serve --config FILE`.")
+        })
     }
 }
 
@@ -141,5 +157,18 @@ impl control::Administration for Administration {
 
     fn remove_token(&self, name: &str) -> Result<TokenInfo, Refusal> {
         self.end_token(name)
+    }
+
+    fn configuration(&self) -> Result<Configuration, Refusal> {
+        self.configured().map(|configured| configured.configuration())
+    }
+
+    fn reload(&self) -> Result<Reload, Refusal> {
+        self.configured()?.reload()
+    }
+
+    fn reloads(&self) -> Reload {
+        let none = || Reload { last_succeeded: true, ..Reload::default() };
+        self.configured.get().map_or_else(none, |configured| configured.reloads())
     }
 }

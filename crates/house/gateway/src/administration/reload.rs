@@ -21,7 +21,7 @@ impl Administration {
     ///
     /// # Errors
     /// A declaration of the configuration cannot be served.
-    pub fn reload(self: &Arc<Self>, settings: &Settings) -> Result<()> {
+    pub fn use_settings(self: &Arc<Self>, settings: &Settings) -> Result<()> {
         let Some(serving) = &self.serving else { return Ok(()) };
         let mut idle = self.idle.lock();
         let before = self.declared();
@@ -166,7 +166,7 @@ fn enter_changed(opener: &Opener, now: &Declared, serving: &Serving) -> Result<(
 
 fn told(result: Result<()>) {
     if let Err(problem) = result {
-        tracing::error!("SIGHUP: {}", problem.what);
+        tracing::error!("the new configuration: {}", problem.what);
     }
 }
 
