@@ -62,7 +62,8 @@ pub(crate) fn declared(settings: &Settings, state: &State) -> Result<Vec<Account
     settings.users.iter().map(open).collect()
 }
 
-fn stands_for_nobody(name: &str) -> Problem {
+/// The problem of a user without a uid.
+pub(crate) fn stands_for_nobody(name: &str) -> Problem {
     Problem::new(
         Cause::Settings,
         format!(
@@ -80,13 +81,18 @@ fn hash_of(user: &UserSettings, stored: Option<&UserRecord>, state: &State) -> R
         return Ok(hash);
     }
     let known = state.account(&user.name)?.or_else(|| stored.map(|record| record.nt_hash));
-    known.ok_or_else(|| {
-        Problem::new(
-            Cause::Settings,
-            format!("the user {} has no password, and the state database holds none", user.name),
-            format!("Give the user a password once: --password-file {}=FILE, or password = \"...\" in the file given by --config", user.name),
-        )
-    })
+    known.ok_or_else(|| no_password(&user.name))
+}
+
+/// The problem of a user without a password.
+pub(crate) fn no_password(name: &str) -> Problem {
+    Problem::new(
+        Cause::Settings,
+        format!("the user {name} has no password, and the state database holds none"),
+        format!(
+            "Give the user a password once: --password-file {name}=FILE, or password = \"...\" in the file given by --config"
+        ),
+    )
 }
 
 /// The declared accounts, and those added by command whose names the configuration does not use.

@@ -75,6 +75,14 @@ pub(crate) fn shown(
     }
 }
 
+/// Checks the files of a certificate.
+///
+/// # Errors
+/// They cannot be used.
+pub(crate) fn check(files: &CertificateFiles) -> Result<()> {
+    load(files).map(drop)
+}
+
 /// The cryptography provider of all TLS here.
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::aws_lc_rs::default_provider())

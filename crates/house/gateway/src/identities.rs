@@ -27,21 +27,39 @@ fn unix_groups(group: &str, name: &str) -> Vec<u32> {
     group.lines().filter_map(of_line).collect()
 }
 
+/// The uid, gid and further groups of a user of this machine.
+pub fn of_system(name: &str) -> Option<(u32, u32, Vec<u32>)> {
+    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let (uid, gid) = unix_user(&text("/etc/passwd"), name)?;
+    Some((uid, gid, unix_groups(&text("/etc/group"), name)))
+}
+
 /// The user for whom an account of the configuration stands: the declared one, otherwise the one that was given by
 /// command (`stored`), otherwise the user of this machine with the same name. None: there is no such user.
 pub(crate) fn of_account(user: &UserSettings, stored: Option<&UserRecord>) -> Option<Identity> {
+    let identity = of_record(&with_stored(user, stored))?;
+    if identity.is_superuser() {
+        tracing::warn!("the account {} acts as root in the shares, as its uid says", user.name);
+    }
+    Some(identity)
+}
+
+/// The same on a server that runs as root.
+pub(crate) fn of_root(user: &UserSettings, stored: Option<&UserRecord>) -> Option<Identity> {
+    let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    of_root_server(&with_stored(user, stored), &text("/etc/passwd"), &text("/etc/group"))
+}
+
+/// What is declared of a user, completed by what was given by command.
+fn with_stored(user: &UserSettings, stored: Option<&UserRecord>) -> UserRecord {
     let stored = stored.filter(|_| user.uid.is_none());
-    let identity = of_record(&UserRecord {
+    UserRecord {
         name: user.name.clone(),
         uid: user.uid.or_else(|| stored?.uid),
         gid: user.gid.or_else(|| stored?.gid),
         groups: user.groups.clone().or_else(|| stored?.groups.clone()),
         ..UserRecord::default()
-    })?;
-    if identity.is_superuser() {
-        tracing::warn!("the account {} acts as root in the shares, as its uid says", user.name);
     }
-    Some(identity)
 }
 
 /// The user for whom an account stands: the recorded one, otherwise the user of this machine with the same name. A

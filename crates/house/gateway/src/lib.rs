@@ -16,6 +16,7 @@ pub mod control_tls;
 mod declared;
 mod descriptors;
 mod directories;
+mod findings;
 mod gateway;
 mod held_up;
 mod holdings;
@@ -34,7 +35,9 @@ mod upkeep;
 mod waiting;
 
 pub use administration::Administration;
+pub use findings::{Finding, Subject, findings};
 pub use gateway::Gateway;
+pub use identities::of_system as system_user;
 pub use prepared::{Prepared, check_something_to_serve};
 pub use problem::{Cause, Problem, Result};
 pub use sockets::{Addresses, Sockets};

@@ -15,21 +15,32 @@ const OTHERS: u32 = 0o077;
 /// # Errors
 /// It cannot be made, is none, is another user's, or others may enter it.
 pub fn prepare(directory: &Path) -> Result<()> {
-    let refuse = |e: io::Error| {
-        Error::new(
-            format!("cannot use the state directory {}: {e}", directory.display()),
-            "Pass a directory that this user may write: --state DIR",
-        )
-    };
     match fs::metadata(directory) {
-        Ok(found) if !found.is_dir() => return Err(refuse(ErrorKind::NotADirectory.into())),
-        Ok(_) => {}
         Err(e) if e.kind() == ErrorKind::NotFound => {
-            DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(refuse)?;
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+            made.map_err(|e| unusable(directory, &e))?;
         }
-        Err(e) => return Err(refuse(e)),
+        _ => {}
     }
-    let found = fs::metadata(directory).map_err(refuse)?;
+    check(directory)
+}
+
+fn unusable(directory: &Path, e: &io::Error) -> Error {
+    Error::new(
+        format!("cannot use the state directory {}: {e}", directory.display()),
+        "Pass a directory that this user may write: --state DIR",
+    )
+}
+
+/// Checks a directory that is there, and changes nothing.
+///
+/// # Errors
+/// It is not there, is none, is another user's, or others may enter it.
+pub fn check(directory: &Path) -> Result<()> {
+    let found = fs::metadata(directory).map_err(|e| unusable(directory, &e))?;
+    if !found.is_dir() {
+        return Err(unusable(directory, &ErrorKind::NotADirectory.into()));
+    }
     let (mode, owner, me) = (found.mode(), found.uid(), rustix::process::geteuid().as_raw());
     let directory = directory.display();
     if owner != me {
