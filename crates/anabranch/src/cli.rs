@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::advise::Advise;
 use crate::asking::Asking;
 use crate::bench::BenchCommand;
+use crate::check::Check;
 use crate::import::ImportCommand;
 use crate::report::ReportCommand;
 use crate::rules_given::RulesGiven;
@@ -33,6 +34,13 @@ pub(crate) enum Command {
     Demo(Demo),
     /// Serve shares
     Serve(Box<Serve>),
+    /// Check a configuration file: list all errors and warnings, and the effective configuration; changes nothing
+    Check(Check),
+    /// Show the configuration of a running server, or of a file
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Have the running server read its configuration again, while clients work
+    Reload(Asking),
     /// Show the clients of the server on this machine
     #[command(subcommand)]
     Client(ClientCommand),
@@ -77,6 +85,21 @@ pub(crate) enum Command {
         /// The folder
         folder: PathBuf,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show the configuration in effect, with defaults and where each value is from
+    Show(ConfigShow),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConfigShow {
+    /// A configuration file [default: the configuration of the running server]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["state", "control"])]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
 }
 
 #[derive(Debug, Subcommand)]

@@ -13,125 +13,61 @@
 //! password = "..."
 //! ```
 
+mod reader;
+mod tables;
+
 use std::fs::File;
-use std::io::Read;
-use std::ops::Range;
+use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use clap::Args as _;
-use toml::de::{DeTable, DeValue};
-
-use crate::problem::{Cause, Problem, Result};
-use crate::settings::{CLIENT_KEYS, From, Given, SHARE_KEYS, USER_KEYS, UserGiven};
+use self::reader::Reader;
+use crate::place::{Mistake, Places, Section};
+use crate::settings::{From, Given, SERVER_KEYS, UserGiven};
 
 /// Modes with which others than its owner may read a file.
 pub(crate) const READ_BY_OTHERS: u32 = 0o044;
 
-/// Reads a configuration file.
-///
-/// # Errors
-/// It cannot be read, is not TOML, has a setting that does not exist, or one with an impossible value.
-pub(crate) fn read(path: &Path) -> Result<Given> {
-    let trouble = |e| Problem::new(Cause::Settings, format!("cannot read {}: {e}", path.display()), "");
-    let mut open = File::open(path).map_err(trouble)?;
-    let mode = open.metadata().map_err(trouble)?.mode();
-    let mut text = String::new();
-    open.read_to_string(&mut text).map_err(trouble)?;
-    let given = parse(&path.display().to_string(), &text)?;
-    let is_exposed = mode & READ_BY_OTHERS != 0 && given.user.iter().any(UserGiven::has_secret);
-    let place = || Some(path.to_owned());
-    let from = From { shares: place(), users: place(), exposed: place().filter(|_| is_exposed) };
-    Ok(Given { from, ..given })
-}
-
-/// The settings in a text, which is that of the file named.
-///
-/// # Errors
-/// As those of [`read`] about the text.
-pub(crate) fn parse(file: &str, text: &str) -> Result<Given> {
-    let table = DeTable::parse(text).map_err(|e| refuse(file, text, e.span(), e.message()))?;
-    if let Some(unknown) = find_unknown(table.get_ref()) {
-        return Err(unknown.refuse(file, text));
-    }
-    // Not the error's own text: it would repeat the line, which may hold a password.
-    toml::from_str(text).map_err(|e| refuse(file, text, e.span(), e.message()))
-}
-
-/// The names of all settings: those of the flags.
-fn settings() -> Vec<String> {
-    let command = Given::augment_args(clap::Command::new("names"));
-    command.get_arguments().filter_map(|flag| flag.get_long().map(str::to_owned)).collect()
-}
-
-struct Unknown {
-    name: String,
-    place: Range<usize>,
-    known: Vec<String>,
-}
-
-impl Unknown {
-    fn refuse(&self, file: &str, text: &str) -> Problem {
-        let line = line_of(text, self.place.start);
-        let advice = match nearest(&self.name, &self.known) {
-            Some(known) => format!("Did you mean `{known}`?"),
-            None => format!("The settings here are: {}.", self.known.join(", ")),
-        };
-        Problem::new(
-            Cause::Settings,
-            format!("{file} line {line}: there is no setting `{}`", self.name),
-            advice,
-        )
-    }
-}
-
-fn refuse(file: &str, text: &str, place: Option<Range<usize>>, message: &str) -> Problem {
-    let line = place.map_or(1, |place| line_of(text, place.start));
-    Problem::new(Cause::Settings, format!("{file} line {line}: {message}"), "")
-}
-
-fn line_of(text: &str, offset: usize) -> usize {
-    text.bytes().take(offset).filter(|b| *b == b'\n').count() + 1
-}
-
-fn find_unknown(top: &DeTable<'_>) -> Option<Unknown> {
-    unknown_key(top, &settings()).or_else(|| {
-        let inner = |setting: &str, keys: &[&str]| {
-            let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
-            let DeValue::Array(tables) = top.get(setting)?.get_ref() else { return None };
-            tables.iter().find_map(|table| unknown_key(table.get_ref().as_table()?, &keys))
-        };
-        inner("share", &SHARE_KEYS)
-            .or_else(|| inner("user", &USER_KEYS))
-            .or_else(|| unknown_of_client(top.get("share")?.get_ref()))
-    })
-}
-
-/// In the tables `[[share.client]]`.
-fn unknown_of_client(shares: &DeValue<'_>) -> Option<Unknown> {
-    let known = CLIENT_KEYS.map(str::to_owned);
-    let of_share = |share: &DeValue<'_>| {
-        let clients = share.as_table()?.get("client")?.get_ref().as_array()?;
-        clients.iter().find_map(|client| unknown_key(client.get_ref().as_table()?, &known))
+/// Reads a configuration file. What is wrong with it is in `from.mistakes`; the rest is what is right.
+pub(crate) fn read(path: &Path) -> Given {
+    let (text, mode) = match contents(path) {
+        Ok(contents) => contents,
+        Err(e) => {
+            let what = format!("cannot read {}: {e}", path.display());
+            let advice = "Name a file that exists, and that this user may read.".to_owned();
+            let mistakes = vec![Mistake { place: None, what, advice }];
+            return Given { from: From { mistakes, ..From::default() }, ..Given::default() };
+        }
     };
-    shares.as_array()?.iter().find_map(|share| of_share(share.get_ref()))
+    let mut given = parse(path, &text);
+    if mode & READ_BY_OTHERS != 0 && given.user.iter().any(UserGiven::has_secret) {
+        given.from.exposed = Some(path.to_owned());
+    }
+    given
 }
 
-fn unknown_key(table: &DeTable<'_>, known: &[String]) -> Option<Unknown> {
-    table.keys().find(|key| !known.iter().any(|k| k == key.get_ref().as_ref())).map(|key| Unknown {
-        name: key.get_ref().to_string(),
-        place: key.span(),
-        known: known.to_vec(),
-    })
+/// The text of a file, and its mode.
+fn contents(path: &Path) -> io::Result<(String, u32)> {
+    let mut open = File::open(path)?;
+    let mode = open.metadata()?.mode();
+    let mut text = String::new();
+    open.read_to_string(&mut text)?;
+    Ok((text, mode))
 }
 
-/// The known name that `name` was most likely meant to be.
-fn nearest<'a>(name: &str, known: &'a [String]) -> Option<&'a String> {
-    let name = name.to_lowercase().replace('_', "-");
-    let distance = |k: &String| strsim::damerau_levenshtein(&name, k);
-    let near = known.iter().min_by_key(|k| distance(k))?;
-    let contained = known.iter().find(|k| k.len() > 2 && (k.contains(&name) || name.contains(k.as_str())));
-    if distance(near) <= 1 + near.len() / 4 { Some(near) } else { contained }
+/// The settings in a text, which is that of this file. What is wrong with it is in `from.mistakes`.
+pub(crate) fn parse(path: &Path, text: &str) -> Given {
+    let (mut mistakes, mut places) = (Vec::new(), Places::default());
+    let mut reader = Reader::new(path, text, &mut mistakes, &mut places);
+    let mut top = reader.parse();
+    reader.enter(&Section::Server, None, &top);
+    let (shares, users) = (top.remove("share"), top.remove("user"));
+    let given: Given = reader.read_keys(&top, &SERVER_KEYS);
+    let (share, user) = (reader.read_shares(shares.as_ref()), reader.read_users(users.as_ref()));
+    let place = || Some(path.to_owned());
+    let files = vec![path.to_owned()];
+    let from = From { shares: place(), users: place(), exposed: None, files, places, mistakes };
+    Given { from, share, user, ..given }
 }
 
 #[cfg(test)]
@@ -139,7 +75,14 @@ mod tests {
     use share::Terms;
 
     use super::*;
-    use crate::settings::Settings;
+    use crate::place::problem;
+    use crate::problem::{Cause, Problem};
+    use crate::settings::{CLIENT_KEYS, Key, SHARE_KEYS, Settings, USER_KEYS};
+
+    fn parse(file: &str, text: &str) -> Result<Given, Problem> {
+        let given = super::parse(Path::new(file), text);
+        problem(given.from.mistakes.clone()).map_or(Ok(given), Err)
+    }
 
     #[test]
     fn every_setting_can_be_given() {
@@ -195,10 +138,13 @@ mod tests {
             uid = 1000
             gid = 100
             groups = [50, 51]
+            [[user]]
+            name = "otto"
+            nt-hash = "0123456789abcdef0123456789ABCDEF"
         "#;
         let given = parse("f", text).unwrap();
-        for name in settings() {
-            assert!(text.contains(&name), "{name} is not in this test");
+        for Key { name, .. } in SERVER_KEYS.iter().chain(&SHARE_KEYS).chain(&CLIENT_KEYS).chain(&USER_KEYS) {
+            assert!(text.contains(name), "{name} is not in this test");
         }
         let share = &given.share[0].0;
         assert_eq!((share.terms, share.metadata_cache), (Terms::all(), false));
@@ -248,8 +194,11 @@ mod tests {
         let problem = refused("[[share]]\nname = \"a\"\ndirectroy = \"/b\"");
         assert_eq!(problem.what, "a.toml line 3: there is no setting `directroy`");
         assert_eq!(problem.advice, "Did you mean `directory`?");
-        assert_eq!(refused("[[share]]\nguests = true").advice, "Did you mean `guest`?");
-        assert_eq!(refused("[[user]]\npasword = \"x\"").advice, "Did you mean `password`?");
+        assert_eq!(
+            refused("[[share]]\nname = \"a\"\ndirectory = \"/b\"\nguests = true").advice,
+            "Did you mean `guest`?"
+        );
+        assert_eq!(refused("[[user]]\nname = \"a\"\npasword = \"x\"").advice, "Did you mean `password`?");
     }
 
     #[test]

@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Longest name of a machine, in bytes. RFC 1035 2.3.4.
 const NAME_MAX: usize = 255;
 
 /// The name of a machine, or one of its addresses.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub(crate) struct ControlName(pub(crate) String);
 

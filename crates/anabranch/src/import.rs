@@ -122,7 +122,7 @@ impl Destination {
 
 /// The server must understand what was made.
 fn check_configuration(text: &str) -> Result<()> {
-    config::parse("the configuration that was made", text).and_then(Settings::new).map(drop)
+    Settings::new(config::parse(Path::new("the configuration that was made"), text)).map(drop)
 }
 
 fn exists(out: &Path) -> Problem {

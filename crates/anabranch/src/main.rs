@@ -4,17 +4,21 @@ mod administrator;
 mod advise;
 mod asking;
 mod bench;
+mod check;
 mod cli;
 mod client;
 mod config;
+mod config_command;
 mod control_name;
 mod demo;
+mod effective;
 mod files;
 mod import;
 mod log;
 mod log_names;
 mod manual;
 mod password;
+mod place;
 mod ports;
 mod print;
 mod problem;
@@ -63,6 +67,9 @@ fn run(command: Command) -> problem::Result<()> {
             log::start(&Given { log: Some("warn".to_owned()), ..Given::default() })?;
             demo::run(&demo)
         }
+        Command::Check(check) => check::run(&check),
+        Command::Config(command) => config_command::run(&command),
+        Command::Reload(asking) => config_command::reload(&asking),
         Command::Client(command) => client::run(&command),
         Command::Share(command) => shares::run(&command),
         Command::Status(asking) => status::run(&asking),
@@ -78,11 +85,15 @@ fn run(command: Command) -> problem::Result<()> {
         Command::Completions { shell } => manual::completions(shell),
         Command::ManualPages { folder } => manual::pages(&folder),
         Command::Serve(serve) => {
-            let mut sources = Sources::new(serve.given, serve.config)?;
+            let mut sources = Sources::new(serve.given, serve.config);
             let given = sources.started_with().clone();
+            let settings = match sources.settings(given.clone()) {
+                Ok(settings) => settings,
+                Err(mistakes) => return place::problem(mistakes).map_or(Ok(()), Err),
+            };
             log::start(&given)?;
             given.from.warn();
-            serve::run(&sources.settings(given)?, sources)
+            serve::run(&settings, sources)
         }
     }
 }

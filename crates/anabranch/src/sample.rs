@@ -27,7 +27,9 @@ fn amounts_to(text: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("anabranch.toml");
     fs::write(&file, text).unwrap();
-    let given = Given { from: Default::default(), ..config::read(&file).unwrap() };
+    let read = config::read(&file);
+    assert_eq!(read.from.mistakes, [], "{text}");
+    let given = Given { from: Default::default(), ..read };
     let settings = Settings::new(given).unwrap();
     let shown = format!("{settings:#?}");
     let is_of_state = |line: &str| line.contains("is_state_given");
@@ -72,7 +74,7 @@ fn the_sample_names_every_setting() {
         assert!(names(top, key), "{key} is not in the sample");
     }
     for (table, keys) in [(user, &USER_KEYS[..]), (share, &SHARE_KEYS[..]), (client, &CLIENT_KEYS[..])] {
-        for key in keys.iter().filter(|key| **key != "client") {
+        for key in keys.iter().map(|key| key.name).filter(|key| *key != "client") {
             assert!(names(table, key), "{key} is not in the sample");
         }
     }

@@ -1,6 +1,7 @@
 //! `anabranch serve`: a gateway until a signal asks to end.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gateway::{Addresses, Gateway, Prepared, Sockets, check_something_to_serve};
@@ -8,7 +9,7 @@ use supervisor::Supervisor;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::problem::{Result, serving};
-use crate::reload::Reloader;
+use crate::reload::{OnHangUp, Reloader};
 use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::supervised::{Report, supervisor};
@@ -80,12 +81,10 @@ pub(crate) fn serve(
     let mut end = runtime.block_on(async { Signals::new() })?;
     let supervisor = supervisor()?;
     let gateway = Gateway::start(prepared, sockets, logging::lost_lines)?;
-    let administration = || gateway.administration().clone();
-    let reloader =
-        sources.map(|sources| Reloader::start(sources, administration(), supervisor.clone())).transpose();
-    let reloader = reloader.map_err(serving("cannot start a thread"))?;
+    let on_hang_up = sources.map(|sources| reloads(sources, &gateway, supervisor.clone())).transpose();
+    let on_hang_up = on_hang_up.map_err(serving("cannot start a thread"))?;
     ready(gateway.addresses());
-    let signal = runtime.block_on(until_the_end(&mut end, reloader.as_ref(), &gateway, &supervisor));
+    let signal = runtime.block_on(until_the_end(&mut end, on_hang_up.as_ref(), &gateway, &supervisor));
     supervisor.stopping(&format!("{signal}: ending"));
     tracing::info!("{signal}: ending");
     gateway.stop()?;
@@ -93,11 +92,18 @@ pub(crate) fn serve(
     Ok(())
 }
 
+/// Has the configuration read again when somebody asks for it over the control address, or by the returned value.
+fn reloads(sources: Sources, gateway: &Gateway, supervisor: Supervisor) -> std::io::Result<OnHangUp> {
+    let reloader = Arc::new(Reloader::new(sources, gateway.administration(), supervisor));
+    gateway.administration().set_configured(Arc::clone(&reloader) as _);
+    OnHangUp::start(reloader)
+}
+
 /// Waits for a signal. Meanwhile has the configuration read again when one asks for that, and tells the service manager
 /// how the gateway is.
 async fn until_the_end(
     signals: &mut Signals,
-    reloader: Option<&Reloader>,
+    on_hang_up: Option<&OnHangUp>,
     gateway: &Gateway,
     supervisor: &Supervisor,
 ) -> &'static str {
@@ -106,8 +112,8 @@ async fn until_the_end(
     let mut interval = tokio::time::interval(LOST_LINES_INTERVAL);
     loop {
         tokio::select! {
-            signal = signals.received() => match (signal, reloader) {
-                (HANGUP, Some(reloader)) => reloader.ask(),
+            signal = signals.received() => match (signal, on_hang_up) {
+                (HANGUP, Some(on_hang_up)) => on_hang_up.ask(),
                 (signal, _) => return signal,
             },
             _ = look.tick() => report.tell(&gateway.health()),

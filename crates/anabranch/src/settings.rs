@@ -1,50 +1,57 @@
 //! The settings, as given by flags or by a file, and as they are used.
 
+mod consistent;
 mod interface;
+mod keys;
 mod listen;
 mod password_file;
 mod restart;
 mod share;
 mod user;
+mod values;
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ::share::Terms;
 use clap::{Args, ValueEnum};
 use gateway::control_tls::CertificateFiles;
 use gateway::settings::{COMMAND_LINE, ShareSettings};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use smb_server::Protection;
 
 use crate::control_name::ControlName;
-use crate::problem::{Cause, Problem, Result};
+use crate::place::{self, Mistake, Places, Section, Wrong};
+use crate::problem::Result;
 use crate::state_directory;
 
 pub(crate) use self::interface::InterfaceGiven;
+pub(crate) use self::keys::{CLIENT_KEYS, Key, SERVER_KEYS, SHARE_KEYS, USER_KEYS};
 pub(crate) use self::listen::ListenGiven;
 pub(crate) use self::password_file::PasswordFileGiven;
-pub(crate) use self::share::{CLIENT_KEYS, SHARE_KEYS, ShareGiven};
-pub(crate) use self::user::{USER_KEYS, UserGiven};
+pub(crate) use self::share::{ClientTable, ShareGiven, ShareTable, check_client};
+pub(crate) use self::user::{UserGiven, UserTable};
 
 /// What was given: every setting may be absent. The flags and the keys of the file are this one list.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
 pub(crate) struct Given {
-    /// The files that the shares and the users are from.
+    /// Where it is from.
     #[arg(skip)]
     #[serde(skip)]
     pub(crate) from: From,
     /// A share and its directory; clients see \\SERVER\NAME and SERVER:/NAME
     #[arg(long, value_name = "NAME=DIR")]
+    #[serde(skip)]
     pub(crate) share: Vec<ShareGiven>,
     /// A share whose SMB clients get persistent handles, which survive a restart of the server
     #[arg(long, value_name = "NAME")]
     pub(crate) continuous_availability: Vec<String>,
     /// An SMB user; UID and GID are the owner of the files it creates [default: those of the system user of that name]
     #[arg(long, value_name = "NAME[=UID[:GID]]:PASSWORD")]
+    #[serde(skip)]
     pub(crate) user: Vec<UserGiven>,
     /// A file whose first line is the user's password, readable by its owner only; - for standard input
     #[arg(long, value_name = "NAME=FILE")]
@@ -65,12 +72,15 @@ pub(crate) struct Given {
     pub(crate) control_name: Vec<ControlName>,
     /// The certificate of the control address (PEM); without it, an address other than loopback gets a self-signed one
     #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "values::path")]
     pub(crate) control_certificate: Option<PathBuf>,
     /// The private key of that certificate (PEM), readable by its owner only
     #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "values::path")]
     pub(crate) control_key: Option<PathBuf>,
     /// The state directory [default: $ANABRANCH_STATE, else /var/lib/anabranch]
     #[arg(long, value_name = "DIR")]
+    #[serde(serialize_with = "values::path")]
     pub(crate) state: Option<PathBuf>,
     /// Signing of SMB messages. Guests have no key and stay unsigned, even with `required`. Signing adds 11 to 17 % server CPU per
     /// byte and costs no throughput at 10 Gbit/s [default: required]
@@ -111,30 +121,43 @@ pub(crate) struct Given {
     pub(crate) log: Option<String>,
 }
 
-/// Where lists are from: files; None: the command line.
+/// Where settings are from. What is in no file is from the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct From {
+    /// The file of the shares and that of the users.
     pub(crate) shares: Option<PathBuf>,
     pub(crate) users: Option<PathBuf>,
     /// A file with passwords that others than its owner may read.
     pub(crate) exposed: Option<PathBuf>,
+    /// The files, the one that was named first.
+    pub(crate) files: Vec<PathBuf>,
+    /// Where the keys stand.
+    pub(crate) places: Places,
+    /// What is wrong in the files.
+    pub(crate) mistakes: Vec<Mistake>,
 }
 
 impl From {
     /// Says in the log what is wrong with the files.
     pub(crate) fn warn(&self) {
         if let Some(file) = &self.exposed {
-            let file = file.display();
-            tracing::warn!(
-                "users other than its owner may read {file}, which contains passwords: chmod 600 {file}, or keep them in files of \
-                 their own (password-file)"
-            );
+            let (what, advice) = exposed(file);
+            tracing::warn!("{what}: {advice}");
         }
     }
 }
 
+/// What is wrong with a file with passwords that others may read, and what to do.
+pub(crate) fn exposed(file: &Path) -> (String, String) {
+    let file = file.display();
+    (
+        format!("users other than its owner may read {file}, which contains passwords"),
+        format!("chmod 600 {file}, or keep them in files of their own (password-file)"),
+    )
+}
+
 /// How strongly something is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Requirement {
     /// Disabled.
@@ -146,7 +169,7 @@ pub(crate) enum Requirement {
 }
 
 /// Which users of NFS clients are mapped to nobody.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Squash {
     /// No user: root of a client is root on the server.
@@ -178,7 +201,7 @@ impl Squash {
 }
 
 /// The form of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LogFormat {
     /// One line of text for each event.
@@ -187,25 +210,31 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// Most channels of a session.
-const MAX_CHANNELS: u32 = 32;
-/// Seconds of an NFSv4 client's lease.
-const NFS_LEASE: u32 = 90;
-const NFS_LEASE_MIN: u32 = 10;
-const NFS_LEASE_MAX: u32 = 3600;
-
 impl Given {
+    /// Where it is from when these flags go before a file.
+    fn sources_over(&self, file: From) -> From {
+        let mut from = file;
+        if !self.share.is_empty() {
+            from.shares = None;
+            from.places.retain(|section| !matches!(section, Section::Share(_)));
+        }
+        if !self.user.is_empty() {
+            from.users = None;
+            from.places.retain(|section| !matches!(section, Section::User(_)));
+        }
+        for key in self.keys_given() {
+            from.places.remove(&Section::Server, &key);
+        }
+        from
+    }
+
     /// What is given here, and where nothing is, what is given there. A list here takes the place of
     /// the list there.
     pub(crate) fn over(self, file: Self) -> Self {
         fn list<T>(here: Vec<T>, there: Vec<T>) -> Vec<T> {
             if here.is_empty() { there } else { here }
         }
-        let from = From {
-            shares: if self.share.is_empty() { file.from.shares } else { self.from.shares },
-            users: if self.user.is_empty() { file.from.users } else { self.from.users },
-            exposed: file.from.exposed,
-        };
+        let from = self.sources_over(file.from);
         Self {
             from,
             share: list(self.share, file.share),
@@ -247,143 +276,104 @@ pub(crate) struct Settings {
     pub(crate) control: SocketAddr,
 }
 
-fn first_twice<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let mut seen = std::collections::HashSet::new();
-    names.into_iter().find(|name| !seen.insert(name.to_lowercase()))
-}
-
-/// Marks the shares that are named as continuously available.
-fn with_availability(shares: Vec<ShareGiven>, names: &[String]) -> Result<Vec<ShareSettings>> {
-    let mut shares: Vec<ShareSettings> = shares.into_iter().map(|ShareGiven(share)| share).collect();
-    for name in names {
-        let named = shares.iter_mut().find(|share| share.name.to_lowercase() == name.to_lowercase());
-        let share = named.ok_or_else(|| {
-            Problem::new(
-                Cause::Settings,
-                format!("there is no share {name} to be continuously available"),
-                "Name a share that --share or the file declares.",
-            )
-        })?;
-        share.terms |= Terms::CONTINUOUSLY_AVAILABLE;
-    }
-    Ok(shares)
-}
-
-/// The certificate of the control address and its key: both or none.
-fn certificate_files(certificate: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<CertificateFiles>> {
-    match (certificate, key) {
-        (None, None) => Ok(None),
-        (Some(certificate), Some(key)) => Ok(Some(CertificateFiles { certificate, key })),
-        (one, _) => Err(Problem::new(
-            Cause::Settings,
-            format!(
-                "the control address has a {0} and no {1}",
-                if one.is_some() { "certificate" } else { "key" },
-                if one.is_some() { "key" } else { "certificate" }
-            ),
-            "Give both control-certificate and control-key, or neither.",
-        )),
-    }
-}
-
-/// Refuses lists that contradict themselves, or other settings.
-fn check_consistent(given: &Given) -> Result<()> {
-    let twice = |of: &str, name: &str| {
-        let advice = "Names are compared without regard to case.";
-        Err(Problem::new(Cause::Settings, format!("two {of} have the name {name}"), advice))
-    };
-    if let Some(name) = first_twice(given.share.iter().map(|share| share.0.name.as_str())) {
-        return twice("shares", name);
-    }
-    if let Some(name) = first_twice(given.user.iter().map(|user| user.name.as_str())) {
-        return twice("users", name);
-    }
-    let mut encrypted = given.share.iter().filter(|share| share.0.terms.contains(Terms::ENCRYPTED));
-    match encrypted.next() {
-        Some(share) if given.smb_encryption == Some(Requirement::Off) => Err(Problem::new(
-            Cause::Settings,
-            format!("the share {} is encrypted, and smb-encryption is off", share.0.name),
-            "Nobody could use it. Remove smb-encryption, or remove `encrypted` from the share.",
-        )),
-        _ => Ok(()),
-    }
-}
-
 impl Settings {
     /// Fills in the defaults.
     ///
     /// # Errors
-    /// Nothing to serve, or settings that contradict each other.
+    /// What is wrong in the files, and settings that contradict each other.
     pub(crate) fn new(given: Given) -> Result<Self> {
-        let wrong = |what: String, advice: &str| Err(Problem::new(Cause::Settings, what, advice));
-        check_consistent(&given)?;
-        let max_channels = given.max_channels.unwrap_or(4);
-        if !(1..=MAX_CHANNELS).contains(&max_channels) {
-            return wrong(
-                format!("max-channels is {max_channels}"),
-                "Give a number from 1 (multichannel off) to 32.",
-            );
-        }
-        let nfs_lease = given.nfs_lease.unwrap_or(NFS_LEASE);
-        if !(NFS_LEASE_MIN..=NFS_LEASE_MAX).contains(&nfs_lease) {
-            return wrong(
-                format!("nfs-lease is {nfs_lease}"),
-                "Give 10 to 3600 seconds: clients renew the lease several times within it.",
-            );
-        }
-        let nfs_lease = Duration::from_secs(nfs_lease.into());
-        let listen = |key: &str, given: &[ListenGiven], port| {
-            listen::addresses(given, SocketAddr::from(([0, 0, 0, 0], port)))
-                .map_err(|(what, advice)| Problem::new(Cause::Settings, format!("{key}: {what}"), advice))
-        };
-        let (smb, nfs) = (listen("smb", &given.smb, 445)?, listen("nfs", &given.nfs, 2049)?);
-        if smb.is_empty() && nfs.is_empty() {
-            return wrong(
-                "both SMB and NFS are off".to_owned(),
-                "Give one of them an address: --smb ADDR:PORT or --nfs ADDR:PORT",
-            );
-        }
+        let (settings, mistakes) = Self::look(given, Vec::new());
+        place::problem(mistakes).map_or(Ok(settings), Err)
+    }
+
+    /// The settings as far as they are right, and all that is wrong with them: `wrong`, what is wrong in the files, and
+    /// what is wrong with the values together.
+    pub(crate) fn look(given: Given, mut wrong: Vec<Wrong>) -> (Self, Vec<Mistake>) {
+        let mut mistakes = given.from.mistakes.clone();
+        let places = given.from.places.clone();
+        given.check(&mut wrong);
+        let settings = Self::assemble(given, &mut wrong);
+        mistakes.extend(wrong.into_iter().map(|wrong| wrong.at(&places)));
+        mistakes.sort();
+        mistakes.dedup();
+        (settings, mistakes)
+    }
+
+    fn assemble(given: Given, wrong: &mut Vec<Wrong>) -> Self {
         let place = |file: Option<PathBuf>| match file {
             Some(file) => file.display().to_string(),
             None => COMMAND_LINE.to_owned(),
         };
+        let mut listen = |key: &'static str, given: &[ListenGiven], port| {
+            let default = SocketAddr::from(([0, 0, 0, 0], port));
+            listen::addresses(given, default).unwrap_or_else(|(what, advice)| {
+                wrong.push(Wrong::new(Section::Server, key, format!("{key}: {what}"), advice));
+                vec![default]
+            })
+        };
+        let (smb, nfs) = (listen("smb", &given.smb, 445), listen("nfs", &given.nfs, 2049));
+        if smb.is_empty() && nfs.is_empty() {
+            let advice = "Give one of them an address: --smb ADDR:PORT or --nfs ADDR:PORT";
+            wrong.push(Wrong::new(Section::Server, "smb", "both SMB and NFS are off", advice));
+        }
         let state = state_directory::given(given.state);
         let default = gateway::settings::Settings::new(
             state.clone().unwrap_or_else(|| PathBuf::from(state_directory::DEFAULT)),
         );
+        let files = given.control_certificate.zip(given.control_key);
         let gateway = gateway::settings::Settings {
             shares_in: place(given.from.shares),
             users_in: place(given.from.users),
-            shares: with_availability(given.share, &given.continuous_availability)?,
+            shares: with_availability(given.share, &given.continuous_availability, wrong),
             users: given.user.into_iter().map(UserGiven::whole).collect(),
-            control_certificate: certificate_files(given.control_certificate, given.control_key)?,
+            control_certificate: files.map(|(certificate, key)| CertificateFiles { certificate, key }),
             control_names: given.control_name.into_iter().map(|ControlName(name)| name).collect(),
             smb_signing: given.smb_signing.map_or(default.smb_signing, Requirement::protection),
             smb_encryption: given.smb_encryption.map_or(default.smb_encryption, Requirement::protection),
-            max_channels,
+            max_channels: given.max_channels.unwrap_or(default.max_channels),
             connections_per_address: given
                 .connections_per_address
                 .map(|max| usize::try_from(max.get()).unwrap_or(usize::MAX)),
             smb_interfaces: given.smb_interface.into_iter().map(InterfaceGiven::whole).collect(),
             nfs_squash: given.nfs_squash.map_or(default.nfs_squash, Squash::whole),
-            nfs_lease,
+            nfs_lease: given
+                .nfs_lease
+                .map_or(default.nfs_lease, |seconds| Duration::from_secs(seconds.into())),
             bench_metadata_latency: given.bench_metadata_latency.map(Duration::from_micros),
             bench_accounting: given.bench_accounting.unwrap_or(default.bench_accounting),
             ..default
         };
-        Ok(Self {
-            gateway,
-            is_state_given: state.is_some(),
-            smb,
-            nfs,
-            control: given.control.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
-        })
+        let control = given.control.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
+        Self { gateway, is_state_given: state.is_some(), smb, nfs, control }
     }
+}
+
+/// Marks the shares that are named as continuously available.
+fn with_availability(
+    shares: Vec<ShareGiven>,
+    names: &[String],
+    wrong: &mut Vec<Wrong>,
+) -> Vec<ShareSettings> {
+    let mut shares: Vec<ShareSettings> = shares.into_iter().map(|ShareGiven(share)| share).collect();
+    for name in names {
+        let named = shares.iter_mut().find(|share| share.name.to_lowercase() == name.to_lowercase());
+        match named {
+            Some(share) => share.terms |= Terms::CONTINUOUSLY_AVAILABLE,
+            None => wrong.push(Wrong::new(
+                Section::Server,
+                "continuous-availability",
+                format!("there is no share {name} to be continuously available"),
+                "Name a share that --share or the file declares.",
+            )),
+        }
+    }
+    shares
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::Cause;
 
     fn share(text: &str) -> std::result::Result<ShareGiven, String> {
         text.parse()

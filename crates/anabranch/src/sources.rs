@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::place::Mistake;
 use crate::problem::Result;
 use crate::settings::{Given, PasswordFileGiven, Settings};
 use crate::{config, password};
@@ -18,12 +19,10 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// # Errors
-    /// The file cannot be used.
-    pub(crate) fn new(flags: Given, file: Option<PathBuf>) -> Result<Self> {
+    pub(crate) fn new(flags: Given, file: Option<PathBuf>) -> Self {
         let mut sources = Self { flags, file, started_with: Given::default(), typed: None };
-        sources.started_with = sources.given()?;
-        Ok(sources)
+        sources.started_with = sources.given();
+        sources
     }
 
     /// What the server was started with.
@@ -31,30 +30,41 @@ impl Sources {
         &self.started_with
     }
 
-    /// What is given now: flags go before the file.
-    ///
-    /// # Errors
-    /// The file cannot be used.
-    pub(crate) fn given(&self) -> Result<Given> {
+    /// What is given now: flags go before the file. What is wrong with the file is in it, too.
+    pub(crate) fn given(&self) -> Given {
         match &self.file {
-            Some(file) => Ok(self.flags.clone().over(config::read(file)?)),
-            None => Ok(self.flags.clone()),
+            Some(file) => self.flags.clone().over(config::read(file)),
+            None => self.flags.clone(),
         }
     }
 
     /// The settings that this comes to.
     ///
     /// # Errors
-    /// A password cannot be read, or settings contradict each other.
-    pub(crate) fn settings(&mut self, given: Given) -> Result<Settings> {
-        let from_input = given.password_file.iter().find(|password| password.file.is_none());
-        if let (Some(from_input), None) = (from_input, &self.typed) {
-            self.typed = Some(password::of_file(from_input)?);
-        }
-        let read = |given: &PasswordFileGiven| match (&given.file, &self.typed) {
-            (None, Some(typed)) => Ok(typed.clone()),
-            _ => password::of_file(given),
-        };
-        Settings::new(given.with_passwords(read)?)
+    /// All that is wrong: in the file, with passwords, and with settings that contradict each other.
+    pub(crate) fn settings(&mut self, given: Given) -> std::result::Result<Settings, Vec<Mistake>> {
+        let (settings, mistakes) = look(given, |given| self.password(given));
+        if mistakes.is_empty() { Ok(settings) } else { Err(mistakes) }
     }
+
+    fn password(&mut self, given: &PasswordFileGiven) -> Result<String> {
+        if given.file.is_some() {
+            return password::of_file(given);
+        }
+        if self.typed.is_none() {
+            self.typed = Some(password::of_file(given)?);
+        }
+        Ok(self.typed.clone().unwrap_or_default())
+    }
+}
+
+/// The settings that what is given comes to, as far as they are right, and all that is wrong with them. `read` returns
+/// the password of a file.
+pub(crate) fn look(
+    given: Given,
+    read: impl FnMut(&PasswordFileGiven) -> Result<String>,
+) -> (Settings, Vec<Mistake>) {
+    let mut wrong = Vec::new();
+    let given = given.with_passwords(read, &mut wrong);
+    Settings::look(given, wrong)
 }

@@ -25,11 +25,16 @@ pub(crate) fn confirm_default() -> Result<()> {
     if Path::new(DEFAULT).exists() || (is_interactive() && is_wanted().unwrap_or(false)) {
         return Ok(());
     }
-    Err(Problem::new(
+    Err(missing())
+}
+
+/// The problem of a state directory that nobody has named, and that is not there.
+pub(crate) fn missing() -> Problem {
+    Problem::new(
         Cause::State,
         format!("no state directory is given, and {DEFAULT} does not exist"),
         format!("Name one: --state DIR, or {VARIABLE}=DIR. To use the default: mkdir -m 700 {DEFAULT}"),
-    ))
+    )
 }
 
 fn is_interactive() -> bool {

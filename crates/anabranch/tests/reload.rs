@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -188,6 +190,87 @@ fn a_configuration_that_is_wrong_changes_nothing_and_is_told() {
     running.reload("", &[DATA, MORE, ANNA].concat(), READ_AGAIN);
     anna.tree_connect("more").unwrap();
     assert_eq!(running.server.end_with("TERM"), Some(0));
+}
+
+/// What the control address returns.
+fn get(running: &Running, path: &str) -> String {
+    let mut stream = TcpStream::connect(running.server.address("control")).unwrap();
+    stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_command_reloads_and_says_what_is_wrong() {
+    let running = Running::start(&[DATA, ANNA].concat());
+    let file = path(&running.directory, "anabranch.toml");
+    let mut anna = running.logged_on("anna", "hush-hush").unwrap();
+    anna.tree_connect("data").unwrap();
+    let shown = || {
+        let (status, said) = running.ask(&["config", "show", "--json"]);
+        assert_eq!(status, Some(0), "{said}");
+        assert!(!said.contains("hush"), "{said}");
+        serde_json::from_str::<Value>(&said).unwrap()
+    };
+    let before = shown();
+    assert_eq!((&before["files"][0], &before["reload"]["last"]), (&file.as_str().into(), &Value::Null));
+    assert_eq!(before["shares"][0]["name"], "data");
+
+    write(&running.directory, "max-channels = 2", &[DATA, MORE, ANNA].concat());
+    let (status, said) = running.ask(&["reload"]);
+    assert_eq!(status, Some(0), "{said}");
+    assert!(said.contains("The configuration was read again.") && said.contains("max-channels"), "{said}");
+    anna.tree_connect("more").unwrap();
+    let after = shown();
+    assert_eq!((&after["shares"][1]["name"], &after["reload"]["succeeded"]), (&"more".into(), &1.into()));
+    let channels =
+        after["settings"].as_array().unwrap().iter().find(|one| one["key"] == "max-channels").unwrap();
+    assert_eq!(
+        (&channels["value"], &channels["source"]),
+        (&4.into(), &"default".into()),
+        "it is not in effect"
+    );
+
+    let gone = "[[share]]\nname = \"gone\"\ndirectory = \"/no/such/place\"\n";
+    for (tables, expected) in [
+        (
+            ["smb-singing = 1\nmax-channels = 99\n", DATA].concat(),
+            ["line 7: there is no setting", "line 8: max-channels is 99"],
+        ),
+        (
+            [DATA, gone, "[[user]]\nname = \"zoe\"\nuid = 7\n"].concat(),
+            ["/no/such/place does not exist", "zoe has no password"],
+        ),
+    ] {
+        write(&running.directory, "", &tables);
+        let (status, said) = running.ask(&["reload"]);
+        assert_eq!(status, Some(7), "{said}");
+        for word in expected {
+            assert!(said.contains(word) && said.contains(&file), "{word}: {said}");
+            let (_, shown) = running.ask(&["config", "show"]);
+            assert!(shown.contains(word) && shown.contains("# The configuration is unchanged"), "{shown}");
+        }
+        anna.tree_connect("more").unwrap();
+        let (status, said) = running.ask(&["reload", "--json"]);
+        assert!(status == Some(7) && said.contains("\"last_succeeded\": false"), "{said}");
+        assert!(get(&running, "/metrics").contains("\nanabranch_configuration_last_reload_successful 0\n"));
+        let health = get(&running, "/healthz");
+        assert!(health.contains(" 200 ") && health.contains("degraded\nconfiguration: "), "{health}");
+    }
+    assert_eq!(shown()["reload"]["failed"], 4);
+
+    write(&running.directory, "", &[DATA, ANNA].concat());
+    assert_eq!(running.ask(&["reload"]).0, Some(0));
+    let metrics = get(&running, "/metrics");
+    for line in [
+        "anabranch_configuration_last_reload_successful 1",
+        "anabranch_configuration_reloads_total{result=\"failure\"} 4",
+        "anabranch_configuration_reloads_total{result=\"success\"} 2",
+    ] {
+        assert!(metrics.lines().any(|found| found == line), "{line} is not in {metrics}");
+    }
+    assert!(get(&running, "/healthz").ends_with("\nok\n"));
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! An interface to tell clients of, as given by a flag or a file.
 
+use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use smb_server::GivenInterface;
 
 /// `ADDR[;speed=BITS][;rss]`
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub(crate) struct InterfaceGiven {
     pub(crate) address: IpAddr,
     /// In bits per second; None: what the system says.
@@ -21,6 +22,22 @@ impl InterfaceGiven {
     pub(super) fn whole(self) -> GivenInterface {
         let Self { address, link_speed, rss } = self;
         GivenInterface { address, link_speed, rss }
+    }
+}
+
+impl fmt::Display for InterfaceGiven {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.address.fmt(f)?;
+        if let Some(bits) = self.link_speed {
+            write!(f, ";speed={bits}")?;
+        }
+        if self.rss { f.write_str(";rss") } else { Ok(()) }
+    }
+}
+
+impl From<InterfaceGiven> for String {
+    fn from(given: InterfaceGiven) -> Self {
+        given.to_string()
     }
 }
 

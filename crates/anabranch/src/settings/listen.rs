@@ -1,16 +1,26 @@
 //! Where a protocol is served, or that it is not.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// `ADDR:PORT` or `off`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub(crate) enum ListenGiven {
     At(SocketAddr),
     Off,
+}
+
+impl fmt::Display for ListenGiven {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::At(address) => address.fmt(f),
+            Self::Off => f.write_str("off"),
+        }
+    }
 }
 
 impl FromStr for ListenGiven {
@@ -22,6 +32,12 @@ impl FromStr for ListenGiven {
         }
         let wrong = |_| format!("{text:?} is neither ADDR:PORT, such as 0.0.0.0:445 or [::]:445, nor off");
         text.parse().map(Self::At).map_err(wrong)
+    }
+}
+
+impl From<ListenGiven> for String {
+    fn from(given: ListenGiven) -> Self {
+        given.to_string()
     }
 }
 

@@ -1,22 +1,39 @@
 //! Passwords in files: `--password-file NAME=FILE`.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use auth::same_name;
 use gateway::settings::check_user_name;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Given, UserGiven};
-use crate::problem::{Cause, Problem, Result};
+use crate::place::{Section, Wrong};
+use crate::problem::Result;
 
 /// `NAME=FILE`: the password of a user is the first line of a file.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub(crate) struct PasswordFileGiven {
     pub(crate) name: String,
     /// None: standard input.
     pub(crate) file: Option<PathBuf>,
+}
+
+impl fmt::Display for PasswordFileGiven {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            Some(file) => write!(f, "{}={}", self.name, file.display()),
+            None => write!(f, "{}=-", self.name),
+        }
+    }
+}
+
+impl From<PasswordFileGiven> for String {
+    fn from(given: PasswordFileGiven) -> Self {
+        given.to_string()
+    }
 }
 
 impl FromStr for PasswordFileGiven {
@@ -44,48 +61,60 @@ impl TryFrom<String> for PasswordFileGiven {
 }
 
 impl Given {
-    /// Gives the users the passwords that `read` finds in their files. Who has a file only is a user, too.
-    ///
-    /// # Errors
-    /// A file cannot be read, or a user has two passwords.
+    /// Gives the users the passwords that `read` finds in their files. Who has a file only is a user, too. Adds what is
+    /// wrong: a file that cannot be read, a user with two passwords.
     pub(crate) fn with_passwords(
         mut self,
-        read: impl Fn(&PasswordFileGiven) -> Result<String>,
-    ) -> Result<Self> {
-        let files = std::mem::take(&mut self.password_file);
+        mut read: impl FnMut(&PasswordFileGiven) -> Result<String>,
+        wrong: &mut Vec<Wrong>,
+    ) -> Self {
+        let files = self.password_file.clone();
+        let mut add = |what: String, advice: String| {
+            wrong.push(Wrong::new(Section::Server, "password-file", what, advice));
+        };
         if files.iter().filter(|given| given.file.is_none()).count() > 1 {
-            return Err(Problem::new(
-                Cause::Settings,
-                "standard input is to have the passwords of several users",
-                "It has one: give the others files, --password-file NAME=FILE",
-            ));
+            add(
+                "standard input is to have the passwords of several users".to_owned(),
+                "It has one: give the others files, --password-file NAME=FILE".to_owned(),
+            );
+            return self;
         }
         for given in &files {
             if !self.user.iter().any(|user| same_name(&user.name, &given.name)) {
                 self.user.push(UserGiven::named(&given.name));
             }
-            let mut users = self.user.iter_mut().filter(|user| same_name(&user.name, &given.name));
-            users.try_for_each(|user| user.take_password(read(given)?))?;
+            let password = match read(given) {
+                Ok(password) => password,
+                Err(problem) => {
+                    add(problem.what, problem.advice);
+                    continue;
+                }
+            };
+            for user in self.user.iter_mut().filter(|user| same_name(&user.name, &given.name)) {
+                if !user.take_password(password.clone()) {
+                    add(
+                        format!("the user {} has a password and a file with one", user.name),
+                        format!("Leave one out, for example --user {}=UID", user.name),
+                    );
+                }
+            }
         }
-        Ok(self)
+        self
     }
 }
 
 impl UserGiven {
-    /// The password is one from a file; in `NAME=UID:NUMBER` the number is then the gid.
-    fn take_password(&mut self, password: String) -> Result<()> {
+    /// The password is one from a file; in `NAME=UID:NUMBER` the number is then the gid. Returns false if the user has a
+    /// password already.
+    fn take_password(&mut self, password: String) -> bool {
         if let Some(gid) = self.gid_or_password.take() {
             (self.gid, self.password) = (Some(gid), None);
         }
         if self.has_secret() {
-            return Err(Problem::new(
-                Cause::Settings,
-                format!("the user {} has a password and a file with one", self.name),
-                format!("Leave one out, for example --user {}=UID", self.name),
-            ));
+            return false;
         }
         self.password = Some(password);
-        Ok(())
+        true
     }
 }
 
@@ -93,13 +122,15 @@ impl UserGiven {
 mod tests {
     use super::*;
 
-    fn with(users: &[&str], files: &[&str]) -> Result<Vec<UserGiven>> {
+    fn with(users: &[&str], files: &[&str]) -> std::result::Result<Vec<UserGiven>, Wrong> {
         let given = Given {
             user: users.iter().map(|user| user.parse().unwrap()).collect(),
             password_file: files.iter().map(|file| file.parse().unwrap()).collect(),
             ..Given::default()
         };
-        given.with_passwords(|given| Ok(format!("of {}", given.name))).map(|given| given.user)
+        let mut wrong = Vec::new();
+        let given = given.with_passwords(|given| Ok(format!("of {}", given.name)), &mut wrong);
+        wrong.into_iter().next().map_or(Ok(given.user), Err)
     }
 
     #[test]

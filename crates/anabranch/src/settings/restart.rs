@@ -3,7 +3,10 @@
 use super::Given;
 
 impl Given {
-    /// The names of the settings that differ here and count from the next start on: all but shares and users.
+    /// The settings that are used as soon as the configuration is read again.
+    pub(crate) const USED_AT_ONCE: [&str; 4] = ["share", "continuous-availability", "user", "password-file"];
+
+    /// The names of the settings that differ here and count from the next start on: all but [`Self::USED_AT_ONCE`].
     pub(crate) fn differs_until_restart(&self, other: &Self) -> Vec<&'static str> {
         let Self {
             from: _,

@@ -1,60 +1,18 @@
 //! A share as given by a flag or by a table of the file.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
 use control::shares::Rules as Written;
 use gateway::settings::{ShareSettings, check_reserved_name, check_share_name};
-use limits::Plan;
+use limits::{Plan, PlanError};
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
-use share::Terms;
+use share::{Rules, Terms};
 use state::rules;
 
 /// `NAME=DIR`, or a table in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ShareGiven(pub(crate) ShareSettings);
-
-impl ShareGiven {
-    fn new(table: ShareTable) -> Result<Self, String> {
-        check_share_name(&table.name)?;
-        if table.directory.as_os_str().is_empty() {
-            return Err(format!("the directory of the share {} is empty", table.name));
-        }
-        let mut terms = Terms::empty();
-        terms.set(Terms::READ_ONLY, table.read_only);
-        terms.set(Terms::GUESTS, table.guest);
-        terms.set(Terms::CONTINUOUSLY_AVAILABLE, table.continuous_availability);
-        terms.set(Terms::ACCESS_BASED_ENUMERATION, table.access_based_enumeration);
-        terms.set(Terms::ENCRYPTED, table.encrypted);
-        terms.set(Terms::DEVICES, table.devices);
-        terms.set(Terms::SET_ID, table.set_id);
-        terms.set(Terms::SECURE_PORT, table.secure_port);
-        terms.set(Terms::HIDDEN, table.hidden);
-        let of_share = |e| format!("the share {}: {e}", table.name);
-        let rules = table.rules().and_then(|rules| rules::parse(&rules)).map_err(of_share)?;
-        rules::check_comment(&table.comment).map_err(of_share)?;
-        let plan = table.plan.as_deref().map_or(Ok(Plan::Unlimited), str::parse);
-        let plan =
-            plan.map_err(|e: limits::PlanError| format!("the plan of the share {}: {e}", table.name))?;
-        for name in &table.reserved_names {
-            check_reserved_name(name).map_err(of_share)?;
-        }
-        let ShareTable { name, directory, comment, metadata_cache, reserved_names, .. } = table;
-        Ok(Self(ShareSettings {
-            name,
-            directory,
-            terms,
-            rules,
-            comment,
-            plan,
-            metadata_cache,
-            reserved_names,
-        }))
-    }
-}
 
 impl FromStr for ShareGiven {
     type Err = String;
@@ -62,101 +20,155 @@ impl FromStr for ShareGiven {
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, directory) =
             text.split_once('=').ok_or_else(|| "expected NAME=DIR, for example data=/srv/data".to_owned())?;
-        let (name, directory) = (name.to_owned(), directory.into());
-        Self::new(ShareTable { name, directory, metadata_cache: true, ..ShareTable::default() })
+        let (share, wrong) =
+            ShareTable { name: name.to_owned(), directory: directory.into(), ..ShareTable::default() }
+                .settle();
+        check_share_name(name)?;
+        wrong.into_iter().next().map_or(Ok(share), |(_, what)| Err(what))
     }
 }
 
-/// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [&str; 19] = [
-    "name",
-    "directory",
-    "read-only",
-    "guest",
-    "continuous-availability",
-    "access-based-enumeration",
-    "metadata-cache",
-    "reserved-names",
-    "encrypted",
-    "plan",
-    "protocols",
-    "client",
-    "devices",
-    "set-id",
-    "secure-port",
-    "read",
-    "write",
-    "comment",
-    "hidden",
-];
-/// The keys of `[[share.client]]`.
-pub(crate) const CLIENT_KEYS: [&str; 5] = ["network", "access", "squash", "protocols", "secure-port"];
-
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct ShareTable {
+/// The keys of `[[share]]` with their values.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct ShareTable {
     name: String,
     directory: PathBuf,
-    #[serde(default)]
     read_only: bool,
-    #[serde(default)]
     guest: bool,
-    #[serde(default)]
     continuous_availability: bool,
-    #[serde(default)]
     access_based_enumeration: bool,
-    #[serde(default)]
     encrypted: bool,
-    #[serde(default)]
     devices: bool,
-    #[serde(default)]
     set_id: bool,
-    #[serde(default)]
     secure_port: bool,
     protocols: Option<Vec<String>>,
-    #[serde(default)]
-    client: Vec<ClientGiven>,
-    #[serde(default)]
+    /// In one line each.
+    #[serde(skip)]
+    pub(crate) client: Vec<String>,
     read: Vec<String>,
-    #[serde(default)]
     write: Vec<String>,
-    #[serde(default)]
     comment: String,
-    #[serde(default)]
     hidden: bool,
     plan: Option<String>,
-    #[serde(default = "yes")]
     metadata_cache: bool,
-    #[serde(default)]
     reserved_names: Vec<String>,
 }
 
-impl ShareTable {
-    /// Who may use it, as it is written elsewhere.
-    fn rules(&self) -> Result<Written, String> {
-        let protocols = self.protocols.clone().unwrap_or_default();
-        if self.protocols.is_some() && protocols.is_empty() {
-            return Err("it has no protocols: expected [\"smb\"], [\"nfs\"] or both".to_owned());
+impl Default for ShareTable {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            directory: PathBuf::new(),
+            read_only: false,
+            guest: false,
+            continuous_availability: false,
+            access_based_enumeration: false,
+            encrypted: false,
+            devices: false,
+            set_id: false,
+            secure_port: false,
+            protocols: None,
+            client: Vec::new(),
+            read: Vec::new(),
+            write: Vec::new(),
+            comment: String::new(),
+            hidden: false,
+            plan: None,
+            metadata_cache: true,
+            reserved_names: Vec::new(),
         }
-        let clients = self.client.iter().map(ClientGiven::written).collect();
-        Ok(Written { protocols, clients, read: self.read.clone(), write: self.write.clone() })
     }
 }
 
-/// An entry of a share's client list: in one line, or as a table.
-#[derive(Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected a network, or a table with network, access, squash, protocols and secure-port"
-)]
-enum ClientGiven {
-    Line(String),
-    Table(ClientTable),
+impl ShareTable {
+    /// The share, as far as its values are right; and what is wrong with which key. A name that is wrong becomes empty.
+    pub(crate) fn settle(self) -> (ShareGiven, Vec<(&'static str, String)>) {
+        let mut wrong = Vec::new();
+        let rules = self.rules(&mut wrong);
+        let terms = self.terms();
+        let Self { mut name, directory, comment, plan, metadata_cache, reserved_names, .. } = self;
+        let of_share = |e| format!("the share {name}: {e}");
+        if directory.as_os_str().is_empty() && !name.is_empty() {
+            wrong.push(("directory", format!("the directory of the share {name} is empty")));
+        }
+        if let Err(e) = rules::check_comment(&comment) {
+            wrong.push(("comment", of_share(e)));
+        }
+        for reserved in &reserved_names {
+            if let Err(e) = check_reserved_name(reserved) {
+                wrong.push(("reserved-names", of_share(e)));
+            }
+        }
+        let plan = plan.as_deref().map_or(Ok(Plan::Unlimited), str::parse).unwrap_or_else(|e: PlanError| {
+            wrong.push(("plan", format!("the plan of the share {name}: {e}")));
+            Plan::Unlimited
+        });
+        if let Err(e) = check_share_name(&name) {
+            wrong.push(("name", e));
+            name = String::new();
+        }
+        let settings =
+            ShareSettings { name, directory, terms, rules, comment, plan, metadata_cache, reserved_names };
+        (ShareGiven(settings), wrong)
+    }
+
+    fn terms(&self) -> Terms {
+        let mut terms = Terms::empty();
+        terms.set(Terms::READ_ONLY, self.read_only);
+        terms.set(Terms::GUESTS, self.guest);
+        terms.set(Terms::CONTINUOUSLY_AVAILABLE, self.continuous_availability);
+        terms.set(Terms::ACCESS_BASED_ENUMERATION, self.access_based_enumeration);
+        terms.set(Terms::ENCRYPTED, self.encrypted);
+        terms.set(Terms::DEVICES, self.devices);
+        terms.set(Terms::SET_ID, self.set_id);
+        terms.set(Terms::SECURE_PORT, self.secure_port);
+        terms.set(Terms::HIDDEN, self.hidden);
+        terms
+    }
+
+    /// Who may use it. Each part is checked by itself.
+    fn rules(&self, wrong: &mut Vec<(&'static str, String)>) -> Rules {
+        let protocols = self.protocols.clone().unwrap_or_default();
+        let of_share = |e: String| format!("the share {}: {e}", self.name);
+        if self.protocols.is_some() && protocols.is_empty() {
+            let what = "it has no protocols: expected [\"smb\"], [\"nfs\"] or both".to_owned();
+            wrong.push(("protocols", of_share(what)));
+        }
+        let (read, write) = (self.read.clone(), self.write.clone());
+        let whole = Written { protocols, clients: self.client.clone(), read, write };
+        let nothing = Written::default;
+        let parts = [
+            ("protocols", Written { protocols: whole.protocols.clone(), ..nothing() }),
+            ("client", Written { clients: whole.clients.clone(), ..nothing() }),
+            ("read", Written { read: whole.read.clone(), ..nothing() }),
+            ("write", Written { write: whole.write.clone(), ..nothing() }),
+        ];
+        let before = wrong.len();
+        let bad = parts.iter().filter_map(|(key, part)| Some((*key, of_share(rules::parse(part).err()?))));
+        wrong.extend(bad);
+        match rules::parse(&whole) {
+            Ok(rules) => return rules,
+            // The lists are too long together only.
+            Err(e) if wrong.len() == before => wrong.push(("write", of_share(e))),
+            Err(_) => {}
+        }
+        Rules::default()
+    }
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct ClientTable {
+/// Checks an entry of a client list.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn check_client(line: &str) -> Result<(), String> {
+    rules::parse(&Written { clients: vec![line.to_owned()], ..Written::default() }).map(drop)
+}
+
+/// The keys of `[[share.client]]` with their values.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct ClientTable {
     network: String,
     access: Option<String>,
     squash: Option<String>,
@@ -164,13 +176,10 @@ struct ClientTable {
     secure_port: Option<bool>,
 }
 
-impl ClientGiven {
+impl ClientTable {
     /// In one line.
-    fn written(&self) -> String {
-        let ClientTable { network, access, squash, protocols, secure_port } = match self {
-            Self::Line(line) => return line.clone(),
-            Self::Table(table) => table,
-        };
+    pub(crate) fn line(&self) -> String {
+        let Self { network, access, squash, protocols, secure_port } = self;
         let mut line = network.clone();
         let protocols = protocols.as_ref().map(|protocols| protocols.join(","));
         let secure_port = secure_port.map(|secure| secure.to_string());
@@ -184,35 +193,6 @@ impl ClientGiven {
             line.push_str(&format!(" {key}={value}"));
         }
         line
-    }
-}
-
-fn yes() -> bool {
-    true
-}
-
-struct ShareVisitor;
-
-impl<'de> Visitor<'de> for ShareVisitor {
-    type Value = ShareGiven;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("\"NAME=DIR\" or a table with name and directory")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<ShareGiven, E> {
-        text.parse().map_err(E::custom)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ShareGiven, A::Error> {
-        let table = ShareTable::deserialize(MapAccessDeserializer::new(map))?;
-        ShareGiven::new(table).map_err(serde::de::Error::custom)
-    }
-}
-
-impl<'de> Deserialize<'de> for ShareGiven {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ShareVisitor)
     }
 }
 

@@ -5,8 +5,6 @@ use std::str::FromStr;
 
 use gateway::settings::{UserSettings, check_ids, check_user_name};
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
 
 /// `NAME[=UID[:GID]]:PASSWORD`, or a table in the file. The password may be left out.
 #[derive(Clone, PartialEq, Eq)]
@@ -32,7 +30,7 @@ impl fmt::Debug for UserGiven {
 
 impl UserGiven {
     /// One of whom only the name is known, which can be one.
-    pub(super) fn named(name: &str) -> Self {
+    pub(crate) fn named(name: &str) -> Self {
         Self {
             name: name.to_owned(),
             password: None,
@@ -53,30 +51,6 @@ impl UserGiven {
     pub(super) fn whole(self) -> UserSettings {
         let Self { name, password, nt_hash, gid_or_password: _, uid, gid, groups } = self;
         UserSettings { name, password, nt_hash, uid, gid, groups }
-    }
-
-    fn new(table: UserTable) -> Result<Self, String> {
-        check_user_name(&table.name)?;
-        if table.password.as_deref() == Some("") {
-            return Err(format!("the password of {} is empty", table.name));
-        }
-        if table.password.is_some() && table.nt_hash.is_some() {
-            return Err(format!("the user {} has a password and an nt-hash: leave one out", table.name));
-        }
-        let nt_hash = table.nt_hash.as_deref().map(|hash| nt_hash(&table.name, hash)).transpose()?;
-        check_ids(
-            &table.name,
-            [table.uid, table.gid].into_iter().flatten().chain(table.groups.iter().flatten().copied()),
-        )?;
-        Ok(Self {
-            name: table.name,
-            password: table.password,
-            nt_hash,
-            gid_or_password: None,
-            uid: table.uid,
-            gid: table.gid,
-            groups: table.groups,
-        })
     }
 }
 
@@ -101,7 +75,8 @@ impl FromStr for UserGiven {
                 gid_or_password = password.filter(|_| gid.is_none()).and_then(|number| number.parse().ok());
             }
         }
-        Ok(Self { gid_or_password, ..Self::new(table)? })
+        let (user, wrong) = table.settle();
+        wrong.into_iter().next().map_or(Ok(Self { gid_or_password, ..user }), |(_, what)| Err(what))
     }
 }
 
@@ -112,7 +87,7 @@ fn is_number(text: &str) -> bool {
 fn number(what: &str, text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| {
         format!(
-            "{text:?} is no {what}: expected NAME[=UID[:GID]]:PASSWORD, for example anna=1000:100:PASSWORD"
+            "the {what} is no {what}: expected NAME[=UID[:GID]]:PASSWORD, for example anna=1000:100:PASSWORD"
         )
     })
 }
@@ -126,12 +101,10 @@ fn nt_hash(name: &str, digits: &str) -> Result<[u8; 16], String> {
     if is_hexadecimal { Ok(number.to_be_bytes()) } else { Err(wrong()) }
 }
 
-/// The keys of `[[user]]`.
-pub(crate) const USER_KEYS: [&str; 6] = ["name", "password", "nt-hash", "uid", "gid", "groups"];
-
+/// The keys of `[[user]]` with their values.
 #[derive(Default, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct UserTable {
+#[serde(rename_all = "kebab-case", default)]
+pub(crate) struct UserTable {
     name: String,
     password: Option<String>,
     nt_hash: Option<String>,
@@ -140,28 +113,37 @@ struct UserTable {
     groups: Option<Vec<u32>>,
 }
 
-struct UserVisitor;
-
-impl<'de> Visitor<'de> for UserVisitor {
-    type Value = UserGiven;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("\"NAME[=UID[:GID]]:PASSWORD\" or a table with name and password")
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<UserGiven, E> {
-        text.parse().map_err(E::custom)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<UserGiven, A::Error> {
-        let table = UserTable::deserialize(MapAccessDeserializer::new(map))?;
-        UserGiven::new(table).map_err(serde::de::Error::custom)
-    }
-}
-
-impl<'de> Deserialize<'de> for UserGiven {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(UserVisitor)
+impl UserTable {
+    /// The user, and what is wrong with which key. A name that is wrong becomes empty.
+    pub(crate) fn settle(self) -> (UserGiven, Vec<(&'static str, String)>) {
+        let Self { mut name, password, nt_hash: digits, uid, gid, groups } = self;
+        let mut wrong = Vec::new();
+        if password.as_deref() == Some("") {
+            wrong.push(("password", format!("the password of {name} is empty")));
+        }
+        if password.is_some() && digits.is_some() {
+            let what = format!("the user {name} has a password and an nt-hash: leave one out");
+            wrong.push(("nt-hash", what));
+        }
+        let nt_hash = digits.and_then(|digits| match nt_hash(&name, &digits) {
+            Ok(hash) => Some(hash),
+            Err(e) => {
+                wrong.push(("nt-hash", e));
+                None
+            }
+        });
+        let ids =
+            [("uid", uid.as_slice()), ("gid", gid.as_slice()), ("groups", groups.as_deref().unwrap_or(&[]))];
+        for (key, ids) in ids {
+            if let Err(e) = check_ids(&name, ids.iter().copied()) {
+                wrong.push((key, e));
+            }
+        }
+        if let Err(e) = check_user_name(&name) {
+            wrong.insert(0, ("name", e));
+            name = String::new();
+        }
+        (UserGiven { name, password, nt_hash, gid_or_password: None, uid, gid, groups }, wrong)
     }
 }
 

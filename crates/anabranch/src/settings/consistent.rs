@@ -1,0 +1,87 @@
+//! Values that are impossible by themselves, and values that contradict each other.
+
+use std::ops::RangeInclusive;
+
+use ::share::Terms;
+use gateway::settings::same_share_name;
+
+use super::{Given, Requirement};
+use crate::log_names;
+use crate::place::{Section, Wrong};
+
+/// The channels of a session.
+const CHANNELS: RangeInclusive<u32> = 1..=32;
+/// Seconds of an NFSv4 client's lease.
+const NFS_LEASE: RangeInclusive<u32> = 10..=3600;
+
+impl Given {
+    /// Adds what is wrong with the values.
+    pub(super) fn check(&self, wrong: &mut Vec<Wrong>) {
+        let mut add = |key, what: String, advice: &str| {
+            wrong.push(Wrong::new(Section::Server, key, what, advice));
+        };
+        if let Some(channels) = self.max_channels.filter(|channels| !CHANNELS.contains(channels)) {
+            let what = format!("max-channels is {channels}");
+            add("max-channels", what, "Give a number from 1 (multichannel off) to 32.");
+        }
+        if let Some(lease) = self.nfs_lease.filter(|lease| !NFS_LEASE.contains(lease)) {
+            let advice = "Give 10 to 3600 seconds: clients renew the lease several times within it.";
+            add("nfs-lease", format!("nfs-lease is {lease}"), advice);
+        }
+        if let Some(Err(problem)) = self.log.as_deref().map(log_names::parse) {
+            add("log", problem.what, &problem.advice);
+        }
+        let advice = "Give both control-certificate and control-key, or neither.";
+        match (&self.control_certificate, &self.control_key) {
+            (Some(_), None) => {
+                add(
+                    "control-certificate",
+                    "the control address has a certificate and no key".to_owned(),
+                    advice,
+                );
+            }
+            (None, Some(_)) => {
+                add("control-key", "the control address has a key and no certificate".to_owned(), advice);
+            }
+            _ => {}
+        }
+        self.check_names(wrong);
+        self.check_encryption(wrong);
+    }
+
+    /// Names that several shares or users have. Those of a file are unique; those of flags may not be.
+    fn check_names(&self, wrong: &mut Vec<Wrong>) {
+        let advice = "Names are compared without regard to case.";
+        let shares: Vec<&str> = self.share.iter().map(|share| share.0.name.as_str()).collect();
+        let users: Vec<&str> = self.user.iter().map(|user| user.name.as_str()).collect();
+        for name in repeated(&shares, same_share_name) {
+            let what = format!("two shares have the name {name}");
+            wrong.push(Wrong::new(Section::share(name), "name", what, advice));
+        }
+        for name in repeated(&users, auth::same_name) {
+            let what = format!("two users have the name {name}");
+            wrong.push(Wrong::new(Section::user(name), "name", what, advice));
+        }
+    }
+
+    fn check_encryption(&self, wrong: &mut Vec<Wrong>) {
+        if self.smb_encryption != Some(Requirement::Off) {
+            return;
+        }
+        for share in self.share.iter().filter(|share| share.0.terms.contains(Terms::ENCRYPTED)) {
+            let name = &share.0.name;
+            wrong.push(Wrong::new(
+                Section::share(name),
+                "encrypted",
+                format!("the share {name} is encrypted, and smb-encryption is off"),
+                "Nobody could use it. Remove smb-encryption, or remove `encrypted` from the share.",
+            ));
+        }
+    }
+}
+
+/// The names that are the same as an earlier one.
+fn repeated<'n>(names: &[&'n str], same: impl Fn(&str, &str) -> bool) -> Vec<&'n str> {
+    let is_repeated = |(n, name): &(usize, &&str)| names.iter().take(*n).any(|before| same(before, name));
+    names.iter().enumerate().filter(is_repeated).map(|(_, name)| *name).collect()
+}

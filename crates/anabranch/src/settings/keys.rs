@@ -1,0 +1,149 @@
+//! The keys of the configuration file, with what docs/configuration.md and messages say of them.
+
+/// A key of the configuration file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    /// An example of its value, in TOML.
+    pub(crate) example: &'static str,
+    /// The value that applies where none is given, in TOML; None: there is none, or it depends.
+    pub(crate) default: Option<&'static str>,
+}
+
+const fn key(name: &'static str, example: &'static str, default: &'static str) -> Key {
+    Key { name, example, default: Some(default) }
+}
+
+const fn without_default(name: &'static str, example: &'static str) -> Key {
+    Key { name, example, default: None }
+}
+
+/// The keys at the top of a file.
+pub(crate) const SERVER_KEYS: [Key; 22] = [
+    without_default("share", "[\"data=/srv/data\"]"),
+    without_default("user", "[\"anna=1000\"]"),
+    key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
+    key("nfs", "[\"0.0.0.0:2049\", \"[::]:2049\"]", "[\"0.0.0.0:2049\"]"),
+    key("control", "\"127.0.0.1:8080\"", "\"127.0.0.1:8080\""),
+    key("control-name", "[\"files.example.org\"]", "[]"),
+    without_default("control-certificate", "\"/etc/anabranch/chain.pem\""),
+    without_default("control-key", "\"/etc/anabranch/key.pem\""),
+    key("state", "\"/var/lib/anabranch\"", "\"/var/lib/anabranch\""),
+    key("smb-signing", "\"required\"", "\"required\""),
+    key("smb-encryption", "\"required\"", "\"enabled\""),
+    key("max-channels", "4", "4"),
+    without_default("connections-per-address", "100"),
+    key("smb-interface", "[\"10.0.0.1;speed=10000000000;rss\"]", "[]"),
+    key("nfs-squash", "\"root\"", "\"root\""),
+    key("nfs-lease", "90", "90"),
+    key("log", "\"info,smb_server=debug\"", "\"info\""),
+    key("log-format", "\"json\"", "\"text\""),
+    key("continuous-availability", "[\"data\"]", "[]"),
+    key("password-file", "[\"anna=/etc/anabranch/anna.password\"]", "[]"),
+    without_default("bench-metadata-latency", "1000"),
+    key("bench-accounting", "true", "true"),
+];
+
+/// The keys of `[[share]]`.
+pub(crate) const SHARE_KEYS: [Key; 19] = [
+    without_default("name", "\"data\""),
+    without_default("directory", "\"/srv/data\""),
+    key("read-only", "true", "false"),
+    key("guest", "true", "false"),
+    key("continuous-availability", "true", "false"),
+    key("access-based-enumeration", "true", "false"),
+    key("metadata-cache", "false", "true"),
+    key("reserved-names", "[\".snapshots\"]", "[]"),
+    key("encrypted", "true", "false"),
+    key("plan", "\"azure-files-v2-ssd capacity=1TiB iops=5000 throughput=200MiB/s\"", "\"unlimited\""),
+    key("protocols", "[\"smb\"]", "[\"smb\", \"nfs\"]"),
+    key("client", "[\"10.0.0.0/8 access=ro\"]", "[]"),
+    key("devices", "true", "false"),
+    key("set-id", "true", "false"),
+    key("secure-port", "true", "false"),
+    key("read", "[\"anna\", \"@staff\"]", "[]"),
+    key("write", "[\"otto\"]", "[]"),
+    key("comment", "\"What we do\"", "\"\""),
+    key("hidden", "true", "false"),
+];
+
+/// The keys of `[[share.client]]`. They have the defaults of the share.
+pub(crate) const CLIENT_KEYS: [Key; 5] = [
+    without_default("network", "\"10.0.0.0/8\""),
+    without_default("access", "\"ro\""),
+    without_default("squash", "\"all\""),
+    without_default("protocols", "[\"nfs\"]"),
+    without_default("secure-port", "true"),
+];
+
+/// The keys of `[[user]]`.
+pub(crate) const USER_KEYS: [Key; 6] = [
+    without_default("name", "\"anna\""),
+    without_default("password", "\"...\""),
+    without_default("nt-hash", "\"...\""),
+    without_default("uid", "1000"),
+    without_default("gid", "100"),
+    without_default("groups", "[50, 51]"),
+];
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+
+    use super::*;
+    use crate::settings::Given;
+
+    const DOCUMENT: &str = include_str!("../../../../docs/configuration.md");
+
+    /// The keys and defaults in the table below a heading.
+    fn documented(heading: &str) -> Vec<(&str, Option<&str>)> {
+        let (_, section) = DOCUMENT.split_once(&format!("\n## {heading}\n")).unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        let code = |cell: &'static str| cell.trim().strip_prefix('`')?.strip_suffix('`');
+        let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+        rows.map(|row| {
+            let (key, rest) = row.split_once("` | ").unwrap();
+            (key, code(rest.split(" | ").next().unwrap()))
+        })
+        .collect()
+    }
+
+    #[test]
+    fn the_page_has_every_key_with_its_default() {
+        let known = |keys: &[Key]| {
+            let mut keys: Vec<_> = keys.iter().map(|key| (key.name, key.default)).collect();
+            keys.sort_unstable();
+            keys
+        };
+        for (heading, keys) in [
+            ("Keys of the server", known(&SERVER_KEYS)),
+            ("Keys of a share", known(&SHARE_KEYS)),
+            ("Keys of an entry of a client list", known(&CLIENT_KEYS)),
+            ("Keys of a user", known(&USER_KEYS)),
+        ] {
+            let mut documented = documented(heading);
+            documented.sort_unstable();
+            assert_eq!(documented, keys, "{heading}");
+        }
+    }
+
+    #[test]
+    fn the_keys_of_the_server_are_the_flags() {
+        let command = Given::augment_args(clap::Command::new("names"));
+        let mut flags: Vec<_> = command.get_arguments().filter_map(|flag| flag.get_long()).collect();
+        let mut keys: Vec<_> = SERVER_KEYS.iter().map(|key| key.name).collect();
+        flags.sort_unstable();
+        keys.sort_unstable();
+        assert_eq!(keys, flags);
+    }
+
+    #[test]
+    fn every_example_is_toml() {
+        for key in SERVER_KEYS.iter().chain(&SHARE_KEYS).chain(&CLIENT_KEYS).chain(&USER_KEYS) {
+            for value in [Some(key.example), key.default].into_iter().flatten() {
+                let read: Result<toml::Table, _> = toml::from_str(&format!("{} = {value}", key.name));
+                assert!(read.is_ok(), "{}: {value}", key.name);
+            }
+        }
+    }
+}
