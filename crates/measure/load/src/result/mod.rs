@@ -26,7 +26,7 @@ pub const FORMAT: u32 = 1;
 pub struct ResultFile {
     /// [`FORMAT`] of the writer.
     pub format: u32,
-    /// The program that measured, such as `anabranch 0.1.0`.
+    /// The program that measured, such as `anabranch 0.2.0`.
     pub program: String,
     /// When the run began, in seconds since 1970 (UTC).
     pub began: u64,

@@ -16,7 +16,7 @@ pub(super) const VERSION: u32 = 1;
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Hello {
     pub(super) version: u32,
-    /// Such as `anabranch 0.1.0`.
+    /// Such as `anabranch 0.2.0`.
     pub(super) program: String,
 }
 
