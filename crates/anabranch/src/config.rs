@@ -13,37 +13,117 @@
 //! password = "..."
 //! ```
 
+mod include;
 mod reader;
 mod tables;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use self::reader::Reader;
-use crate::place::{Mistake, Places, Section};
-use crate::settings::{From, Given, SERVER_KEYS, UserGiven};
+use crate::place::{Mistake, Place, Places, Section};
+use crate::settings::{From, Given, Lists, SERVER_KEYS, UserGiven};
+
+/// The keys whose values add up if several files have them.
+const LISTS: [&str; 6] =
+    ["share", "user", "control-name", "smb-interface", "continuous-availability", "password-file"];
 
 /// Modes with which others than its owner may read a file.
 pub(crate) const READ_BY_OTHERS: u32 = 0o044;
 
-/// Reads a configuration file. What is wrong with it is in `from.mistakes`; the rest is what is right.
+/// Reads a configuration file, and those that it includes. What is wrong with them is in `from.mistakes`; the rest is what
+/// is right.
 pub(crate) fn read(path: &Path) -> Given {
-    let (text, mode) = match contents(path) {
-        Ok(contents) => contents,
-        Err(e) => {
-            let what = format!("cannot read {}: {e}", path.display());
-            let advice = "Name a file that exists, and that this user may read.".to_owned();
-            let mistakes = vec![Mistake { place: None, what, advice }];
-            return Given { from: From { mistakes, ..From::default() }, ..Given::default() };
+    let mut reading = Reading::default();
+    let (mut given, includes) = reading.read_file(path);
+    for (place, pattern) in includes {
+        for file in reading.included(path, &place, &pattern) {
+            let (more, nested) = reading.read_file(&file);
+            if let Some((place, _)) = nested.into_iter().next() {
+                let what = "an included file cannot include others".to_owned();
+                let advice = format!("Include it in {}.", path.display());
+                reading.mistakes.push(Mistake { place: Some(place), what, advice });
+            }
+            given = given.combined(more, Lists::Add);
         }
-    };
-    let mut given = parse(path, &text);
-    if mode & READ_BY_OTHERS != 0 && given.user.iter().any(UserGiven::has_secret) {
-        given.from.exposed = Some(path.to_owned());
     }
-    given
+    let Reading { mistakes, places, files, exposed } = reading;
+    let place = || Some(path.to_owned());
+    Given { from: From { shares: place(), users: place(), exposed, files, places, mistakes }, ..given }
+}
+
+/// The settings in a text, which is that of this file. What is wrong with it is in `from.mistakes`; what it includes is not
+/// read.
+pub(crate) fn parse(path: &Path, text: &str) -> Given {
+    let mut reading = Reading::default();
+    let (given, _) = reading.parse(path, text);
+    let Reading { mistakes, places, .. } = reading;
+    Given { from: From { places, mistakes, ..From::default() }, ..given }
+}
+
+/// What is known of the files so far.
+#[derive(Debug, Default)]
+struct Reading {
+    mistakes: Vec<Mistake>,
+    places: Places,
+    files: Vec<PathBuf>,
+    /// Files with passwords that others than their owner may read.
+    exposed: Vec<PathBuf>,
+}
+
+impl Reading {
+    /// Reads one file; returns what it has, and the patterns of the files that it includes with their places.
+    fn read_file(&mut self, path: &Path) -> (Given, Vec<(Place, String)>) {
+        match contents(path) {
+            Err(e) => {
+                let what = format!("cannot read {}: {e}", path.display());
+                let advice = "Name a file that exists, and that this user may read.".to_owned();
+                self.mistakes.push(Mistake { place: None, what, advice });
+                Default::default()
+            }
+            Ok((text, mode)) => {
+                self.files.push(path.to_owned());
+                let (given, includes) = self.parse(path, &text);
+                if mode & READ_BY_OTHERS != 0 && given.user.iter().any(UserGiven::has_secret) {
+                    self.exposed.push(path.to_owned());
+                }
+                (given, includes)
+            }
+        }
+    }
+
+    fn parse(&mut self, path: &Path, text: &str) -> (Given, Vec<(Place, String)>) {
+        let mut reader = Reader::new(path, text, &mut self.mistakes, &mut self.places);
+        let mut top = reader.parse();
+        let included = top.remove_entry(include::KEY.name);
+        reader.refuse_repeated(&mut top, &LISTS);
+        reader.enter(&Section::Server, None, &top);
+        let (shares, users) = (top.remove("share"), top.remove("user"));
+        let given: Given = reader.read_keys(&top, &SERVER_KEYS);
+        let (share, user) = (reader.read_shares(shares.as_ref()), reader.read_users(users.as_ref()));
+        let includes = included.map(|included| reader.read_includes(included)).unwrap_or_default();
+        (Given { share, user, ..given }, includes)
+    }
+
+    /// The files that a pattern means, without those that were read already.
+    fn included(&mut self, path: &Path, place: &Place, pattern: &str) -> Vec<PathBuf> {
+        let files = include::files(path, pattern).unwrap_or_else(|e| {
+            let what = format!("include: {pattern:?}: {e}");
+            let advice = format!("For example: include = {}", include::KEY.example);
+            self.mistakes.push(Mistake { place: Some(place.clone()), what, advice });
+            Vec::new()
+        });
+        let is_missing = |file: &&PathBuf| !file.exists();
+        if let Some(file) = files.iter().find(is_missing) {
+            let what = format!("include: there is no file {}", file.display());
+            let advice =
+                "Create it, or use a pattern such as conf.d/*.toml, which may match no file.".to_owned();
+            self.mistakes.push(Mistake { place: Some(place.clone()), what, advice });
+        }
+        files.into_iter().filter(|file| file.exists() && !self.files.contains(file)).collect()
+    }
 }
 
 /// The text of a file, and its mode.
@@ -53,21 +133,6 @@ fn contents(path: &Path) -> io::Result<(String, u32)> {
     let mut text = String::new();
     open.read_to_string(&mut text)?;
     Ok((text, mode))
-}
-
-/// The settings in a text, which is that of this file. What is wrong with it is in `from.mistakes`.
-pub(crate) fn parse(path: &Path, text: &str) -> Given {
-    let (mut mistakes, mut places) = (Vec::new(), Places::default());
-    let mut reader = Reader::new(path, text, &mut mistakes, &mut places);
-    let mut top = reader.parse();
-    reader.enter(&Section::Server, None, &top);
-    let (shares, users) = (top.remove("share"), top.remove("user"));
-    let given: Given = reader.read_keys(&top, &SERVER_KEYS);
-    let (share, user) = (reader.read_shares(shares.as_ref()), reader.read_users(users.as_ref()));
-    let place = || Some(path.to_owned());
-    let files = vec![path.to_owned()];
-    let from = From { shares: place(), users: place(), exposed: None, files, places, mistakes };
-    Given { from, share, user, ..given }
 }
 
 #[cfg(test)]
@@ -80,13 +145,12 @@ mod tests {
     use crate::settings::{CLIENT_KEYS, Key, SHARE_KEYS, Settings, USER_KEYS};
 
     fn parse(file: &str, text: &str) -> Result<Given, Problem> {
-        let given = super::parse(Path::new(file), text);
-        problem(given.from.mistakes.clone()).map_or(Ok(given), Err)
+        let mut reading = Reading::default();
+        let (given, _) = reading.parse(Path::new(file), text);
+        problem(reading.mistakes).map_or(Ok(given), Err)
     }
 
-    #[test]
-    fn every_setting_can_be_given() {
-        let text = r#"
+    const EVERYTHING: &str = r#"
             smb = ["127.0.0.1:10445", "[::1]:10445"]
             nfs = "[::1]:12049"
             control = "127.0.0.1:18080"
@@ -107,6 +171,7 @@ mod tests {
             log = "debug"
             continuous-availability = ["data"]
             password-file = ["anna=/etc/anabranch/anna.password"]
+            include = []
             [[share]]
             name = "data"
             directory = "/srv/data"
@@ -142,9 +207,12 @@ mod tests {
             name = "otto"
             nt-hash = "0123456789abcdef0123456789ABCDEF"
         "#;
-        let given = parse("f", text).unwrap();
+
+    #[test]
+    fn every_setting_can_be_given() {
+        let given = parse("f", EVERYTHING).unwrap();
         for Key { name, .. } in SERVER_KEYS.iter().chain(&SHARE_KEYS).chain(&CLIENT_KEYS).chain(&USER_KEYS) {
-            assert!(text.contains(name), "{name} is not in this test");
+            assert!(EVERYTHING.contains(name), "{name} is not in this test");
         }
         let share = &given.share[0].0;
         assert_eq!((share.terms, share.metadata_cache), (Terms::all(), false));

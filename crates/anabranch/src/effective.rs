@@ -14,8 +14,8 @@ use crate::state_directory;
 
 pub(crate) use self::text::render;
 
-/// The settings that are listed as sections of their own.
-const SECTIONS: [&str; 2] = ["share", "user"];
+/// The settings that are listed as sections of their own, and the one whose files are listed.
+const ELSEWHERE: [&str; 3] = ["share", "user", "include"];
 
 /// What is given, completed.
 pub(crate) fn of(given: &Given) -> Configuration {
@@ -61,7 +61,7 @@ fn server(given: &Given) -> Vec<Setting> {
     let values = given.values();
     let is_shown = |key: &&Key| {
         let is_for_people = !key.name.starts_with("bench-");
-        !SECTIONS.contains(&key.name) && (is_for_people || values.contains_key(key.name))
+        !ELSEWHERE.contains(&key.name) && (is_for_people || values.contains_key(key.name))
     };
     let keys: Vec<&Key> = SERVER_KEYS.iter().filter(is_shown).collect();
     let mut values = values;
@@ -213,7 +213,7 @@ mod tests {
     /// The defaults that are shown are those that apply.
     #[test]
     fn defaults_are_those_of_the_program() {
-        let without = ["share", "user", "state"];
+        let without = ["share", "user", "include", "state"];
         let lines = SERVER_KEYS.iter().filter(|key| !without.contains(&key.name)).filter_map(|key| {
             let default = key.default.filter(|default| *default != "[]")?;
             Some(format!("{} = {default}", key.name))

@@ -127,8 +127,8 @@ pub(crate) struct From {
     /// The file of the shares and that of the users.
     pub(crate) shares: Option<PathBuf>,
     pub(crate) users: Option<PathBuf>,
-    /// A file with passwords that others than its owner may read.
-    pub(crate) exposed: Option<PathBuf>,
+    /// Files with passwords that others than their owner may read.
+    pub(crate) exposed: Vec<PathBuf>,
     /// The files, the one that was named first.
     pub(crate) files: Vec<PathBuf>,
     /// Where the keys stand.
@@ -140,7 +140,7 @@ pub(crate) struct From {
 impl From {
     /// Says in the log what is wrong with the files.
     pub(crate) fn warn(&self) {
-        if let Some(file) = &self.exposed {
+        for file in &self.exposed {
             let (what, advice) = exposed(file);
             tracing::warn!("{what}: {advice}");
         }
@@ -154,6 +154,15 @@ pub(crate) fn exposed(file: &Path) -> (String, String) {
         format!("users other than its owner may read {file}, which contains passwords"),
         format!("chmod 600 {file}, or keep them in files of their own (password-file)"),
     )
+}
+
+/// What becomes of two lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lists {
+    /// The second one counts only if the first one is empty.
+    Replace,
+    /// They add up.
+    Add,
 }
 
 /// How strongly something is wanted.
@@ -231,20 +240,33 @@ impl Given {
     /// What is given here, and where nothing is, what is given there. A list here takes the place of
     /// the list there.
     pub(crate) fn over(self, file: Self) -> Self {
-        fn list<T>(here: Vec<T>, there: Vec<T>) -> Vec<T> {
-            if here.is_empty() { there } else { here }
+        let from = self.sources_over(file.from.clone());
+        Self { from, ..self.combined(file, Lists::Replace) }
+    }
+
+    /// What is given here, and where nothing is, what is given there, without where it is from.
+    pub(crate) fn combined(self, file: Self, lists: Lists) -> Self {
+        fn list_of<T>(lists: Lists, here: Vec<T>, there: Vec<T>) -> Vec<T> {
+            match lists {
+                Lists::Replace if !here.is_empty() => here,
+                Lists::Replace | Lists::Add => here.into_iter().chain(there).collect(),
+            }
         }
-        let from = self.sources_over(file.from);
+        let from = From::default();
         Self {
             from,
-            share: list(self.share, file.share),
-            user: list(self.user, file.user),
-            password_file: list(self.password_file, file.password_file),
-            continuous_availability: list(self.continuous_availability, file.continuous_availability),
-            smb: list(self.smb, file.smb),
-            nfs: list(self.nfs, file.nfs),
+            share: list_of(lists, self.share, file.share),
+            user: list_of(lists, self.user, file.user),
+            password_file: list_of(lists, self.password_file, file.password_file),
+            continuous_availability: list_of(
+                lists,
+                self.continuous_availability,
+                file.continuous_availability,
+            ),
+            smb: list_of(lists, self.smb, file.smb),
+            nfs: list_of(lists, self.nfs, file.nfs),
             control: self.control.or(file.control),
-            control_name: list(self.control_name, file.control_name),
+            control_name: list_of(lists, self.control_name, file.control_name),
             control_certificate: self.control_certificate.or(file.control_certificate),
             control_key: self.control_key.or(file.control_key),
             state: self.state.or(file.state),
@@ -252,7 +274,7 @@ impl Given {
             smb_encryption: self.smb_encryption.or(file.smb_encryption),
             max_channels: self.max_channels.or(file.max_channels),
             connections_per_address: self.connections_per_address.or(file.connections_per_address),
-            smb_interface: list(self.smb_interface, file.smb_interface),
+            smb_interface: list_of(lists, self.smb_interface, file.smb_interface),
             nfs_squash: self.nfs_squash.or(file.nfs_squash),
             bench_metadata_latency: self.bench_metadata_latency.or(file.bench_metadata_latency),
             bench_accounting: self.bench_accounting.or(file.bench_accounting),

@@ -198,6 +198,62 @@ fn what_is_right_is_shown_with_where_it_is_from() {
     assert!(!directory.path().join("state").exists());
 }
 
+#[test]
+fn included_files_add_up_and_contradictions_name_both_places() {
+    let directory = TempDir::new().unwrap();
+    for name in ["data", "more", "conf.d"] {
+        fs::create_dir(directory.path().join(name)).unwrap();
+    }
+    let file =
+        write(&directory, "a.toml", &format!("include = [\"conf.d/*.toml\"]\nmax-channels = 2\n{RIGHT}"));
+    let share = "[[share]]\nname = \"more\"\ndirectory = \"HERE/more\"\n";
+    let second = write(&directory, "conf.d/20.toml", share);
+    let user =
+        "control-name = [\"files\"]\n[[user]]\nname = \"otto\"\npassword = \"hush-hush\"\nuid = 1001\n";
+    let first = write(&directory, "conf.d/10.toml", user);
+    let (status, checked) = check_json(&file);
+    assert_eq!(status, Some(0), "{checked}");
+    let shown = &checked["configuration"];
+    assert_eq!(shown["files"], json!([file, first, second]));
+    let names = |of: &Value| of.as_array().unwrap().iter().map(|one| one["name"].clone()).collect::<Vec<_>>();
+    assert_eq!(
+        (names(&shown["shares"]), names(&shown["users"])),
+        (vec![json!("data"), json!("more")], vec![json!("anna"), json!("otto")])
+    );
+    let (status, printed, _) = check(&[&file]);
+    assert_eq!(status, Some(0));
+    assert!(printed.contains(&format!("# {second} line 2\n")), "{printed}");
+
+    write(
+        &directory,
+        "conf.d/20.toml",
+        &format!("max-channels = 3\nsmb-singing = 1\ninclude = [\"x\"]\n{}", share.replace("more", "DATA")),
+    );
+    let (status, checked) = check_json(&file);
+    assert_eq!(status, Some(2));
+    let reports = checked["reports"].as_array().unwrap();
+    for (line, word) in [
+        (1, format!("max-channels is given twice: the other is in {file} line 2")),
+        (2, "there is no setting `smb-singing`".to_owned()),
+        (3, "an included file cannot include others".to_owned()),
+        (4, format!("two shares have the name DATA: the other is in {file} line 8")),
+    ] {
+        let is_there = |report: &&Value| {
+            report["file"] == second.as_str()
+                && report["line"] == json!(line)
+                && report["message"].as_str().unwrap().contains(&word)
+        };
+        assert!(reports.iter().any(|report| is_there(&report)), "{line}: {word}: {checked}");
+    }
+    for (include, word) in [("none.toml", "there is no file"), ("***", "include: ")] {
+        let file = write(&directory, "b.toml", &format!("include = [\"{include}\"]\n{RIGHT}"));
+        let (status, checked) = check_json(&file);
+        assert_eq!(status, Some(2), "{include}");
+        assert!(checked["reports"][0]["message"].as_str().unwrap().contains(word), "{checked}");
+        assert_eq!(checked["reports"][0]["line"], json!(1));
+    }
+}
+
 const PAGE: &str = include_str!("../../../docs/configuration.md");
 
 /// What docs/configuration.md shows is what is printed.

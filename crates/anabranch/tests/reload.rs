@@ -274,6 +274,30 @@ fn a_command_reloads_and_says_what_is_wrong() {
 }
 
 #[test]
+fn included_files_are_looked_for_again() {
+    let running = Running::start(&[DATA, ANNA].concat());
+    let include = "include = [\"conf.d/*.toml\"]";
+    running.reload(include, &[DATA, ANNA].concat(), READ_AGAIN);
+    let drop_in = |name: &str, text: &str| {
+        let here = running.directory.path();
+        fs::create_dir_all(here.join("conf.d")).unwrap();
+        fs::write(here.join("conf.d").join(name), text.replace("HERE", here.to_str().unwrap())).unwrap();
+    };
+    drop_in("more.toml", MORE);
+    running.hang_up(READ_AGAIN);
+    let mut anna = running.logged_on("anna", "hush-hush").unwrap();
+    anna.tree_connect("more").unwrap();
+    drop_in("other.toml", &OTHER.replace("directory", "directroy"));
+    let said = running.hang_up(STAYS);
+    assert!(said.contains("conf.d/other.toml line 3: there is no setting `directroy`"), "{said}");
+    anna.tree_connect("more").unwrap();
+    fs::remove_file(running.directory.path().join("conf.d/other.toml")).unwrap();
+    fs::remove_file(running.directory.path().join("conf.d/more.toml")).unwrap();
+    running.hang_up(READ_AGAIN);
+    assert_eq!(anna.tree_connect("more").unwrap_err(), NtStatus::BAD_NETWORK_NAME);
+}
+
+#[test]
 fn what_counts_from_the_next_start_on_is_named() {
     let running = Running::start(&[DATA, ANNA].concat());
     let said = running.reload("max-channels = 2\nnfs-lease = 30", &[DATA, MORE, ANNA].concat(), READ_AGAIN);

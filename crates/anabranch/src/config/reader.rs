@@ -8,6 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeArray, DeString, DeTable, DeValue, Deserializer};
 
+use super::include::{Includes, KEY};
 use crate::place::{Mistake, Place, Places, Section};
 use crate::settings::Key;
 
@@ -128,6 +129,36 @@ impl<'a> Reader<'a> {
             None => format!("The settings here are: {}.", names().collect::<Vec<_>>().join(", ")),
         };
         self.mistake(&name.span(), format!("there is no setting `{}`", name.get_ref()), advice);
+    }
+
+    /// Drops the keys that another file has given, except for lists, which add up.
+    pub(super) fn refuse_repeated(&mut self, top: &mut DeTable<'_>, lists: &[&str]) {
+        let is_repeated = |name: &&Spanned<DeString<'_>>| {
+            let name = name.get_ref().as_ref();
+            !lists.contains(&name) && self.places.of(&Section::Server, name).is_some()
+        };
+        let repeated: Vec<_> = top.keys().filter(is_repeated).cloned().collect();
+        for name in repeated {
+            let key = name.get_ref().as_ref();
+            if let Some(other) = self.places.of(&Section::Server, key).cloned() {
+                let what = format!("{key} is given twice: the other is in {other}");
+                self.mistake(&name.span(), what, "Give it in one of the files only.");
+            }
+            top.remove(key);
+        }
+    }
+
+    /// The patterns of files to include, with their places.
+    pub(super) fn read_includes<'i>(
+        &mut self,
+        (name, value): (Spanned<DeString<'i>>, Spanned<DeValue<'i>>),
+    ) -> Vec<(Place, String)> {
+        let place = self.place(&name.span());
+        self.places.enter(Section::Server, KEY.name, place.clone());
+        let mut table = DeTable::new();
+        table.insert(name, value);
+        let Includes { include } = self.read_keys(&table, &[KEY]);
+        include.into_iter().map(|pattern| (place.clone(), pattern)).collect()
     }
 
     /// Notes where a section and its keys stand.

@@ -10,6 +10,9 @@ const COLUMN_MAX: usize = 48;
 /// The configuration as a file. It can be read again, except for passwords, which are left out.
 pub(crate) fn render(configuration: &Configuration) -> String {
     let mut text = String::new();
+    if configuration.files.len() > 1 {
+        let _ = writeln!(text, "# from {}\n", configuration.files.join(", "));
+    }
     write_settings(&mut text, &configuration.settings);
     for (table, sections) in [("share", &configuration.shares), ("user", &configuration.users)] {
         for Section { settings, .. } in sections {

@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 22] = [
+pub(crate) const SERVER_KEYS: [Key; 23] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -40,6 +40,7 @@ pub(crate) const SERVER_KEYS: [Key; 22] = [
     key("log-format", "\"json\"", "\"text\""),
     key("continuous-availability", "[\"data\"]", "[]"),
     key("password-file", "[\"anna=/etc/anabranch/anna.password\"]", "[]"),
+    key("include", "[\"conf.d/*.toml\"]", "[]"),
     without_default("bench-metadata-latency", "1000"),
     key("bench-accounting", "true", "true"),
 ];
@@ -131,7 +132,9 @@ mod tests {
     fn the_keys_of_the_server_are_the_flags() {
         let command = Given::augment_args(clap::Command::new("names"));
         let mut flags: Vec<_> = command.get_arguments().filter_map(|flag| flag.get_long()).collect();
-        let mut keys: Vec<_> = SERVER_KEYS.iter().map(|key| key.name).collect();
+        // A flag has no file to which others could be relative.
+        let is_flag = |name: &&str| *name != "include";
+        let mut keys: Vec<_> = SERVER_KEYS.iter().map(|key| key.name).filter(is_flag).collect();
         flags.sort_unstable();
         keys.sort_unstable();
         assert_eq!(keys, flags);
