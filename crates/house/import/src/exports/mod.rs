@@ -155,4 +155,67 @@ mod tests {
             shares.push(Share { name, ..Share::default() });
         }
     }
+
+    /// What a client may do: (may write, users that are squashed from none to all, needs a privileged port).
+    fn told(admitted: clients::Admitted) -> (bool, u8, bool) {
+        let squashed = match admitted.squash {
+            None | Some(access::Squash::None) => 0,
+            Some(access::Squash::Root) => 1,
+            Some(access::Squash::All) => 2,
+        };
+        (!admitted.read_only, squashed, admitted.secure_port)
+    }
+
+    /// What the kernel gives a client: by the first kind that matches it, in the order of the line.
+    fn kernel_gives(line: &[(&str, &str)], address: &str, patterns: [bool; 2]) -> Option<(bool, u8, bool)> {
+        let matches = |name: &str| match name {
+            "*.example.org" => patterns[0],
+            "@net" => patterns[1],
+            // 10.X.7.Y
+            "10.0.7.0/255.0.255.0" => address.starts_with("10.") && address.split('.').nth(2) == Some("7"),
+            name => clients::network(name)
+                .is_none_or(|network| network.contains(&access::Names::default(), address.parse().unwrap())),
+        };
+        let rank = |name: &str| kind::Kind::of(name).rank();
+        let (_, options) =
+            line.iter().filter(|(name, _)| matches(name)).min_by_key(|(name, _)| rank(name))?;
+        let mut read = Options::default();
+        read.add(options);
+        read.admitted().ok().map(told)
+    }
+
+    use crate::clients;
+    proptest::proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2000))]
+        #[test]
+        fn nobody_gets_more_than_the_kernel_gives(
+            line in proptest::collection::vec(
+                (
+                    proptest::sample::select(
+                        &["*", "10.0.0.0/8", "10.0.7.0/24", "10.0.7.9", "192.0.2.1", "*.example.org", "@net", "10.0.7.0/255.0.255.0"][..],
+                    ),
+                    proptest::sample::select(&["rw", "ro", "rw,all_squash", "rw,no_root_squash,insecure", "rw,sec=krb5", ""][..]),
+                ),
+                1..6,
+            ),
+            patterns: [bool; 2],
+        ) {
+            let clients: Vec<String> = line.iter().map(|(name, options)| format!("{name}({options})")).collect();
+            let text = format!("/a {}", clients.join(" "));
+            let mut exports = Vec::new();
+            read(&File { name: "e", text: &text }, &mut exports).unwrap();
+            let share = share::share(exports.remove(0), "a".to_owned(), &mut Notes::default());
+            for address in ["10.0.7.9", "10.0.7.8", "10.1.7.1", "10.1.1.1", "192.0.2.1", "203.0.113.1"] {
+                let kernel = kernel_gives(&line, address, patterns);
+                let is_for = |rule: &&clients::ClientRule| {
+                    rule.network.contains(&access::Names::default(), address.parse().unwrap())
+                };
+                let rule = share.clients.iter().flatten().find(is_for).filter(|_| share.closed.is_empty());
+                let Some(here) = rule.and_then(|rule| rule.admitted).map(told) else { continue };
+                let Some(kernel) = kernel else { panic!("{text} {address} {patterns:?}: {here:?}") };
+                let is_less = here.0 <= kernel.0 && here.1 >= kernel.1 && here.2 >= kernel.2;
+                proptest::prop_assert!(is_less, "{} {} {:?}: {:?} {:?}", text, address, patterns, here, kernel);
+            }
+        }
+    }
 }

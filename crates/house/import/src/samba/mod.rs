@@ -183,6 +183,10 @@ fn written(
             (Some(uid), None) => {
                 (Some(uid), "No Unix user here has this name: add gid and groups if needed.".to_owned())
             }
+            (None, Some(0)) => {
+                account.closed = account.closed.or(Some("it acts as root on every share"));
+                (None, String::new())
+            }
             (None, Some(here)) => (None, format!("The Unix user of this name (uid {here}).")),
             (None, None) => {
                 account.closed = account.closed.or(Some("no Unix user has its name, and it has no uid"));
@@ -230,7 +234,9 @@ fn homes(
         note("home directories are shares of their own here: with --users, each account gets one");
         return;
     };
-    note("each account has a share for itself only, which lists of shares leave out");
+    note(
+        "each account has a share of its own, which lists of shares leave out; without valid users, only its owner may use it",
+    );
     for name in names {
         // "the existing sections are scanned. If a match is found, it is used."
         if configuration.sections.iter().any(|other| is_named(other, name)) {

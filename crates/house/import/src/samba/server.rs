@@ -110,7 +110,7 @@ fn entries(global: &Section) -> Vec<Interface> {
 /// Where SMB listens.
 fn listen(global: &Section, note: &mut impl FnMut(Grade, &str, &str)) -> Option<String> {
     let ports: Vec<u16> = global.list("smb ports").iter().filter_map(|port| port.parse().ok()).collect();
-    let port = ports.iter().copied().find(|port| *port != NETBIOS_PORT).unwrap_or(SMB_PORT);
+    let port = ports.iter().copied().find(|port| !matches!(*port, 0 | NETBIOS_PORT)).unwrap_or(SMB_PORT);
     if ports == [NETBIOS_PORT] {
         note(Grade::ChangesAccess, "smb ports", "SMB is served on port 445, and not over NetBIOS");
     }

@@ -106,7 +106,6 @@ impl Making<'_> {
     fn directory(&mut self, home: Option<String>) {
         let path = self.section.value("path").map(|path| value::string(path).to_owned());
         let path = path.filter(|path| !path.is_empty());
-        let is_home = path.is_none() && home.is_some();
         let Some(path) = path.or(home) else {
             let is_home = self.context.owner.is_some();
             self.share.close(if is_home {
@@ -116,8 +115,9 @@ impl Making<'_> {
             });
             return;
         };
+        // Samba changes its root before it looks at any path.
         let root = self.context.global.value("root directory").map(value::string).unwrap_or_default();
-        let root = if is_home { "" } else { root.trim_end_matches('/') };
+        let root = root.trim_end_matches('/');
         match self.substituted(&path) {
             Some(path) if path.starts_with('/') => self.share.directory = format!("{root}{path}"),
             Some(path) => {

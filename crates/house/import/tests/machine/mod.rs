@@ -15,7 +15,7 @@ impl Reader for Here {
     }
 }
 
-/// anna (1000) and otto (2001) are users of the machine.
+/// anna (1000), otto (2001) and toor (0) are users of the machine.
 pub(crate) struct TestMachine;
 
 impl Machine for TestMachine {
@@ -23,6 +23,7 @@ impl Machine for TestMachine {
         match name {
             "anna" => Some((1000, "/home/anna".to_owned())),
             "otto" => Some((2001, "/home/otto".to_owned())),
+            "toor" => Some((0, "/".to_owned())),
             _ => None,
         }
     }
