@@ -3,9 +3,12 @@
 
 use std::fs::{self, Permissions};
 use std::io::Write;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -67,8 +70,8 @@ fn serve(directory: &TempDir, config: &str, more: &[&str]) -> Server {
 }
 
 /// Whether smbclient may do this in a share; None: there is no smbclient.
-fn smb(server: &Server, share: &str, user: &str, what: &str) -> Option<bool> {
-    let (_, port) = server.address("smb").rsplit_once(':').unwrap();
+fn smb(address: &str, share: &str, user: &str, what: &str) -> Option<bool> {
+    let (_, port) = address.rsplit_once(':').unwrap();
     let share = format!("//127.0.0.1/{share}");
     // `mkdir` ends well even if it is refused.
     let what = what.replace("put", concat!("put ", env!("CARGO_MANIFEST_DIR"), "/Cargo.toml made"));
@@ -122,48 +125,163 @@ fn a_server_with_an_imported_configuration_admits_whom_samba_admitted() {
         ("data", "%", "ls", false),
         ("refusing", "anna%Password", "ls", false),
     ] {
-        let Some(done) = smb(&server, share, user, what) else { return };
+        let Some(done) = smb(server.address("smb"), share, user, what) else { return };
         assert_eq!(done, expected, "{share} {user} {what}");
     }
+}
+
+/// A Samba of its own, below a directory: what its configuration begins with.
+fn samba_global(here: &TempDir) -> String {
+    let samba = directory(here, "samba");
+    let places = [
+        "private dir",
+        "state directory",
+        "cache directory",
+        "lock directory",
+        "pid directory",
+        "ncalrpc dir",
+    ];
+    let places: String = places.iter().map(|key| format!(" {key} = {samba}\n")).collect();
+    format!("[global]\n{places} log file = {samba}/log\n disable netbios = yes\n disable spoolss = yes\n")
+}
+
+/// What `pdbedit` prints; None: it is not there.
+fn pdbedit(smb_conf: &str, arguments: &[&str], input: &str) -> Option<String> {
+    let mut command = Command::new("pdbedit");
+    command.args(["-s", smb_conf]).args(arguments);
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = needs::installed("pdbedit", child)?;
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{arguments:?}");
+    Some(text(&output.stdout))
+}
+
+/// Gives users that every machine has accounts of this Samba, with the password `correct horse`; what `pdbedit -L -w` prints then.
+fn accounts(smb_conf: &str, users: &[&str]) -> Option<String> {
+    for user in users {
+        pdbedit(smb_conf, &["-a", "-t", "-u", user], "correct horse\ncorrect horse\n")?;
+    }
+    pdbedit(smb_conf, &["-L", "-w"], "")
+}
+
+fn is_root(here: &TempDir) -> bool {
+    let is_root = fs::metadata(here.path()).unwrap().uid() == 0;
+    if !is_root {
+        needs::not_tested("this user is not root");
+    }
+    is_root
 }
 
 #[test]
 fn an_account_of_a_real_passdb_logs_on_with_its_password() {
     let here = TempDir::new().unwrap();
-    if fs::metadata(here.path()).unwrap().uid() != 0 {
-        return needs::not_tested("this user is not root");
-    }
-    let (data, samba) = (directory(&here, "data"), directory(&here, "samba"));
-    let keys = ["private dir", "state directory", "cache directory", "lock directory", "pid directory"];
-    let keys: String = keys.iter().map(|key| format!(" {key} = {samba}\n")).collect();
-    let smb_conf =
-        write(&here, "smb.conf", &format!("[global]\n{keys}[data]\n path = {data}\n read only = no\n"));
-    let pdbedit = |arguments: &[&str], input: &str| {
-        let mut command = Command::new("pdbedit");
-        command.args(["-s", &smb_conf]).args(arguments);
-        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let mut child = needs::installed("pdbedit", child)?;
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{arguments:?}");
-        Some(text(&output.stdout))
-    };
-    // A user that every machine has.
-    if pdbedit(&["-a", "-t", "-u", "daemon"], "correct horse\ncorrect horse\n").is_none() {
+    if !is_root(&here) {
         return;
     }
-    let accounts = pdbedit(&["-L", "-w"], "").unwrap();
+    let data = directory(&here, "data");
+    let global = samba_global(&here);
+    let smb_conf = write(&here, "smb.conf", &format!("{global}[data]\n path = {data}\n read only = no\n"));
+    let Some(accounts) = accounts(&smb_conf, &["daemon"]) else { return };
     let out = path(&here, "anabranch.toml");
     let mut command = program(&["import", "samba", &smb_conf, "--users", "-", "--out", &out]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(accounts.as_bytes()).unwrap();
     assert!(child.wait().unwrap().success());
     let server = serve(&here, &out, &["--smb", "127.0.0.1:0"]);
-    assert_ne!(smb(&server, "data", "daemon%correct horse", "put"), Some(false));
-    assert_ne!(smb(&server, "data", "daemon%wrong", "ls"), Some(true));
-    let database = format!("{samba}/passdb.tdb");
+    let smb = |user, what| smb(server.address("smb"), "data", user, what);
+    assert_ne!(smb("daemon%correct horse", "put"), Some(false));
+    assert_ne!(smb("daemon%wrong", "ls"), Some(true));
+    let database = path(&here, "samba/passdb.tdb");
     let said = refused(&["samba", &smb_conf, "--users", &database, "--out", &path(&here, "other")], 2);
     assert!(said.contains("pdbedit -L -w"), "{said}");
+}
+
+/// smbd, until the end of the test.
+struct Smbd(Child, String);
+
+impl Drop for Smbd {
+    fn drop(&mut self) {
+        // It ends its children itself.
+        let _ = Command::new("kill").args(["-s", "TERM", &self.0.id().to_string()]).status();
+        let _ = self.0.wait();
+    }
+}
+
+impl Smbd {
+    fn start(smb_conf: &str, port: u16) -> Option<Self> {
+        let mut command = Command::new("smbd");
+        command
+            .args(["-F", "--no-process-group", "-s", smb_conf])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        // At its end it ends its process group.
+        command.process_group(0);
+        let child = needs::installed("smbd", command.spawn())?;
+        let smbd = Self(child, format!("127.0.0.1:{port}"));
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while TcpStream::connect(&smbd.1).is_err() {
+            assert!(Instant::now() < deadline, "smbd does not listen on {}", smbd.1);
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Some(smbd)
+    }
+}
+
+/// Shares in which Samba and this server, with the imported configuration, allow the same; in `uncertain`, this server allows less,
+/// because the import does not know who is in a group.
+const BESIDE_SAMBA: [(&str, &str); 15] = [
+    ("valid", "read only = no\nvalid users = daemon"),
+    ("groups", "valid users = @daemon, bin\nwrite list = bin"),
+    ("invalid", "read only = no\ninvalid users = bin"),
+    ("readers", "read only = no\nread list = bin"),
+    ("writers", "write list = daemon"),
+    ("both", "writable = yes\nvalid users = bin daemon\nread list = bin\nwrite list = bin"),
+    ("uncertain", "writable = yes\nvalid users = bin daemon\nread list = @bin"),
+    ("denied", "hosts deny = 127.0.0.1"),
+    ("allowed", "hosts allow = 192.0.2."),
+    ("elsewhere", "hosts allow = 192.0.2.\nhosts deny = ALL"),
+    ("except", "hosts deny = ALL EXCEPT 127."),
+    ("guests", "public = yes\nread only = no"),
+    ("off", "available = no"),
+    ("vetoed", "read only = no\nveto files = /greeting/made/"),
+    ("root", "invalid users = root\nwriteable = yes"),
+];
+
+#[test]
+fn users_may_do_what_samba_lets_them_do() {
+    let here = TempDir::new().unwrap();
+    if !is_root(&here) {
+        return;
+    }
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let share = |(name, keys): &(&str, &str)| {
+        let path = directory(&here, name);
+        format!("[{name}]\n path = {path}\n{keys}\n")
+    };
+    let shares: String = BESIDE_SAMBA.iter().map(share).collect();
+    let global = samba_global(&here);
+    let smb_conf = format!(
+        "{global} interfaces = lo\n bind interfaces only = yes\n smb ports = {port}\n server signing = auto\n{shares}"
+    );
+    let smb_conf = write(&here, "smb.conf", &smb_conf);
+    let Some(accounts) = accounts(&smb_conf, &["daemon", "bin"]) else { return };
+    let users = write(&here, "users", &accounts);
+    let out = path(&here, "anabranch.toml");
+    let output = import(&["samba", &smb_conf, "--users", &users, "--out", &out]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let Some(samba) = Smbd::start(&smb_conf, port) else { return };
+    let server = serve(&here, &out, &["--smb", "127.0.0.1:0"]);
+    for (share, keys) in BESIDE_SAMBA {
+        for user in ["daemon%correct horse", "bin%correct horse", "%"] {
+            for what in ["ls", "get greeting -", "put"] {
+                let theirs = smb(&samba.1, share, user, what);
+                let Some(ours) = smb(server.address("smb"), share, user, what) else { return };
+                let is_right = if share == "uncertain" { Some(ours) <= theirs } else { Some(ours) == theirs };
+                assert!(is_right, "[{share}] {keys:?}, {user}: {what}: {ours}, Samba: {theirs:?}");
+            }
+        }
+    }
 }
 
 #[test]
