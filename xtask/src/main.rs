@@ -56,7 +56,7 @@ enum Chosen {
     /// tested: `anabranch bench all --out results/ && anabranch report results/ --out report/ && cargo xtask report
     /// report/report.json >docs/measured/report.md`.
     Report(report::ReportArguments),
-    /// The program, stripped, with its documents in a tarball; its debug symbols; checksums
+    /// The program as .deb, .rpm, tarball and image for containers; debug symbols, an inventory of its parts, checksums
     Dist(dist::DistArguments),
 }
 
