@@ -145,3 +145,87 @@ fn create(out: &Path, text: &str) -> Result<()> {
         trouble(&e)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SAMBA: &[&str] = &[
+        "[global]\n",
+        "[homes]\n",
+        "[data]\n",
+        "[DATA ]\n",
+        "[ d \u{fc} ]\n",
+        "[a/b]\n",
+        "[pipe]\n",
+        "[x,y]\n",
+        "path = /srv/a\n",
+        "path = /srv/%S/x\n",
+        "path = \"/q q\"\n",
+        "read only = no\n",
+        "guest ok = yes\n",
+        "valid users = anna @staff\n",
+        "valid users = \"a b\" x:y +a+b c\\d\n",
+        "invalid users = otto\n",
+        "write list = zoe, @a,b\n",
+        "read list = anna\n",
+        "hosts allow = 10. EXCEPT 10.1.\n",
+        "hosts allow = fe80::1%eth0 a_b.c host 1.2.3 [::1]/128 ::ffff:1.2.3.4\n",
+        "hostname lookups = yes\n",
+        "hosts deny = ALL\n",
+        "hosts deny = 10.0.0.0/8\n",
+        "veto files = /a/b c/..//./x\"y/\n",
+        "comment = caf\u{e9} \"x\" \\ %S\n",
+        "interfaces = lo 10.0.0.5;speed=0 fe80::1/64 \"10.0.0.6;speed=99999999999999999999\"\n",
+        "interfaces = \"10.0.0.5;speed=1000,capability=RSS\" \"::1;speed=5\"\n",
+        "bind interfaces only = yes\n",
+        "smb ports = 0 99999 139 446\n",
+        "server smb encrypt = required\n",
+        "server smb encrypt = off\n",
+        "server signing = mandatory\n",
+        "server multi channel support = no\n",
+        "root directory = /jail\n",
+    ];
+    const EXPORTS: &[&str] = &[
+        "/srv/a ",
+        "/srv/\u{fc} ",
+        "\"/x y\" ",
+        "/ ",
+        "/p|q ",
+        "host_a(rw) ",
+        "10.0.0.0/8(ro) ",
+        "fe80::1(rw) ",
+        "::/0(rw) ",
+        "*(rw) ",
+        "1.2.3(rw) ",
+        "a..b(rw) ",
+        "\n",
+        "@n(ro) ",
+    ];
+    const USERS: &[&str] =
+        &["anna:1000", "otto:4294967294", "zo\u{e9}:5", "a b:7", "ANNA:1", "x.y:4294967295", "root:0"];
+
+    fn some(words: &'static [&'static str]) -> impl Strategy<Value = Vec<&'static str>> {
+        prop::collection::vec(prop::sample::select(words), 0..25)
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_made_is_understood(samba in some(SAMBA), users in some(USERS), exports in some(EXPORTS)) {
+            let text = samba.concat();
+            let account = |name: &&str| format!("{name}:{}:{}:[U ]:LCT-0:\n", "X".repeat(32), "A".repeat(32));
+            let users: String = users.iter().map(account).collect();
+            let machine = ThisMachine::look();
+            let samba = Samba { file: "f", text: &text, users: Some(("u", &users)), reader: &Files, machine: &machine };
+            if let Ok(imported) = import::samba(&samba) {
+                prop_assert_eq!(check_configuration(&imported.text), Ok(()), "{}", text);
+            }
+            let text = exports.concat();
+            if let Ok(imported) = import::exports(&[import::File { name: "e", text: &text }]) {
+                prop_assert_eq!(check_configuration(&imported.text), Ok(()), "{}", text);
+            }
+        }
+    }
+}

@@ -115,8 +115,11 @@ pub(super) fn rights(asked: &Asked<'_>) -> (Rights, LeftOut) {
         read_only: asked.read_only,
     };
     let accounts = asked.accounts.filter(|_| !asked.guest);
-    let accounts: Option<Vec<Entry>> =
-        accounts.map(|names| names.iter().map(|name| Entry::User(name.clone())).collect());
+    let account = |name: &String| match name.parse::<Who>() {
+        Ok(_) => Entry::User(name.clone()),
+        Err(_) => Entry::Unknown("cannot be in a list"),
+    };
+    let accounts: Option<Vec<Entry>> = accounts.map(|names| names.iter().map(account).collect());
     let rights = if asked.valid.is_empty() {
         lists.of_everybody(accounts, &mut left)
     } else {
