@@ -101,16 +101,18 @@ fn is_named(section: &Section, name: &str) -> bool {
 fn head(given: &Samba<'_>, configuration: &Configuration) -> Vec<String> {
     let mut files = configuration.files.clone();
     files.extend(given.users.map(|(file, _)| file.to_owned()));
-    let mut head = vec![
-        format!("Made by `anabranch import samba` from {}.", files.join(", ")),
-        "Shares that are written as comments are not served: each says why. Remove the # of its lines when that is settled.".to_owned(),
+    let from = format!("Made by `anabranch import samba` from {}.", files.join(", "));
+    let always = [
+        from.as_str(),
+        "Shares that are written as comments are not served: each says why. Remove the # of its lines when that is settled.",
+        "Permissions of shares that were set from Windows are not in smb.conf: `sharesec --view-all` shows them.",
     ];
-    if given.users.is_some() {
-        head.push(
-            "An nt-hash is as good as the password: only the owner of this file may read it.".to_owned(),
-        );
-    }
-    head
+    let with_users = [
+        "Hours, computers and dates that limit an account are not carried over: `pdbedit -L -v` shows them.",
+        "An nt-hash is as good as the password: only the owner of this file may read it.",
+    ];
+    let with_users = with_users.into_iter().filter(|_| given.users.is_some());
+    always.into_iter().chain(with_users).map(str::to_owned).collect()
 }
 
 /// Sections of printers are left out as a whole.
