@@ -31,7 +31,8 @@ fn every_route_is_described_and_nothing_else() {
     });
     assert_eq!(told, there.collect());
     for route in ROUTES.iter().filter(|route| route.path.contains("{name}")) {
-        assert_eq!(described["paths"][route.path]["parameters"][0]["name"], "name", "{}", route.path);
+        let parameter = &described["paths"][route.path]["parameters"][0];
+        assert_eq!(parameter["$ref"], "#/components/parameters/Name", "{}", route.path);
     }
 }
 
