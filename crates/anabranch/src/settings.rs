@@ -343,7 +343,23 @@ impl Settings {
             state.clone().unwrap_or_else(|| PathBuf::from(state_directory::DEFAULT)),
         );
         let files = given.control_certificate.zip(given.control_key);
+        let places = &given.from.places;
+        let elsewhere = |names: &mut dyn Iterator<Item = (String, Section)>, first: Option<&Path>| {
+            let place = |(name, section)| {
+                let file = &places.of(&section, Places::WHOLE)?.file;
+                (Some(&**file) != first).then(|| (name, file.display().to_string()))
+            };
+            names.filter_map(place).collect()
+        };
         let gateway = gateway::settings::Settings {
+            shares_elsewhere: elsewhere(
+                &mut given.share.iter().map(|share| (share.0.name.clone(), Section::share(&share.0.name))),
+                given.from.shares.as_deref(),
+            ),
+            users_elsewhere: elsewhere(
+                &mut given.user.iter().map(|user| (user.name.clone(), Section::user(&user.name))),
+                given.from.users.as_deref(),
+            ),
             shares_in: place(given.from.shares),
             users_in: place(given.from.users),
             shares: with_availability(given.share, &given.continuous_availability, wrong),

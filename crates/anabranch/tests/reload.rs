@@ -287,6 +287,11 @@ fn included_files_are_looked_for_again() {
     running.hang_up(READ_AGAIN);
     let mut anna = running.logged_on("anna", "hush-hush").unwrap();
     anna.tree_connect("more").unwrap();
+    let (_, refused) = running.ask(&["share", "set", "more", "--guest", "on"]);
+    assert!(
+        refused.contains("the share more is declared in ") && refused.contains("conf.d/more.toml"),
+        "{refused}"
+    );
     drop_in("other.toml", &OTHER.replace("directory", "directroy"));
     let said = running.hang_up(STAYS);
     assert!(said.contains("conf.d/other.toml line 3: there is no setting `directroy`"), "{said}");

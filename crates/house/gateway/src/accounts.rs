@@ -113,7 +113,7 @@ pub(crate) fn open(declared: &Declared, state: &State) -> Result<Arc<AccountBook
     }
     for account in &declared.accounts {
         if book.take(&account.name).is_some() {
-            let (name, place) = (&account.name, &declared.accounts_in);
+            let (name, place) = (&account.name, declared.account_place(&account.name));
             tracing::warn!("{place} declares a user {name}, overriding the one added by command");
         }
         book.enter(account.clone());

@@ -15,10 +15,14 @@ pub(crate) struct Declared {
     pub(crate) shares: Vec<DeclaredShare>,
     /// The place of these declarations: a file, or the command line.
     pub(crate) shares_in: String,
+    /// The shares that are declared in other places.
+    pub(crate) shares_elsewhere: Vec<(String, String)>,
     /// The declared accounts, with their passwords.
     pub(crate) accounts: Vec<Account>,
     /// The place of these declarations.
     pub(crate) accounts_in: String,
+    /// The accounts that are declared in other places.
+    pub(crate) accounts_elsewhere: Vec<(String, String)>,
     /// Whether all shares refuse unencrypted traffic.
     pub(crate) encryption_required: bool,
     /// For measurements: how much slower the metadata of all shares is.
@@ -51,6 +55,18 @@ impl Declared {
     /// The account of this name.
     pub(crate) fn account(&self, name: &str) -> Option<&Account> {
         self.accounts.iter().find(|account| same_name(&account.name, name))
+    }
+
+    /// The place where the share of this name is declared.
+    pub(crate) fn share_place(&self, name: &str) -> &str {
+        let elsewhere = self.shares_elsewhere.iter().find(|(share, _)| same_share_name(share, name));
+        elsewhere.map_or(&self.shares_in, |(_, place)| place)
+    }
+
+    /// The place where the account of this name is declared.
+    pub(crate) fn account_place(&self, name: &str) -> &str {
+        let elsewhere = self.accounts_elsewhere.iter().find(|(account, _)| same_name(account, name));
+        elsewhere.map_or(&self.accounts_in, |(_, place)| place)
     }
 
     /// Advice on how to change a declaration that was made in this place.

@@ -54,7 +54,7 @@ pub(crate) fn open_all(
     let (shadowed, made): (Vec<_>, Vec<_>) =
         state.made_shares()?.into_iter().partition(|record| declared.share(&record.name).is_some());
     for record in &shadowed {
-        let why = self::shadowed(&record.name, &declared.shares_in);
+        let why = self::shadowed(&record.name, declared.share_place(&record.name));
         tracing::warn!("the share {} is not served: {why}", record.name);
     }
     opener.enter_made(made, &shadowed, declared, &table, &mut idle)?;
@@ -99,8 +99,10 @@ pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declare
     Ok(Declared {
         shares,
         shares_in,
+        shares_elsewhere: settings.shares_elsewhere.clone(),
         accounts: Vec::new(),
         accounts_in,
+        accounts_elsewhere: settings.users_elsewhere.clone(),
         encryption_required: settings.encryption_required(),
         metadata_latency: settings.bench_metadata_latency,
         is_uncounted: !settings.bench_accounting,

@@ -20,10 +20,14 @@ pub struct Settings {
     pub shares: Vec<ShareSettings>,
     /// The place where the shares are declared, in messages: a file, or [`COMMAND_LINE`].
     pub shares_in: String,
+    /// The shares that are declared in other places, as names and places.
+    pub shares_elsewhere: Vec<(String, String)>,
     /// The declared users. Their names are unique regardless of case. More users may have been added by command.
     pub users: Vec<UserSettings>,
     /// The place where the users are declared, in messages.
     pub users_in: String,
+    /// The users that are declared in other places, as names and places.
+    pub users_elsewhere: Vec<(String, String)>,
     /// Names and addresses that the control address answers to, besides localhost and the address in the request.
     pub control_names: Vec<String>,
     /// The certificate of the control address. None: no TLS on loopback, elsewhere a certificate that the server makes.
@@ -104,8 +108,10 @@ impl Settings {
         Self {
             shares: Vec::new(),
             shares_in: COMMAND_LINE.to_owned(),
+            shares_elsewhere: Vec::new(),
             users: Vec::new(),
             users_in: COMMAND_LINE.to_owned(),
+            users_elsewhere: Vec::new(),
             control_names: Vec::new(),
             control_certificate: None,
             state,

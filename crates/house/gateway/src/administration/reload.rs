@@ -96,7 +96,7 @@ impl Administration {
                 continue; // the share is checked when its storage answers
             }
             let why = if is_shadowed {
-                opening::shadowed(&record.name, &now.shares_in)
+                opening::shadowed(&record.name, now.share_place(&record.name))
             } else {
                 match apart.check(&record.name, &record.directory) {
                     Ok(()) => continue,

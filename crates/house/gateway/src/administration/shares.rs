@@ -29,7 +29,7 @@ impl Administration {
     fn made_share(&self, name: &str) -> Result<ShareRecord> {
         let declared = self.declared();
         if let Some(share) = declared.share(name) {
-            let (name, place) = (&share.given.name, &declared.shares_in);
+            let (name, place) = (&share.given.name, declared.share_place(name));
             let what = format!("the share {name} is declared in {place}");
             return Err(Refusal::new(RefusalKind::Declared, what, declared.advice(place)));
         }
@@ -66,7 +66,7 @@ impl Administration {
         let plan = if record.plan.is_empty() { Plan::Unlimited.to_string() } else { record.plan.clone() };
         let declared = self.declared();
         let problem = match declared.share(&record.name) {
-            Some(_) => Some(opening::shadowed(&record.name, &declared.shares_in)),
+            Some(_) => Some(opening::shadowed(&record.name, declared.share_place(&record.name))),
             None => self.why_not_served(&record.name),
         };
         let rules = record.rules();
@@ -86,7 +86,7 @@ impl Administration {
         let DeclaredShare { given, directory, .. } = share;
         let problem = self.why_not_served(&given.name);
         Share {
-            declared_in: Some(declared.shares_in.clone()),
+            declared_in: Some(declared.share_place(&given.name).to_owned()),
             served: problem.is_none(),
             problem,
             metadata_cache: given.metadata_cache,
@@ -269,7 +269,7 @@ impl Administration {
         };
         let declared = self.declared();
         if let Some(share) = declared.share(name) {
-            return Err(taken(&share.given.name, &format!("is declared in {}", declared.shares_in)));
+            return Err(taken(&share.given.name, &format!("is declared in {}", declared.share_place(name))));
         }
         match made.iter().find(|share| same_share_name(&share.name, name)) {
             Some(made) => Err(taken(&made.name, &format!("serves {}", made.directory.display()))),

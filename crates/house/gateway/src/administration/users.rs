@@ -28,7 +28,7 @@ impl Administration {
     fn added_user(&self, name: &str) -> Result<UserRecord> {
         let declared = self.declared();
         if let Some(account) = declared.account(name) {
-            let (name, place) = (&account.name, &declared.accounts_in);
+            let (name, place) = (&account.name, declared.account_place(name));
             let what = format!("the user {name} is declared in {place}");
             return Err(Refusal::new(RefusalKind::Declared, what, declared.advice(place)));
         }
@@ -138,7 +138,7 @@ impl Administration {
 }
 
 fn tell_declared(account: &Account, declared: &Declared) -> User {
-    User { declared_in: Some(declared.accounts_in.clone()), ..tell(account) }
+    User { declared_in: Some(declared.account_place(&account.name).to_owned()), ..tell(account) }
 }
 
 fn tell(account: &Account) -> User {
