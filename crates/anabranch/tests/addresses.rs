@@ -1,11 +1,12 @@
 //! Several addresses for each protocol, of both families.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::process::Output;
+use std::process::{Command, Output};
 
 use smb_proto::dialect::Dialect;
 use tempfile::TempDir;
 
+mod needs;
 #[expect(dead_code, reason = "one call of an NFS client is enough here")]
 mod nfs;
 #[path = "../../front/smb-server/tests/socket/client/protection.rs"]
@@ -55,6 +56,13 @@ fn clients_of_both_families_are_served() {
         assert_eq!(kernel.mkdir(ROOT, &top, &format!("by {n}")), Status::OK);
     }
     assert!(directory.path().join("data/by 1").exists());
+    let port = smb[1].rsplit(':').next().unwrap();
+    let mut samba = Command::new("smbclient");
+    samba.args(["//::1/data", "-p", port, "-U", "anna%hush-hush", "-c", "mkdir by-samba"]);
+    if let Some(ran) = needs::installed("smbclient", samba.output()) {
+        let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+        assert!(directory.path().join("data/by-samba").exists(), "{said}");
+    }
     // The program's own clients carry data over IPv6, too.
     for target in [
         format!("smb://anna:hush-hush@{}/data", smb[1]),
