@@ -101,7 +101,7 @@ impl Reading {
         reader.refuse_repeated(&mut top, &LISTS);
         reader.enter(&Section::Server, None, &top);
         let (shares, users) = (top.remove("share"), top.remove("user"));
-        let given: Given = reader.read_keys(&top, &SERVER_KEYS);
+        let (given, _): (Given, _) = reader.read_keys(&top, &SERVER_KEYS);
         let (share, user) = (reader.read_shares(shares.as_ref()), reader.read_users(users.as_ref()));
         let includes = included.map(|included| reader.read_includes(included)).unwrap_or_default();
         (Given { share, user, ..given }, includes)

@@ -77,6 +77,10 @@ password = 12345
 [[user]]
 name = "otto"
 uid = 1001
+
+[[user]]
+name = 5
+uid = "seven"
 "#;
 
 #[test]
@@ -111,6 +115,8 @@ fn every_mistake_is_reported_with_its_line_and_advice() {
         (30, "there is no setting `netwrok`"),
         (34, "password: expected a text in quotes"),
         (36, "the user otto has no password"),
+        (41, "name: invalid type: integer `5`, expected a text in quotes"),
+        (42, "uid: invalid type: string \"seven\", expected a whole number"),
     ] {
         assert!(
             found.iter().any(|(at, what)| *at == line && what.contains(word)),
@@ -118,6 +124,8 @@ fn every_mistake_is_reported_with_its_line_and_advice() {
         );
     }
     assert_eq!(checked["errors"], json!(found.len()));
+    let named = found.iter().filter(|(_, what)| what.contains("the name of the user")).count();
+    assert_eq!(named, 0, "one mistake is told once: {found:#?}");
     for report in reports {
         assert!(report["file"] == file.as_str(), "{report}");
         assert!(!report["advice"].as_str().unwrap().is_empty(), "{report}");

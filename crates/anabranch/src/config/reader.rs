@@ -62,24 +62,27 @@ impl<'a> Reader<'a> {
         table.into_inner()
     }
 
-    /// The values of a table, as far as they are right.
-    pub(super) fn read_keys<'i, T>(&mut self, table: &DeTable<'i>, known: &[Key]) -> T
+    /// The values of a table, as far as they are right, and the keys of which nothing is right.
+    pub(super) fn read_keys<'i, T>(&mut self, table: &DeTable<'i>, known: &[Key]) -> (T, Vec<&'static str>)
     where
         T: Default + Deserialize<'i>,
     {
-        let mut right = DeTable::new();
+        let (mut right, mut wrong) = (DeTable::new(), Vec::new());
         for (name, value) in table {
             match known.iter().find(|key| key.name == name.get_ref().as_ref()) {
                 None => self.unknown(name, known),
                 Some(key) => {
                     if let Some(value) = self.right_part::<T>(key, name, value) {
                         right.insert(name.clone(), value);
+                    } else {
+                        wrong.push(key.name);
                     }
                 }
             }
         }
         // Each value was read before.
-        T::deserialize(Deserializer::from(Spanned::new(0..0, right))).unwrap_or_default()
+        let read = T::deserialize(Deserializer::from(Spanned::new(0..0, right))).unwrap_or_default();
+        (read, wrong)
     }
 
     /// The value, without those elements of a list that are wrong. None: nothing of it is right.
@@ -116,7 +119,7 @@ impl<'a> Reader<'a> {
     fn bad_value(&mut self, key: &Key, value: &Spanned<DeValue<'_>>, error: &toml::de::Error) {
         let what = match key.name {
             name if SECRETS.contains(&name) => format!("{name}: expected a text in quotes"),
-            name => format!("{name}: {}", error.message()),
+            name => format!("{name}: {}", in_words(error.message())),
         };
         let advice = format!("For example: {} = {}", key.name, key.example);
         self.mistake(&error.span().unwrap_or_else(|| value.span()), what, advice);
@@ -157,7 +160,7 @@ impl<'a> Reader<'a> {
         self.places.enter(Section::Server, KEY.name, place.clone());
         let mut table = DeTable::new();
         table.insert(name, value);
-        let Includes { include } = self.read_keys(&table, &[KEY]);
+        let (Includes { include }, _) = self.read_keys(&table, &[KEY]);
         include.into_iter().map(|pattern| (place.clone(), pattern)).collect()
     }
 
@@ -170,6 +173,24 @@ impl<'a> Reader<'a> {
             self.places.enter(section.clone(), name.get_ref(), self.place(&name.span()));
         }
     }
+}
+
+/// A message of the reader of TOML, without the types of this program.
+fn in_words(message: &str) -> String {
+    let words = [
+        ("expected u32", "expected a whole number"),
+        ("expected u64", "expected a whole number"),
+        ("expected a nonzero u32", "expected a number from 1"),
+        ("expected socket address", "expected ADDR:PORT"),
+        ("expected a sequence", "expected a list"),
+        ("expected a string", "expected a text in quotes"),
+        ("expected path string", "expected a path in quotes"),
+        ("expected a boolean", "expected true or false"),
+        ("invalid type: sequence", "invalid type: list"),
+        ("invalid type: map", "invalid type: table"),
+    ];
+    let replace = |text: String, (from, to): (&str, &str)| text.replace(from, to);
+    words.into_iter().fold(message.to_owned(), replace)
 }
 
 /// The known name that `name` was most likely meant to be.

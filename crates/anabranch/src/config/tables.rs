@@ -20,7 +20,7 @@ impl Reader<'_> {
         let mut shares = Vec::new();
         for element in self.elements("share", "\"NAME=DIR\"", value) {
             let share = match element.get_ref() {
-                DeValue::String(text) => self.taken(element, text.parse()),
+                DeValue::String(text) => self.taken(element, "data=/srv/data", text.parse()),
                 DeValue::Table(table) => self.read_share(&element.span(), table),
                 _ => None,
             };
@@ -38,7 +38,7 @@ impl Reader<'_> {
         let mut users = Vec::new();
         for element in self.elements("user", "\"NAME[=UID[:GID]]:PASSWORD\"", value) {
             let user = match element.get_ref() {
-                DeValue::String(text) => self.taken(element, text.parse()),
+                DeValue::String(text) => self.taken(element, "anna=1000:100:PASSWORD", text.parse()),
                 DeValue::Table(table) => self.read_user(&element.span(), table),
                 _ => None,
             };
@@ -73,8 +73,10 @@ impl Reader<'_> {
         right
     }
 
-    fn taken<T>(&mut self, value: &Value<'_>, read: Result<T, String>) -> Option<T> {
-        read.map_err(|what| self.mistake(&value.span(), what, "")).ok()
+    /// What was read of a text; `example` is one that is right.
+    fn taken<T>(&mut self, value: &Value<'_>, example: &str, read: Result<T, String>) -> Option<T> {
+        let advice = || format!("For example: {example}");
+        read.map_err(|what| self.mistake(&value.span(), what, advice())).ok()
     }
 
     /// Whether a section has this name for the first time; notes where it stands.
@@ -99,11 +101,11 @@ impl Reader<'_> {
     fn read_share(&mut self, part: &Range<usize>, table: &DeTable<'_>) -> Option<ShareGiven> {
         let mut rest = table.clone();
         let clients = rest.remove("client");
-        let mut read: ShareTable = self.read_keys(&rest, &SHARE_KEYS);
+        let (mut read, dropped): (ShareTable, _) = self.read_keys(&rest, &SHARE_KEYS);
         read.client = self.read_clients(clients.as_ref());
         let is_whole = self.has(part, table, "share", (&SHARE_KEYS, 2));
         let (share, wrong) = read.settle();
-        self.tell(part, table, wrong);
+        self.tell(table, &SHARE_KEYS, &dropped, wrong);
         let is_named = !share.0.name.is_empty() && !share.0.directory.as_os_str().is_empty();
         (is_whole && is_named).then_some(share)
     }
@@ -114,8 +116,9 @@ impl Reader<'_> {
         for element in self.elements("share.client", "\"NETWORK [access=rw|ro] ...\"", value) {
             let line = match element.get_ref() {
                 DeValue::Table(table) => {
-                    let read: ClientTable = self.read_keys(table, &CLIENT_KEYS);
-                    self.has(&element.span(), table, "entry", (&CLIENT_KEYS, 1)).then(|| read.line())
+                    let (read, dropped): (ClientTable, _) = self.read_keys(table, &CLIENT_KEYS);
+                    let is_whole = self.has(&element.span(), table, "entry", (&CLIENT_KEYS, 1));
+                    (is_whole && dropped.is_empty()).then(|| read.line())
                 }
                 DeValue::String(line) => Some(line.to_string()),
                 _ => None,
@@ -130,10 +133,10 @@ impl Reader<'_> {
     }
 
     fn read_user(&mut self, part: &Range<usize>, table: &DeTable<'_>) -> Option<UserGiven> {
-        let read: UserTable = self.read_keys(table, &USER_KEYS);
+        let (read, dropped): (UserTable, _) = self.read_keys(table, &USER_KEYS);
         let is_whole = self.has(part, table, "user", (&USER_KEYS, 1));
         let (user, wrong) = read.settle();
-        self.tell(part, table, wrong);
+        self.tell(table, &USER_KEYS, &dropped, wrong);
         (is_whole && !user.name.is_empty()).then_some(user)
     }
 
@@ -158,14 +161,19 @@ impl Reader<'_> {
         missing.is_empty()
     }
 
-    /// Tells what is wrong with values, each at its key.
-    fn tell(&mut self, part: &Range<usize>, table: &DeTable<'_>, wrong: Vec<(&'static str, String)>) {
-        // What is missing is told as such.
-        for (key, what) in wrong.into_iter().filter(|(key, _)| table.contains_key(*key)) {
-            let at = table.get_key_value(key).map_or_else(|| part.clone(), |(name, _)| name.span());
-            let known = SHARE_KEYS.iter().chain(&USER_KEYS).find(|known| known.name == key);
+    /// Tells what is wrong with values, each at its key. What is missing or `dropped` was told as such.
+    fn tell(
+        &mut self,
+        table: &DeTable<'_>,
+        known: &[Key],
+        dropped: &[&str],
+        wrong: Vec<(&'static str, String)>,
+    ) {
+        for (key, what) in wrong.into_iter().filter(|(key, _)| !dropped.contains(key)) {
+            let Some((name, _)) = table.get_key_value(key) else { continue };
+            let known = known.iter().find(|known| known.name == key);
             let advice = known.map(|known| format!("For example: {key} = {}", known.example));
-            self.mistake(&at, what, advice.unwrap_or_default());
+            self.mistake(&name.span(), what, advice.unwrap_or_default());
         }
     }
 }

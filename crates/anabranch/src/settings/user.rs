@@ -86,9 +86,7 @@ fn is_number(text: &str) -> bool {
 
 fn number(what: &str, text: &str) -> Result<u32, String> {
     text.parse().map_err(|_| {
-        format!(
-            "the {what} is no {what}: expected NAME[=UID[:GID]]:PASSWORD, for example anna=1000:100:PASSWORD"
-        )
+        format!("this is no {what}: expected NAME[=UID[:GID]]:PASSWORD, for example anna=1000:100:PASSWORD")
     })
 }
 
