@@ -82,7 +82,7 @@ pub(crate) struct Given {
     #[arg(long, value_name = "DIR")]
     #[serde(serialize_with = "values::path")]
     pub(crate) state: Option<PathBuf>,
-    /// Signing of SMB messages. Guests have no key and stay unsigned, even with `required`. Signing adds 11 to 17 % server CPU per
+    /// Signing of SMB messages. Guests have no key and stay unsigned, even with `required`. Signing adds 10 to 20 % server CPU per
     /// byte and costs no throughput at 10 Gbit/s [default: required]
     #[arg(long, value_enum)]
     pub(crate) smb_signing: Option<Requirement>,
