@@ -5,10 +5,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
+use rustix::io::Errno;
 use share::Terms;
 
 use crate::in_time;
 use crate::problem::{Cause, Problem, Result};
+
+/// What the unit of the service hides (`ProtectHome=`).
+const HOMES: [&str; 3] = ["/home", "/root", "/run/user"];
 
 /// The absolute path of a share's directory, however long its storage takes to answer.
 ///
@@ -19,7 +23,7 @@ pub(crate) fn check(name: &str, path: &Path, terms: Terms) -> Result<PathBuf> {
         Problem::new(Cause::Directory, format!("share {name}: {} {why}", path.display()), advice)
     };
     let absolute = path.canonicalize().map_err(|e| match e.kind() {
-        ErrorKind::NotFound => refuse("does not exist", format!("Create it: mkdir -p {}", path.display())),
+        ErrorKind::NotFound => refuse("does not exist", how_to_create(path)),
         _ => refuse(&format!("cannot be used: {e}"), String::new()),
     })?;
     let found = fs::metadata(&absolute);
@@ -32,14 +36,37 @@ pub(crate) fn check(name: &str, path: &Path, terms: Terms) -> Result<PathBuf> {
             "Change its mode, or start as another user.".to_owned(),
         ));
     }
-    if !terms.contains(Terms::READ_ONLY) && access(&absolute, Access::WRITE_OK).is_err() {
-        return Err(refuse(
-            "may not be written by this user",
-            "Change its mode, start as another user, or make the share read-only (read-only = true in the file)."
-                .to_owned(),
-        ));
+    if !terms.contains(Terms::READ_ONLY)
+        && let Err(errno) = access(&absolute, Access::WRITE_OK)
+    {
+        let (why, advice) = not_writable(errno);
+        return Err(refuse(why, advice.to_owned()));
     }
     Ok(absolute)
+}
+
+fn how_to_create(path: &Path) -> String {
+    let create = format!("Create it: mkdir -p {}", path.display());
+    if HOMES.iter().any(|home| path.starts_with(home)) {
+        return create
+            + "  If it exists, the service does not see it without the drop-in homes.conf (docs/service.md).";
+    }
+    create
+}
+
+/// Why a directory may not be written, and what to do.
+fn not_writable(errno: Errno) -> (&'static str, &'static str) {
+    match errno {
+        Errno::ROFS => (
+            "is on a file system that is read-only for this process",
+            "Let the service write there with the drop-in paths.conf (docs/service.md), or make the share read-only \
+             (read-only = true in the file).",
+        ),
+        _ => (
+            "may not be written by this user",
+            "Change its mode, start as another user, or make the share read-only (read-only = true in the file).",
+        ),
+    }
 }
 
 /// Like [`check`], for a caller that must not wait for a storage that does not answer.
@@ -71,6 +98,14 @@ mod tests {
         assert_eq!(problem.cause, Cause::Directory);
         assert_eq!(problem.what, "share data: /no/such/directory does not exist");
         assert_eq!(problem.advice, "Create it: mkdir -p /no/such/directory");
+    }
+
+    #[test]
+    fn what_the_service_keeps_from_the_server_is_explained() {
+        let problem = checked("/home/no-such-user/share").unwrap_err();
+        assert!(problem.advice.contains("homes.conf"), "{problem:?}");
+        assert!(not_writable(Errno::ROFS).1.contains("paths.conf"));
+        assert!(not_writable(Errno::ACCESS).0.contains("by this user"));
     }
 
     #[test]

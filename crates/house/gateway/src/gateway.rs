@@ -84,7 +84,7 @@ impl Gateway {
         )?;
         for share in shares.present().in_order() {
             tracing::info!("serving the share {}", share.name());
-            opening::tell_withheld(&share, settings.encryption_required());
+            opening::tell_what_is_lacking(&share, settings.encryption_required());
         }
         let held_up = HeldUp::watch(shards.keeper(), Arc::clone(&shares));
         let held_up = held_up.map_err(serving("cannot start a thread"))?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use limits::Provisioned;
+use rustix::thread::CapabilitySet;
 use share::{Protocols, Share, ShareId, ShareTable, Terms, folded_name};
 use state::{ShareRecord, State, burst_credits};
 use storage::Storage;
@@ -61,13 +62,32 @@ pub(crate) fn open_all(
     Ok((table, idle))
 }
 
+/// Logs what clients of a share do not get, although the configuration grants it.
+pub(crate) fn tell_what_is_lacking(share: &Share, encryption_required: bool) {
+    tell_withheld(share, encryption_required);
+    tell_no_devices(share);
+}
+
 /// Logs why NFS does not serve a share that it should serve: NFS carries data unencrypted.
-pub(crate) fn tell_withheld(share: &Share, encryption_required: bool) {
+fn tell_withheld(share: &Share, encryption_required: bool) {
     let encrypted = encryption_required || share.terms().contains(Terms::ENCRYPTED);
     if encrypted && share.rules().protocols.contains(Protocols::NFS) {
         tracing::warn!(
             share = share.name(),
             "the share is not served over NFS: it requires encryption, and NFS has none here"
+        );
+    }
+}
+
+/// Logs that root of NFS clients cannot create device nodes on a share that allows it: this process may not.
+fn tell_no_devices(share: &Share) {
+    let may = rustix::thread::capabilities(None);
+    let may = may.is_ok_and(|sets| sets.effective.contains(CapabilitySet::MKNOD));
+    if share.terms().contains(Terms::DEVICES) && !may {
+        tracing::warn!(
+            share = share.name(),
+            "devices = true has no effect: this process may not create device nodes. The drop-in devices.conf of the service \
+             allows it (docs/service.md)"
         );
     }
 }

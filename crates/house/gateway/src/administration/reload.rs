@@ -43,7 +43,7 @@ impl Administration {
         for declared in &now.shares {
             if let Some(served) = serving.shares.present().by_name(&declared.given.name) {
                 opening::change_declared(served, &declared.given);
-                opening::tell_withheld(served, now.encryption_required);
+                opening::tell_what_is_lacking(served, now.encryption_required);
             }
         }
         told(self.serve_made(&opener, &now, serving, &mut idle));

@@ -156,7 +156,7 @@ impl Administration {
                 .map_err(|e| Refusal::new(RefusalKind::NameTaken, e.to_string(), ""))?;
             self.allot_opens();
             serving.names.look_again();
-            opening::tell_withheld(&share, self.declared().encryption_required);
+            opening::tell_what_is_lacking(&share, self.declared().encryption_required);
             self.keep_credits()?;
         }
         idle.remove(&folded_name(name));
@@ -222,7 +222,7 @@ impl Administration {
         };
         use_rules(serving, share, record.terms(), record.rules().map_err(failed)?);
         if record.terms().contains(Terms::ENCRYPTED) {
-            opening::tell_withheld(share, self.declared().encryption_required);
+            opening::tell_what_is_lacking(share, self.declared().encryption_required);
         }
         share.set_metadata_cache(!record.uncached);
         share.set_comment(record.comment.clone());
