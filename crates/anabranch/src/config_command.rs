@@ -79,7 +79,7 @@ fn told(mistake: &control::configuration::ConfigurationMistake) -> String {
 pub(crate) fn reload(asking: &Asking) -> Result<()> {
     let access = control_access::find(&asking.state(), asking.control)?;
     let path = format!("{CALL}/reload");
-    let refusal = match control_client::call::<Reload>(&access, "POST", &path, None::<&()>) {
+    let refusal = match control_client::post_patiently::<Reload>(&access, &path) {
         Ok(reload) => {
             return print(&if asking.json { json(&reload)? } else { tell(&reload) });
         }

@@ -97,6 +97,8 @@ fn a_share_whose_storage_is_silent_at_the_start_is_served_when_it_answers() {
     let pid = server.child.id().to_string();
     assert!(Command::new("kill").args(["-s", "HUP", &pid]).status().unwrap().success());
     until("the configuration is read", || said().contains("the configuration was read again"));
+    let ran = program(&["reload", "--state", &path(&directory, "state")]).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     use_other_share(&server, "reloaded");
     assert!(health(&server).ends_with(expected));
 

@@ -15,6 +15,8 @@ use crate::known_server;
 
 /// How long to wait for a connection, and for the server to send or accept data.
 const SERVER_PATIENCE: Duration = Duration::from_secs(10);
+/// How long to wait for the answer to a call that waits for storages: as long as the server keeps a connection.
+const STORAGE_PATIENCE: Duration = Duration::from_secs(30);
 /// The most bytes of an answer.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
@@ -36,9 +38,27 @@ pub fn call<T: DeserializeOwned>(
     path: &str,
     body: Option<&impl Serialize>,
 ) -> Result<T> {
+    call_within(SERVER_PATIENCE, access, method, path, body)
+}
+
+/// Makes a POST call without a body that may wait for storages that do not answer.
+///
+/// # Errors
+/// Those of [`call`].
+pub fn post_patiently<T: DeserializeOwned>(access: &Access, path: &str) -> Result<T> {
+    call_within(STORAGE_PATIENCE, access, "POST", path, None::<&()>)
+}
+
+fn call_within<T: DeserializeOwned>(
+    patience: Duration,
+    access: &Access,
+    method: &str,
+    path: &str,
+    body: Option<&impl Serialize>,
+) -> Result<T> {
     let address = access.address;
     let body = body.map_or(Ok(Vec::new()), serde_json::to_vec).map_err(Error::Body)?;
-    let answer = exchange(access, method, path, &body).map_err(|e| unreachable(access, e))?;
+    let answer = exchange(patience, access, method, path, &body).map_err(|e| unreachable(access, e))?;
     let (status, body) = parse(&answer).ok_or(Error::NotHttp { address })?;
     if !(200..300).contains(&status) {
         return Err(refused(access, status, body));
@@ -72,9 +92,15 @@ pub fn path_part(name: &str) -> String {
     part
 }
 
-fn exchange(access: &Access, method: &str, path: &str, body: &[u8]) -> io::Result<Vec<u8>> {
+fn exchange(
+    patience: Duration,
+    access: &Access,
+    method: &str,
+    path: &str,
+    body: &[u8],
+) -> io::Result<Vec<u8>> {
     let stream = TcpStream::connect_timeout(&access.address, SERVER_PATIENCE)?;
-    stream.set_read_timeout(Some(SERVER_PATIENCE))?;
+    stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(SERVER_PATIENCE))?;
     match &access.certificate {
         None => converse(stream, access, method, path, body),
