@@ -5,7 +5,7 @@ use logging::{LEVELS, Names};
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 31] = [
+const PARTS: [&str; 32] = [
     "access",
     "accounting",
     "acl",
@@ -37,6 +37,7 @@ const PARTS: [&str; 31] = [
     "state",
     "storage",
     "storage_local",
+    "supervisor",
 ];
 
 /// The name of the program, with which the names of all its crates begin.
