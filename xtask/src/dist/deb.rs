@@ -14,9 +14,13 @@ use crate::repository;
 /// The scripts that dpkg runs, in `packaging/deb`.
 const SCRIPTS: [&str; 3] = ["postinst", "prerm", "postrm"];
 
+const MAINTAINER: &str = "Anabranch <anabranch@example.org>";
+const CHANGELOG: &str = "usr/share/doc/anabranch/changelog.gz";
+
 pub(super) fn write(release: &Release, installed: &[Installed]) -> Result<PathBuf, String> {
     let root = release.work.path().join("deb");
     files::copy(installed, &root)?;
+    write_policy_documents(release, &root)?;
     let control = root.join("DEBIAN");
     fs::create_dir(&control).map_err(|e| format!("{}: {e}", control.display()))?;
     for script in SCRIPTS {
@@ -29,7 +33,7 @@ pub(super) fn write(release: &Release, installed: &[Installed]) -> Result<PathBu
     let conffiles = installed.iter().filter(is_configuration).map(|file| format!("/{}\n", file.to));
     super::write(&control.join("conffiles"), conffiles.collect::<String>())?;
     let is_file = |file: &&Installed| file.kind == Kind::Plain;
-    let names = installed.iter().filter(is_file).map(|file| &file.to);
+    let names = installed.iter().filter(is_file).map(|file| file.to.as_str()).chain([CHANGELOG]);
     let sums = command::output(Command::new("md5sum").args(names).current_dir(&root))?;
     super::write(&control.join("md5sums"), sums)?;
     super::write(&control.join("control"), described(release, &root)?)?;
@@ -38,6 +42,26 @@ pub(super) fn write(release: &Release, installed: &[Installed]) -> Result<PathBu
     build.env("SOURCE_DATE_EPOCH", release.time.to_string());
     command::said(build.args(["--root-owner-group", "-Zxz", "--build"]).arg(&root).arg(&package))?;
     Ok(package)
+}
+
+/// What Debian's policy wants to be said in its own way: the licences, with a reference for those that each Debian has, and
+/// a changelog.
+fn write_policy_documents(release: &Release, root: &Path) -> Result<(), String> {
+    let mit = repository::top().join("LICENSE-MIT");
+    let mit = fs::read_to_string(&mit).map_err(|e| format!("{}: {e}", mit.display()))?;
+    let copyright = format!(
+        "Anabranch is under MIT or Apache-2.0, as you like. The Apache License 2.0 is in\n\
+         /usr/share/common-licenses/Apache-2.0.\n\n{mit}"
+    );
+    super::write(&root.join("usr/share/doc/anabranch/copyright"), copyright)?;
+    let date = command::said(Command::new("date").args(["-uR", "-d", &format!("@{}", release.time)]))?;
+    let changes = format!(
+        "anabranch ({}) unstable; urgency=medium\n\n  * CHANGELOG.md has the changes.\n\n -- {MAINTAINER}  {date}\n",
+        release.version
+    );
+    let changelog = root.join(CHANGELOG.trim_end_matches(".gz"));
+    super::write(&changelog, changes)?;
+    command::ran(Command::new("gzip").arg("-9n").arg(&changelog))
 }
 
 fn described(release: &Release, root: &Path) -> Result<String, String> {
@@ -50,7 +74,7 @@ fn described(release: &Release, root: &Path) -> Result<String, String> {
         "Package: anabranch
 Version: {version}
 Architecture: {arch}
-Maintainer: Anabranch <anabranch@example.org>
+Maintainer: {MAINTAINER}
 Installed-Size: {size}
 Depends: libc6 (>= {glibc}), libgcc-s1 (>= 4.2), passwd
 Suggests: systemd, ufw | firewalld
