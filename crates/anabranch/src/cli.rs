@@ -291,6 +291,9 @@ pub(crate) struct ShareTop {
     /// The number of updates [default: unlimited in a terminal, otherwise 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
+    /// Show the clients instead of their operations
+    #[arg(long)]
+    pub(crate) clients: bool,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }

@@ -20,7 +20,55 @@ pub(crate) fn render<const N: usize>(heads: [&str; N], rows: &[[String; N]]) -> 
     text
 }
 
-fn line<const N: usize>(cells: &[&str; N], widths: &[usize; N]) -> String {
+/// A column of a table that must fit.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column {
+    head: &'static str,
+    /// 0: the column is always shown; of the others, the highest goes first.
+    dispensable: u8,
+}
+
+impl Column {
+    /// A column that is always shown.
+    pub(crate) const fn always(head: &'static str) -> Self {
+        Self { head, dispensable: 0 }
+    }
+
+    /// A column that is left out if there is no room for it; those with higher ranks go first.
+    pub(crate) const fn if_room(head: &'static str, rank: u8) -> Self {
+        Self { head, dispensable: rank }
+    }
+}
+
+/// A table that is no wider than `width`, as far as columns can be left out.
+pub(crate) fn within(width: usize, columns: &[Column], rows: &[Vec<String>]) -> String {
+    let width_of = |index: usize, column: &Column| {
+        let cells = rows.iter().filter_map(|row| row.get(index)).map(|cell| cell.chars().count());
+        cells.chain([column.head.len()]).max().unwrap_or(0)
+    };
+    let mut shown: Vec<(usize, &Column, usize)> =
+        columns.iter().enumerate().map(|(index, column)| (index, column, width_of(index, column))).collect();
+    let total = |shown: &[(usize, &Column, usize)]| {
+        shown.iter().map(|(_, _, width)| width + GAP.len()).sum::<usize>().saturating_sub(GAP.len())
+    };
+    while total(&shown) > width {
+        let first = shown.iter().map(|(_, column, _)| column.dispensable).max().unwrap_or(0);
+        if first == 0 {
+            break;
+        }
+        shown.retain(|(_, column, _)| column.dispensable != first);
+    }
+    let widths: Vec<usize> = shown.iter().map(|(_, _, width)| *width).collect();
+    let heads: Vec<&str> = shown.iter().map(|(_, column, _)| column.head).collect();
+    let cells = |row: &Vec<String>| {
+        let cells: Vec<&str> =
+            shown.iter().map(|(index, ..)| row.get(*index).map_or("", String::as_str)).collect();
+        line(&cells, &widths)
+    };
+    line(&heads, &widths) + &rows.iter().map(cells).collect::<String>()
+}
+
+fn line(cells: &[&str], widths: &[usize]) -> String {
     let cells = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
     let mut line = cells.collect::<Vec<_>>().join(GAP).trim_end().to_owned();
     line.push('\n');
@@ -38,5 +86,15 @@ mod tests {
         let expected = "ONE  TWO   N\na    \u{e4}\u{e4}\u{e4}\u{e4}  1\nbbb        22\n";
         assert_eq!(render(["ONE", "TWO", "N"], &rows), expected);
         assert_eq!(render(["ONE"], &[]), "ONE\n");
+    }
+
+    #[test]
+    fn columns_without_room_are_left_out() {
+        let columns = [Column::always("ONE"), Column::if_room("TWO", 1), Column::if_room("THREE", 2)];
+        let rows = [["a", "b", "c"].map(str::to_owned).to_vec()];
+        assert_eq!(within(15, &columns, &rows), "ONE  TWO  THREE\na    b    c\n");
+        assert_eq!(within(14, &columns, &rows), "ONE  TWO\na    b\n");
+        assert_eq!(within(7, &columns, &rows), "ONE\na\n");
+        assert_eq!(within(1, &columns, &rows), "ONE\na\n");
     }
 }

@@ -142,7 +142,7 @@ fn calls(activity: &ShareActivity) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
-pub(super) fn mean(sum: f64, count: u64) -> f64 {
+pub(crate) fn mean(sum: f64, count: u64) -> f64 {
     if count == 0 { 0.0 } else { sum / count as f64 }
 }
 

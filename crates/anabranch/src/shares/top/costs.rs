@@ -1,30 +1,18 @@
-//! `anabranch share top`: what is going on, between two looks, the costliest first.
+//! The calls of a short interval by their API names.
 
-use std::io::{IsTerminal, Write};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use control::activity::{Activity, ApiActivity};
 use serde::Serialize;
 
-use super::show::mean;
-use crate::cli::ShareTop;
-use crate::control_access::{self, Access};
-use crate::print::{bytes, json, latency, print};
-use crate::problem::{Cause, Problem, Result};
-use crate::table;
-
-/// Rows that are shown: what no terminal shows is not drawn.
-const ROWS_MAX: usize = 200;
-/// Rows where the terminal does not say how many it has.
-const ROWS_DEFAULT: usize = 24;
-/// Lines above the table and its head.
-const HEAD_LINES: usize = 3;
-/// Clears the terminal and goes to its top. ECMA-48 8.3.39, 8.3.21.
-const CLEAR: &str = "\x1b[2J\x1b[H";
+use super::per_second;
+use crate::print::latency;
+use crate::shares::show::mean;
+use crate::table::{Column, within};
 
 /// The calls of one API name, between two looks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-struct Cost {
+pub(super) struct Cost {
     share: String,
     protocol: String,
     api: String,
@@ -48,51 +36,9 @@ struct Cost {
     seconds: f64,
 }
 
-/// Looks until it is interrupted, or has looked as often as it should.
-///
-/// # Errors
-/// The server cannot be asked.
-pub(super) fn run(top: &ShareTop) -> Result<()> {
-    let access = control_access::find(&top.asking.state(), top.asking.control)?;
-    let live = std::io::stdout().is_terminal() && !top.asking.json;
-    let mut left = top.count.or_else(|| (!live).then_some(1));
-    let mut before = look(&access)?;
-    while left != Some(0) {
-        std::thread::sleep(Duration::from_secs(top.interval));
-        let now = look(&access)?;
-        let costs = between(&before, &now);
-        if top.asking.json {
-            print(&json(&costs)?)?;
-        } else {
-            let rows = if live { rows() } else { ROWS_MAX };
-            let text = render(&costs, now.0 - before.0, rows);
-            if live {
-                let cleared = write!(std::io::stdout(), "{CLEAR}");
-                cleared.map_err(|e| Problem::new(Cause::Asking, format!("cannot print: {e}"), ""))?;
-            }
-            print(&text)?;
-        }
-        before = now;
-        left = left.map(|left| left - 1);
-    }
-    Ok(())
-}
-
-fn look(access: &Access) -> Result<(Instant, Activity)> {
-    let activity = control_client::get(access, "/v1/activity")?;
-    Ok((Instant::now(), activity))
-}
-
-/// The rows of the table that the terminal has room for.
-fn rows() -> usize {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| usize::from(size.ws_row));
-    let rows = if size == 0 { ROWS_DEFAULT } else { size };
-    rows.saturating_sub(HEAD_LINES + 2).clamp(1, ROWS_MAX)
-}
-
 /// What was called between two looks, the costliest first.
-fn between((then, before): &(Instant, Activity), (now, after): &(Instant, Activity)) -> Vec<Cost> {
-    let elapsed = now.duration_since(*then).as_secs_f64().max(1e-3);
+pub(super) fn between(before: &Activity, after: &Activity, elapsed: Duration) -> Vec<Cost> {
+    let elapsed = elapsed.as_secs_f64().max(1e-3);
     let mut costs = Vec::new();
     for share in &after.shares {
         let earlier = before.shares.iter().find(|earlier| earlier.name == share.name);
@@ -133,59 +79,83 @@ fn between((then, before): &(Instant, Activity), (now, after): &(Instant, Activi
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-fn rate(count: u64, seconds: f64) -> f64 {
+pub(super) fn rate(count: u64, seconds: f64) -> f64 {
     count as f64 / seconds
 }
 
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is no less than 0")]
-fn per_second(rate: f64) -> String {
-    format!("{}/s", bytes(rate as u64))
-}
-
-fn render(costs: &[Cost], elapsed: Duration, rows_max: usize) -> String {
+/// The costliest calls as a table that is no wider than `width`, and the sum of all.
+pub(super) fn render(costs: &[Cost], elapsed: Duration, (rows_max, width): (usize, usize)) -> String {
     if costs.is_empty() {
         return format!("In the last {:.1} s no client called anything.\n", elapsed.as_secs_f64());
     }
-    let row = |cost: &Cost| {
-        [
-            cost.share.clone(),
-            cost.api.clone(),
-            cost.protocol.clone(),
-            format!("{:.1}", cost.calls_per_second),
-            format!("{:.1}", cost.errors_per_second),
-            per_second(cost.bytes_per_second),
-            latency(cost.mean_seconds),
-            latency(cost.mean_limit_seconds),
-            latency(cost.mean_queue_seconds),
-            latency(cost.mean_storage_seconds),
-            latency(cost.mean_network_seconds),
-            format!("{:.0} %", cost.part * 100.0),
-            if cost.throttled.is_empty() { "-".to_owned() } else { cost.throttled.join(", ") },
-        ]
-    };
-    let rows: Vec<_> = costs.iter().take(rows_max).map(row).collect();
-    let heads = [
-        "SHARE",
-        "API",
-        "PROTOCOL",
-        "CALLS/S",
-        "ERRORS/S",
-        "BYTES",
-        "MEAN LATENCY",
-        "LIMIT",
-        "QUEUE",
-        "STORAGE",
-        "NETWORK",
-        "OF ALL TIME",
-        "WAITS FOR",
+    let mut rows: Vec<Vec<String>> = costs.iter().take(rows_max).map(row).collect();
+    rows.push(row(&sum(costs)));
+    let columns = [
+        Column::always("SHARE"),
+        Column::always("API"),
+        Column::always("PROTOCOL"),
+        Column::always("CALLS/S"),
+        Column::if_room("ERRORS/S", 2),
+        Column::always("BYTES"),
+        Column::always("MEAN LATENCY"),
+        Column::if_room("LIMIT", 3),
+        Column::if_room("QUEUE", 5),
+        Column::if_room("STORAGE", 4),
+        Column::if_room("NETWORK", 6),
+        Column::if_room("OF ALL TIME", 1),
+        Column::if_room("WAITS FOR", 7),
     ];
     let more = costs.len().saturating_sub(rows_max);
     let more = if more > 0 { format!("and {more} more\n") } else { String::new() };
     format!(
         "In the last {:.1} s, sorted by total time:\n{}{more}",
         elapsed.as_secs_f64(),
-        table::render(heads, &rows)
+        within(width, &columns, &rows)
     )
+}
+
+fn row(cost: &Cost) -> Vec<String> {
+    vec![
+        cost.share.clone(),
+        cost.api.clone(),
+        cost.protocol.clone(),
+        format!("{:.1}", cost.calls_per_second),
+        format!("{:.1}", cost.errors_per_second),
+        per_second(cost.bytes_per_second),
+        latency(cost.mean_seconds),
+        latency(cost.mean_limit_seconds),
+        latency(cost.mean_queue_seconds),
+        latency(cost.mean_storage_seconds),
+        latency(cost.mean_network_seconds),
+        format!("{:.0} %", cost.part * 100.0),
+        if cost.throttled.is_empty() { "-".to_owned() } else { cost.throttled.join(", ") },
+    ]
+}
+
+/// All calls together: rates are added, means are weighted with the calls.
+fn sum(costs: &[Cost]) -> Cost {
+    let of = |value: fn(&Cost) -> f64| costs.iter().map(value).sum::<f64>();
+    let calls = of(|cost| cost.calls_per_second);
+    let mean = |value: fn(&Cost) -> f64| {
+        let all: f64 = costs.iter().map(|cost| cost.calls_per_second * value(cost)).sum();
+        if calls > 0.0 { all / calls } else { 0.0 }
+    };
+    Cost {
+        share: "all".to_owned(),
+        protocol: String::new(),
+        api: String::new(),
+        calls_per_second: calls,
+        errors_per_second: of(|cost| cost.errors_per_second),
+        bytes_per_second: of(|cost| cost.bytes_per_second),
+        mean_seconds: mean(|cost| cost.mean_seconds),
+        mean_limit_seconds: mean(|cost| cost.mean_limit_seconds),
+        mean_queue_seconds: mean(|cost| cost.mean_queue_seconds),
+        mean_storage_seconds: mean(|cost| cost.mean_storage_seconds),
+        mean_network_seconds: mean(|cost| cost.mean_network_seconds),
+        part: of(|cost| cost.part),
+        throttled: Vec::new(),
+        seconds: of(|cost| cost.seconds),
+    }
 }
 
 #[cfg(test)]
@@ -219,13 +189,9 @@ mod tests {
 
     #[test]
     fn the_costliest_calls_since_the_last_look_come_first() {
-        let then = Instant::now();
-        let before = (then, look(&[("Read", 100, 1.0), ("Close", 5, 9.0)]));
-        let after = (
-            then + Duration::from_secs(2),
-            look(&[("Read", 300, 1.5), ("Close", 5, 9.0), ("Create", 2, 1.5)]),
-        );
-        let costs = between(&before, &after);
+        let before = look(&[("Read", 100, 1.0), ("Close", 5, 9.0)]);
+        let after = look(&[("Read", 300, 1.5), ("Close", 5, 9.0), ("Create", 2, 1.5)]);
+        let costs = between(&before, &after, Duration::from_secs(2));
         let seen: Vec<_> = costs.iter().map(|cost| (cost.api.as_str(), cost.calls_per_second)).collect();
         assert_eq!(seen, [("Create", 1.0), ("Read", 100.0)]);
         assert!((costs[0].part - 0.75).abs() < 1e-9 && (costs[0].mean_seconds - 0.75).abs() < 1e-9);
@@ -233,11 +199,11 @@ mod tests {
         assert!((costs[0].mean_queue_seconds - costs[0].mean_storage_seconds).abs() < 1e-9);
         assert!((costs[0].mean_network_seconds - 0.093_75).abs() < 1e-9);
         assert!((costs[1].bytes_per_second - 102_400.0).abs() < 1e-9);
-        let text = render(&costs, Duration::from_secs(2), 1);
+        let text = render(&costs, Duration::from_secs(2), (1, 200));
         assert!(text.starts_with("In the last 2.0 s, sorted by total time:\nSHARE"), "{text}");
         assert!(
             text.contains("750.00 ms     375.00 ms  187.50 ms  187.50 ms  93.75 ms  75 %")
-                && text.contains("75 %")
+                && text.contains("\nall ")
                 && text.ends_with("and 1 more\n"),
             "{text}"
         );
@@ -245,10 +211,24 @@ mod tests {
 
     #[test]
     fn a_share_that_came_anew_does_not_count_below_nothing() {
-        let then = Instant::now();
-        let before = (then, look(&[("Read", 100, 1.0)]));
-        let after = (then + Duration::from_secs(1), look(&[("Read", 10, 0.5)]));
-        assert!(between(&before, &after).is_empty());
-        assert_eq!(render(&[], Duration::from_secs(1), 9), "In the last 1.0 s no client called anything.\n");
+        let before = look(&[("Read", 100, 1.0)]);
+        assert!(between(&before, &look(&[("Read", 10, 0.5)]), Duration::from_secs(1)).is_empty());
+        assert_eq!(
+            render(&[], Duration::from_secs(1), (9, 80)),
+            "In the last 1.0 s no client called anything.\n"
+        );
+    }
+
+    #[test]
+    fn a_table_fits_a_terminal_and_ends_with_the_sum() {
+        let after = look(&[("QueryDirectory", 30, 0.3), ("Read", 10, 0.5)]);
+        let costs = between(&look(&[]), &after, Duration::from_secs(1));
+        for width in [80, 100, 200] {
+            let text = render(&costs, Duration::from_secs(1), (9, width));
+            assert!(text.lines().all(|line| line.len() <= width), "{text}");
+        }
+        let text = render(&costs, Duration::from_secs(1), (9, 80));
+        let last: Vec<&str> = text.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!(last[..6], ["all", "40.0", "40", "KiB/s", "20.00", "ms"], "{text}");
     }
 }
