@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Release, write};
+use super::{Release, notices, write};
 use crate::command;
 use crate::repository;
 
@@ -79,6 +79,9 @@ fn documents(release: &Release) -> Result<Vec<Installed>, String> {
     let (mit, apache) = (read("LICENSE-MIT")?, read("LICENSE-APACHE")?);
     write(&copyright, format!("Anabranch is under MIT or Apache-2.0, as you like.\n\n{mit}\n\n{apache}"))?;
     files.push(plain(copyright, format!("{DOCUMENTS}/copyright")));
+    let parts = release.work.path().join("notices");
+    write(&parts, notices::text(release)?)?;
+    files.push(plain(parts, format!("{DOCUMENTS}/THIRD-PARTY-NOTICES")));
     Ok(files)
 }
 

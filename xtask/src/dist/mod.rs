@@ -4,6 +4,7 @@
 
 mod deb;
 mod files;
+mod notices;
 mod oci;
 mod rpm_package;
 mod sbom;

@@ -11,16 +11,54 @@ use crate::command;
 use crate::repository;
 
 pub(super) fn write(release: &Release) -> Result<PathBuf, String> {
-    let triple = format!("{}-unknown-linux-gnu", release.machine);
-    let mut cargo = Command::new("cargo");
-    cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &triple]);
-    let metadata = command::output(cargo.current_dir(repository::top()))?;
-    let metadata: Value = serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata: {e}"))?;
-    let bill = bill(&metadata).ok_or("cargo metadata: no package anabranch")?;
+    let bill = bill(&metadata(release)?).ok_or("cargo metadata: no package anabranch")?;
     let path = release.out.join(format!("anabranch-{}.cdx.json", release.version));
     let text = serde_json::to_string_pretty(&bill).map_err(|e| e.to_string())?;
     super::write(&path, text + "\n")?;
     Ok(path)
+}
+
+/// What Cargo says of all packages that it has locked for this machine.
+pub(super) fn metadata(release: &Release) -> Result<Value, String> {
+    let triple = format!("{}-unknown-linux-gnu", release.machine);
+    let mut cargo = Command::new("cargo");
+    cargo.args(["metadata", "--format-version", "1", "--locked", "--filter-platform", &triple]);
+    let metadata = command::output(cargo.current_dir(repository::top()))?;
+    serde_json::from_str(&metadata).map_err(|e| format!("cargo metadata: {e}"))
+}
+
+/// The packages that the program is made of, with itself.
+pub(super) fn parts(metadata: &Value) -> Option<Vec<&Value>> {
+    let Graph { packages, found, .. } = Graph::of(metadata)?;
+    Some(found.iter().filter_map(|id| packages.get(id).copied()).collect())
+}
+
+/// What needs what.
+struct Graph<'a> {
+    packages: BTreeMap<&'a str, &'a Value>,
+    needs: BTreeMap<&'a str, Vec<&'a str>>,
+    program: &'a str,
+    /// The ids of what the program needs, with its own.
+    found: BTreeSet<&'a str>,
+}
+
+impl<'a> Graph<'a> {
+    fn of(metadata: &'a Value) -> Option<Self> {
+        let packages: BTreeMap<&str, &Value> =
+            metadata["packages"].as_array()?.iter().map(|package| (text(package, "id"), package)).collect();
+        let nodes = metadata["resolve"]["nodes"].as_array()?;
+        let needs: BTreeMap<&str, Vec<&str>> =
+            nodes.iter().map(|node| (text(node, "id"), needed(node))).collect();
+        let (program, _) = packages.iter().find(|(_, package)| text(package, "name") == "anabranch")?;
+        let program = *program;
+        let (mut found, mut next) = (BTreeSet::new(), vec![program]);
+        while let Some(id) = next.pop() {
+            if found.insert(id) {
+                next.extend(needs.get(id)?);
+            }
+        }
+        Some(Self { packages, needs, program, found })
+    }
 }
 
 fn text<'a>(value: &'a Value, key: &str) -> &'a str {
@@ -29,24 +67,13 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 
 /// The bill of what the package `anabranch` needs at run time.
 fn bill(metadata: &Value) -> Option<Value> {
-    let packages: BTreeMap<&str, &Value> =
-        metadata["packages"].as_array()?.iter().map(|package| (text(package, "id"), package)).collect();
-    let nodes = metadata["resolve"]["nodes"].as_array()?;
-    let needs: BTreeMap<&str, Vec<&str>> =
-        nodes.iter().map(|node| (text(node, "id"), needed(node))).collect();
-    let (program, _) = packages.iter().find(|(_, package)| text(package, "name") == "anabranch")?;
-    let (mut found, mut next) = (BTreeSet::new(), vec![*program]);
-    while let Some(id) = next.pop() {
-        if found.insert(id) {
-            next.extend(needs.get(id)?);
-        }
-    }
+    let Graph { packages, needs, program, found } = Graph::of(metadata)?;
     let reference = |id: &&str| packages.get(id).map(|package| purl(package));
     let dependencies = found.iter().map(|id| {
         let on: Vec<String> = needs[id].iter().filter_map(reference).collect();
         json!({"ref": reference(id), "dependsOn": on})
     });
-    let others = found.iter().filter(|id| *id != program);
+    let others = found.iter().filter(|id| **id != program);
     Some(json!({
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
