@@ -58,6 +58,9 @@ pub(super) fn installed(release: &Release) -> Result<Vec<Installed>, String> {
     for (from, name) in below(&packaging.join("systemd/drop-ins"))? {
         files.push(plain(from, &format!("{DOCUMENTS}/examples/{name}")));
     }
+    for name in ["grafana/anabranch.json", "prometheus/anabranch.rules.yml"] {
+        files.push(of(name, &format!("{DOCUMENTS}/examples/{name}")));
+    }
     files.extend(documents(release)?);
     files.extend(made_by_the_program(release)?);
     files.sort_by(|one, other| one.to.cmp(&other.to));
