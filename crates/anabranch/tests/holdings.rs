@@ -3,8 +3,9 @@
 
 use std::io::Write;
 use std::net::IpAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nfs_wire::v4::compound::ArgOp;
 use nfs_wire::v4::lock::{self, LockType, Locker};
@@ -32,8 +33,11 @@ struct Running {
 
 impl Running {
     fn start() -> Self {
-        let directory = TempDir::new().unwrap();
-        let flags = flags(&directory);
+        Self::start_in(TempDir::new().unwrap(), &[])
+    }
+
+    fn start_in(directory: TempDir, more: &[String]) -> Self {
+        let flags = [flags(&directory), more.to_vec()].concat();
         let server = Server::start(&flags.iter().map(String::as_str).collect::<Vec<_>>());
         Self { directory, server }
     }
@@ -229,4 +233,35 @@ fn the_status_is_one_screen() {
     );
     assert_eq!(status["shares"][0]["activity"]["plan"], "unlimited");
     assert_eq!(running.server.end_with("TERM"), Some(0));
+}
+
+#[test]
+fn a_certificate_that_expires_soon_is_in_the_status_and_in_the_check() {
+    let directory = TempDir::new().unwrap();
+    let mut params = rcgen::CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let end =
+        SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + Duration::from_secs(3 * 24 * 3600 + 1800);
+    params.not_after = rcgen::date_time_ymd(1970, 1, 1) + end;
+    let key = rcgen::KeyPair::generate().unwrap();
+    let (certificate, key_file) = (path(&directory, "certificate.pem"), path(&directory, "key.pem"));
+    std::fs::write(&certificate, params.self_signed(&key).unwrap().pem()).unwrap();
+    std::fs::write(&key_file, key.serialize_pem()).unwrap();
+    std::fs::set_permissions(&key_file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let (config, served) = (path(&directory, "anabranch.toml"), path(&directory, "served"));
+    std::fs::create_dir(&served).unwrap();
+    let text = format!(
+        "control-certificate = {certificate:?}\ncontrol-key = {key_file:?}\nstate = {:?}\n[[share]]\nname = \"data\"\ndirectory = {served:?}\n",
+        path(&directory, "new-state"),
+    );
+    std::fs::write(&config, text).unwrap();
+    let checked = program(&["check", &config]).output().unwrap();
+    let said = String::from_utf8(checked.stdout).unwrap();
+    let expected = "line 1: the certificate of the control address expires in 3 d 0 h";
+    assert!(checked.status.success() && said.contains(expected), "{said}");
+    let flags = ["--control-certificate".to_owned(), certificate, "--control-key".to_owned(), key_file];
+    let running = Running::start_in(directory, &flags);
+    let status = running.json("status");
+    assert_eq!(status["health"], "degraded");
+    let expected = "certificate: the certificate of the control address expires in 3 d 0 h";
+    assert_eq!(status["reasons"], serde_json::json!([expected]));
 }

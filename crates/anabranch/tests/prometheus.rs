@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -84,11 +85,13 @@ fn of_questions() -> Vec<(String, String)> {
 fn prometheus(directory: &TempDir, server: &Server) -> Option<(Running, u16)> {
     let config = path(directory, "prometheus.yml");
     let (token, at) = (path(directory, "state/control-token"), server.address("control"));
+    let certificate = path(directory, "certificate.pem");
     let text = format!(
         "global: {{ scrape_interval: 1s, evaluation_interval: 1s }}\n\
          rule_files: [{RULES:?}]\n\
          scrape_configs:\n\
-         - job_name: anabranch\n  authorization: {{ credentials_file: {token:?} }}\n  static_configs: [{{ targets: [{at:?}] }}]\n"
+         - job_name: anabranch\n  scheme: https\n  tls_config: {{ ca_file: {certificate:?} }}\n  \
+         authorization: {{ credentials_file: {token:?} }}\n  static_configs: [{{ targets: [{at:?}] }}]\n"
     );
     fs::write(&config, text).unwrap();
     // A port that was free a moment ago.
@@ -123,6 +126,16 @@ fn values(port: u16, expr: &str) -> Vec<f64> {
     results.iter().map(|result| result["value"][1].as_str().unwrap().parse().unwrap()).collect()
 }
 
+/// The flags of a certificate for the control address, which is made.
+fn certificate(directory: &TempDir) -> [String; 4] {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let (certificate, key) = (path(directory, "certificate.pem"), path(directory, "key.pem"));
+    fs::write(&certificate, made.cert.pem()).unwrap();
+    fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    ["--control-certificate".to_owned(), certificate, "--control-key".to_owned(), key]
+}
+
 /// Creates a share whose plan has all kinds of limits that the dashboard shows.
 fn create_limited(directory: &TempDir) {
     let (served, state) = (path(directory, "limited"), path(directory, "state"));
@@ -144,7 +157,9 @@ fn load(target: &str, work: &[&str]) -> Running {
 #[test]
 fn every_expression_finds_something_while_load_runs() {
     let directory = TempDir::new().unwrap();
-    let server = Server::start(&flags(&directory).iter().map(String::as_str).collect::<Vec<_>>());
+    let mut flags = flags(&directory);
+    flags.extend(certificate(&directory));
+    let server = Server::start(&flags.iter().map(String::as_str).collect::<Vec<_>>());
     create_limited(&directory);
     let Some((_prometheus, port)) = prometheus(&directory, &server) else { return };
     let (smb, nfs) = (server.address("smb"), server.address("nfs"));

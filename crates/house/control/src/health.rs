@@ -3,10 +3,12 @@
 //! Nothing here touches a disk or asks a shard. Shards and stores record what they do, and these records are read.
 
 use std::fmt::Write;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use axum::http::StatusCode;
 use share::{Alarm, Share, Shares, StoreHealth};
+
+use crate::configuration::Reload;
 
 /// A shard that is held up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,12 +68,49 @@ impl Health {
     }
 }
 
-/// The health of a server with these shares, of whose shards these are held up, and whose configuration may have been read again
-/// in vain.
+/// How long before its end a certificate is an alarm.
+const CERTIFICATE_WARNING: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// What matters beside shards and shares.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Concerns {
+    /// Whether the configuration was read again in vain.
+    pub is_reload_failed: bool,
+    /// How long the certificate of the control address is valid, zero if it has expired; None: there is none.
+    pub certificate_left: Option<Duration>,
+}
+
+impl Concerns {
+    /// The concerns now.
+    #[must_use]
+    pub fn now(reload: &Reload, certificate_expires: Option<SystemTime>, now: SystemTime) -> Self {
+        let left = |expires: SystemTime| expires.duration_since(now).unwrap_or_default();
+        Self { is_reload_failed: !reload.last_succeeded, certificate_left: certificate_expires.map(left) }
+    }
+}
+
+/// What is to be said of a certificate that is valid for so long, if anything.
 #[must_use]
-pub fn health(shards: &[StuckShard], shares: &Shares, is_reload_failed: bool) -> Health {
+pub fn certificate_warning(left: Duration) -> Option<String> {
+    const DAY: u64 = 24 * 3600;
+    match left.as_secs() {
+        0 => Some("the certificate of the control address has expired".to_owned()),
+        secs if left <= CERTIFICATE_WARNING => {
+            let (days, hours) = (secs / DAY, secs % DAY / 3600);
+            Some(format!("the certificate of the control address expires in {days} d {hours} h"))
+        }
+        _ => None,
+    }
+}
+
+/// The health of a server with these shares and concerns, of whose shards these are held up.
+#[must_use]
+pub fn health(shards: &[StuckShard], shares: &Shares, concerns: Concerns) -> Health {
     let mut health = Health::default();
-    if is_reload_failed {
+    if let Some(warning) = concerns.certificate_left.and_then(certificate_warning) {
+        let _ = writeln!(health.alarms, "certificate: {warning}");
+    }
+    if concerns.is_reload_failed {
         health
             .alarms
             .push_str("configuration: it has mistakes, and the server goes on with the one before\n");
@@ -131,7 +170,7 @@ mod tests {
     use super::*;
 
     fn of(shards: &[StuckShard], shares: &Shares, is_reload_failed: bool) -> (StatusCode, String) {
-        health(shards, shares, is_reload_failed).response()
+        health(shards, shares, Concerns { is_reload_failed, ..Concerns::default() }).response()
     }
 
     fn share(name: &str) -> Arc<Share> {
@@ -171,10 +210,27 @@ mod tests {
     }
 
     #[test]
+    fn a_certificate_is_an_alarm_for_its_last_week() {
+        let hours = |hours: u64| certificate_warning(Duration::from_secs(hours * 3600));
+        assert_eq!((hours(24 * 7 + 1), hours(24 * 400)), (None, None));
+        assert!(hours(24 * 7).unwrap().ends_with("expires in 7 d 0 h"));
+        assert!(hours(25).unwrap().ends_with("expires in 1 d 1 h"));
+        assert!(hours(0).unwrap().ends_with("has expired"));
+        let reload = Reload { last_succeeded: true, ..Reload::default() };
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        let left = |expires| Concerns::now(&reload, Some(expires), now).certificate_left;
+        assert_eq!(left(now - Duration::from_secs(9)), Some(Duration::ZERO));
+        let concerns = Concerns::now(&reload, Some(now + Duration::from_secs(3600)), now);
+        let (status, text) = health(&[], &ShareTable::new([]).unwrap().present(), concerns).response();
+        let expected = "degraded\ncertificate: the certificate of the control address expires in 0 d 1 h\n";
+        assert_eq!((status, text.as_str()), (StatusCode::OK, expected));
+    }
+
+    #[test]
     fn what_is_held_up_is_named() {
         let table = ShareTable::new([share("data")]).unwrap();
         assert_eq!(of(&[], &table.present(), false), (StatusCode::OK, "ok\n".to_owned()));
-        assert!(health(&[], &table.present(), false).shards_answer());
+        assert!(health(&[], &table.present(), Concerns::default()).shards_answer());
         let (status, text) = of(&[], &table.present(), true);
         assert!(status == StatusCode::OK && text.starts_with("degraded\nconfiguration: "), "{text}");
         let shard = StuckShard { shard: 1, silent: Duration::from_millis(7_900) };
@@ -183,9 +239,12 @@ mod tests {
             (status, text.as_str()),
             (StatusCode::SERVICE_UNAVAILABLE, "stuck\nshard 1: held up for 7 s\n")
         );
-        assert!(!health(&[shard], &table.present(), false).shards_answer());
+        assert!(!health(&[shard], &table.present(), Concerns::default()).shards_answer());
         table.await_store(ShareId(2), "late");
-        assert!(health(&[], &table.present(), false).shards_answer(), "a storage holds up no shard");
+        assert!(
+            health(&[], &table.present(), Concerns::default()).shards_answer(),
+            "a storage holds up no shard"
+        );
         let expected = "stuck\nshare late: its storage does not answer: it is not served yet\n";
         assert_eq!(of(&[], &table.present(), false), (StatusCode::SERVICE_UNAVAILABLE, expected.to_owned()));
         let health =

@@ -30,7 +30,7 @@ use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use axum::Router;
 use axum::extract::State;
@@ -47,7 +47,7 @@ use tokio_rustls::TlsAcceptor;
 pub use administration::{Administration, Refusal, RefusalKind};
 pub use api::ApiError;
 pub use counters::Counters;
-pub use health::{Health, StuckShard, alarms, health};
+pub use health::{Concerns, Health, StuckShard, alarms, certificate_warning, health};
 pub use token::{Digest, Token};
 
 use clients::Clients;
@@ -85,6 +85,15 @@ pub struct Subject {
     pub names: Vec<String>,
     /// The TLS configuration with the certificate. If it is given, only TLS is served.
     pub tls: Option<Arc<ServerConfig>>,
+    /// When that certificate expires; None: it is not known.
+    pub certificate_expires: Option<SystemTime>,
+}
+
+impl Subject {
+    /// What matters now beside shards and shares.
+    pub(crate) fn concerns(&self) -> Concerns {
+        Concerns::now(&self.administration.reloads(), self.certificate_expires, SystemTime::now())
+    }
 }
 
 impl std::fmt::Debug for Subject {
@@ -151,8 +160,7 @@ fn router(mut about: About) -> Router {
 
 async fn tell_health(State(about): State<Arc<About>>) -> Response {
     let shares = about.subject.shares.present();
-    let is_reload_failed = !about.subject.administration.reloads().last_succeeded;
-    health(&(about.subject.stuck_shards)(), &shares, is_reload_failed).response().into_response()
+    health(&(about.subject.stuck_shards)(), &shares, about.subject.concerns()).response().into_response()
 }
 
 /// Metrics name clients only to callers with a token.
@@ -167,6 +175,7 @@ async fn write_metrics(State(about): State<Arc<About>>, headers: HeaderMap) -> R
         connected: Connected::from(&(about.subject.clients)()),
         shards_stuck: (about.subject.stuck_shards)().len(),
         reload: about.subject.administration.reloads(),
+        certificate_expires: about.subject.certificate_expires,
         up: about.started.elapsed(),
     };
     let text = metrics::render(&about.subject.shares.present(), &server, audience);
@@ -267,6 +276,7 @@ mod tests {
             tokens: Arc::new(KnownTokens::new(&Token::new([7; 32]), Vec::new())),
             names: Vec::new(),
             tls: None,
+            certificate_expires: None,
         };
         Arc::new(About { subject, started: Instant::now() })
     }
@@ -305,6 +315,7 @@ mod tests {
             tokens: Arc::new(KnownTokens::new(&token, made)),
             names: vec!["files.example.org".to_owned()],
             tls: None,
+            certificate_expires: None,
         };
         Served { control: Control::start_within(limits, listener, subject).unwrap(), address, token }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use limits::Limit;
 use share::{
@@ -58,6 +58,7 @@ pub(crate) struct OfServer {
     pub(crate) connected: Connected,
     pub(crate) shards_stuck: usize,
     pub(crate) reload: Reload,
+    pub(crate) certificate_expires: Option<SystemTime>,
     pub(crate) up: Duration,
 }
 
@@ -120,6 +121,7 @@ fn write_all(looks: &[Look], awaited: &[&str], server: &OfServer, audience: Audi
     text.line("", "", format_args!("{:.3}", server.up.as_secs_f64()));
     write_server(&mut text, server);
     write_reload(&mut text, &server.reload);
+    write_certificate(&mut text, server.certificate_expires);
     let calls: Vec<Called> = looks.iter().flat_map(Look::calls).collect();
     write_calls(&mut text, &calls);
     write_latency(&mut text, &calls);
@@ -151,6 +153,14 @@ fn write_server(text: &mut Text, server: &OfServer) {
     ] {
         text.family(name, "gauge", help);
         text.line("", "", value);
+    }
+}
+
+fn write_certificate(text: &mut Text, expires: Option<SystemTime>) {
+    let help = "When the certificate of the control address expires.";
+    text.family("anabranch_certificate_expiry_timestamp_seconds", "gauge", help);
+    if let Some(since_epoch) = expires.and_then(|expires| expires.duration_since(UNIX_EPOCH).ok()) {
+        text.line("", "", since_epoch.as_secs());
     }
 }
 

@@ -57,8 +57,7 @@ pub struct ShareStatus {
 pub(crate) fn of(about: &About) -> Result<Status, Refusal> {
     let subject = &about.subject;
     let present = subject.shares.present();
-    let is_reload_failed = !subject.administration.reloads().last_succeeded;
-    let health = health(&(subject.stuck_shards)(), &present, is_reload_failed);
+    let health = health(&(subject.stuck_shards)(), &present, subject.concerns());
     let counters = (subject.counters)();
     let connected = Connected::from(&(subject.clients)());
     let share = |share: crate::shares::Share| ShareStatus {

@@ -7,13 +7,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::digest::{SHA256, digest};
-use rustls::ServerConfig;
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::version::TLS13;
+use rustls::{CertificateError, Error, RootCertStore, ServerConfig};
 
 use crate::control_access::write_private;
 use crate::problem::{Cause, Problem, Result};
@@ -38,6 +41,8 @@ pub(crate) struct Shown {
     pub(crate) config: Arc<ServerConfig>,
     /// The certificate and those that lead to its issuer, in PEM. Commands on this machine trust the first.
     pub(crate) pem: String,
+    /// When the certificate expires; None: that cannot be told.
+    pub(crate) expires: Option<SystemTime>,
     /// The SHA-256 of the certificate, as `openssl x509 -fingerprint -sha256` writes it.
     pub(crate) fingerprint: String,
 }
@@ -49,6 +54,23 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> String {
         let _ = write!(text, "{colon}{byte:02X}");
     }
     text
+}
+
+/// When a certificate expires; None: that cannot be told.
+fn expires(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
+    /// After the last moment that a certificate can name, the end of the year 9999 (RFC 5280 4.1.2.5).
+    const AFTER_ALL: Duration = Duration::from_secs(1 << 38);
+    let parsed = ParsedCertificate::try_from(certificate).ok()?;
+    let mut roots = RootCertStore::empty();
+    roots.add(certificate.clone().into_owned()).ok()?;
+    let at = UnixTime::since_unix_epoch(AFTER_ALL);
+    let algorithms = provider().signature_verification_algorithms;
+    match verify_server_cert_signed_by_trust_anchor(&parsed, &roots, &[], at, algorithms.all) {
+        Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => {
+            Some(UNIX_EPOCH + Duration::from_secs(not_after.as_secs()))
+        }
+        Ok(()) | Err(_) => None,
+    }
 }
 
 /// The TLS identity of the control address. Without a configured certificate, an address on loopback, where nobody can
@@ -75,12 +97,12 @@ pub(crate) fn shown(
     }
 }
 
-/// Checks the files of a certificate.
+/// Checks the files of a certificate. Returns when it expires.
 ///
 /// # Errors
 /// They cannot be used.
-pub(crate) fn check(files: &CertificateFiles) -> Result<()> {
-    load(files).map(drop)
+pub(crate) fn check(files: &CertificateFiles) -> Result<Option<SystemTime>> {
+    load(files).map(|shown| shown.expires)
 }
 
 /// The cryptography provider of all TLS here.
@@ -118,7 +140,7 @@ fn load(files: &CertificateFiles) -> Result<Shown> {
         .collect::<std::result::Result<_, _>>()
         .map_err(no_certificate)?;
     let first = chain.first().ok_or_else(|| no_certificate(pem::Error::NoItemsFound))?;
-    let fingerprint = fingerprint(first);
+    let (fingerprint, expires) = (fingerprint(first), expires(first));
     check_private(key_file)?;
     let key = PrivateKeyDer::from_pem_file(key_file).map_err(|e| unusable("key", key_file, &e))?;
     let config = ServerConfig::builder_with_provider(provider())
@@ -133,7 +155,7 @@ fn load(files: &CertificateFiles) -> Result<Shown> {
                 "Pass a certificate, with those that lead to its issuer, and its key.",
             )
         })?;
-    Ok(Shown { config: Arc::new(config), pem: text, fingerprint })
+    Ok(Shown { config: Arc::new(config), pem: text, expires, fingerprint })
 }
 
 fn unusable(what: &str, file: &Path, error: &pem::Error) -> Problem {
@@ -213,5 +235,15 @@ mod tests {
             problem.what.contains("others may read") && problem.advice.contains("chmod 600"),
             "{problem}"
         );
+    }
+
+    #[test]
+    fn the_end_of_a_certificate_is_known() {
+        let mut certificate = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+        certificate.not_after = rcgen::date_time_ymd(2030, 1, 2);
+        let certificate = certificate.self_signed(&rcgen::KeyPair::generate().unwrap()).unwrap();
+        let expected = UNIX_EPOCH + Duration::from_secs(1_893_542_400);
+        assert_eq!(expires(certificate.der()), Some(expected));
+        assert_eq!(expires(&CertificateDer::from(vec![0x30, 0])), None);
     }
 }

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::time::SystemTime;
 
 use auth::same_name;
 use rustix::process::geteuid;
@@ -99,7 +100,17 @@ impl Findings {
 
     fn of_certificate(&mut self, settings: &Settings) {
         let Some(files) = &settings.control_certificate else { return };
-        let Err(problem) = control_tls::check(files) else { return };
+        let problem = match control_tls::check(files) {
+            Ok(expires) => {
+                let left = expires.map(|end| end.duration_since(SystemTime::now()).unwrap_or_default());
+                if let Some(warning) = left.and_then(control::certificate_warning) {
+                    let advice = "Renew it, then start the server again.";
+                    self.warn(Subject::Server("control-certificate"), warning, advice);
+                }
+                return;
+            }
+            Err(problem) => problem,
+        };
         let unreadable =
             [&files.certificate, &files.key].into_iter().find(|file| fs::File::open(file).is_err());
         let file = unreadable.unwrap_or(&files.certificate);

@@ -3,10 +3,10 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use control::tokens::KnownTokens;
-use control::{Control, Counters, Health, StuckShard, Subject};
+use control::{Concerns, Control, Counters, Health, StuckShard, Subject};
 use net::{Pulse, Shards};
 use share::ShareTable;
 use state::{Closed, State, burst_credits};
@@ -37,6 +37,8 @@ pub struct Gateway {
     state: Arc<State>,
     shares: Arc<ShareTable>,
     servers: Servers,
+    /// When the certificate of the control address expires.
+    certificate_expires: Option<SystemTime>,
     // Dropped in this order.
     outside: Outside,
     shards: Shards,
@@ -71,8 +73,10 @@ impl Gateway {
         let state = Arc::clone(&prepared.state);
         burst_credits::keep(&shares.present(), &state, burst_credits::RESERVE)?;
         let tls = control_tls(&settings, addresses.control)?;
+        let certificate_expires = tls.as_ref().and_then(|tls| tls.expires);
         let tls_config = tls.as_ref().map(|tls| Arc::clone(&tls.config));
-        let of_control = OfControl { listener: sockets.control, tls: tls_config, lost_log_lines };
+        let of_control =
+            OfControl { listener: sockets.control, tls: tls_config, certificate_expires, lost_log_lines };
         let (control, administration) = start_control(prepared, &servers, &shards, of_control)?;
         administration.await_stores();
         state.keep_copy();
@@ -88,11 +92,11 @@ impl Gateway {
         }
         let held_up = HeldUp::watch(shards.keeper(), Arc::clone(&shares));
         let held_up = held_up.map_err(serving("cannot start a thread"))?;
-        let upkeep = Upkeep::start(Arc::clone(&shares), Arc::clone(&state));
+        let upkeep = Upkeep::start(Arc::clone(&shares), Arc::clone(&state), certificate_expires);
         let upkeep = upkeep.map_err(serving("cannot start a thread"))?;
         let outside =
             Outside { _published: published, _control: control, _held_up: held_up, _upkeep: upkeep };
-        Ok(Self { addresses, administration, state, shares, servers, outside, shards })
+        Ok(Self { addresses, administration, state, shares, servers, certificate_expires, outside, shards })
     }
 
     /// The addresses on which the gateway listens.
@@ -107,8 +111,9 @@ impl Gateway {
 
     /// Whether the gateway works as it should: what `/healthz` reports.
     pub fn health(&self) -> Health {
-        let is_reload_failed = !control::Administration::reloads(&*self.administration).last_succeeded;
-        control::health(&stuck(&self.shards.pulse()), &self.shares.present(), is_reload_failed)
+        let reload = control::Administration::reloads(&*self.administration);
+        let concerns = Concerns::now(&reload, self.certificate_expires, SystemTime::now());
+        control::health(&stuck(&self.shards.pulse()), &self.shares.present(), concerns)
     }
 
     /// Stops the gateway: closes connections, closes the opens of disconnected clients, and records the state that
@@ -155,6 +160,7 @@ fn stuck(pulse: &Pulse) -> Vec<StuckShard> {
 struct OfControl<L> {
     listener: TcpListener,
     tls: Option<Arc<rustls::ServerConfig>>,
+    certificate_expires: Option<SystemTime>,
     lost_log_lines: L,
 }
 
@@ -164,7 +170,7 @@ fn start_control(
     shards: &Shards,
     of_control: OfControl<impl Fn() -> u64 + Send + Sync + 'static>,
 ) -> Result<(Control, Arc<Administration>)> {
-    let OfControl { listener, tls, lost_log_lines } = of_control;
+    let OfControl { listener, tls, certificate_expires, lost_log_lines } = of_control;
     let Prepared { settings, state, shares, accounts, descriptors_max, declared, idle, .. } = prepared;
     let (smb, nfs) = (Arc::clone(&servers.smb), Arc::clone(&servers.nfs));
     let (refused, pulse) = (shards.refused_connections(), shards.pulse());
@@ -205,6 +211,7 @@ fn start_control(
         tokens,
         names: settings.control_names,
         tls,
+        certificate_expires,
     };
     let control = Control::start(listener, subject).map_err(serving("cannot serve the control address"))?;
     Ok((control, administration))

@@ -4,10 +4,13 @@ use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use share::ShareTable;
 use state::{State, burst_credits, copies};
+
+/// How often the log says that the certificate expires soon.
+const REMINDER: Duration = Duration::from_secs(24 * 3600);
 
 /// Does the work as long as this value lives.
 #[derive(Debug)]
@@ -21,13 +24,19 @@ impl Upkeep {
     ///
     /// # Errors
     /// The system has no more threads.
-    pub(crate) fn start(shares: Arc<ShareTable>, state: Arc<State>) -> io::Result<Self> {
+    pub(crate) fn start(
+        shares: Arc<ShareTable>,
+        state: Arc<State>,
+        certificate_expires: Option<SystemTime>,
+    ) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let run = move || {
             // A copy was made at the start.
             let mut copying = DailyCopy { made: Instant::now() };
+            let mut reminded = None;
             loop {
                 look(&shares, &state);
+                remind(&mut reminded, certificate_expires, SystemTime::now());
                 copying.make_if_due(&state, Instant::now());
                 if stopped.recv_timeout(burst_credits::INTERVAL) != Err(RecvTimeoutError::Timeout) {
                     return;
@@ -43,6 +52,16 @@ fn look(shares: &ShareTable, state: &State) {
     shares.present().iter().for_each(|share| share.review_alarms());
     if let Err(error) = burst_credits::keep(&shares.present(), state, burst_credits::RESERVE) {
         tracing::error!("{}", error.what);
+    }
+}
+
+/// Logs once a day that the certificate expires soon, or has expired.
+fn remind(last: &mut Option<SystemTime>, expires: Option<SystemTime>, now: SystemTime) {
+    let is_due = last.is_none_or(|last| now.duration_since(last).is_ok_and(|since| since >= REMINDER));
+    let left = expires.map(|expires| expires.duration_since(now).unwrap_or_default());
+    if let Some(warning) = left.and_then(control::certificate_warning).filter(|_| is_due) {
+        *last = Some(now);
+        tracing::warn!("{warning}: renew it, then start the server again");
     }
 }
 

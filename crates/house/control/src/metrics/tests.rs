@@ -31,7 +31,8 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     let connected = Connected { smb_sessions: 2, ..Connected::default() };
     let up = Duration::from_millis(1500);
     let reload = Reload { failed: 2, read: 1_700_000_000, ..Reload::default() };
-    let server = OfServer { counters, connected, shards_stuck: 1, reload, up };
+    let certificate_expires = Some(UNIX_EPOCH + Duration::from_secs(1_800_000_000));
+    let server = OfServer { counters, connected, shards_stuck: 1, reload, certificate_expires, up };
     let shares = ShareTable::new([share]).unwrap();
     shares.await_store(ShareId(2), "late");
     let text = render(&shares.present(), &server, Audience::Everybody);
@@ -43,6 +44,7 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
         "\nanabranch_failed_logons_total 5\n".to_owned(),
         "\nanabranch_smb_sessions 2\n".to_owned(),
         "\nanabranch_shards_stuck 1\n".to_owned(),
+        "\nanabranch_certificate_expiry_timestamp_seconds 1800000000\n".to_owned(),
         "\nanabranch_opens{share=\"da\\\"ta\"} 0\n".to_owned(),
         "\nanabranch_share_alarm{share=\"late\",kind=\"stuck\"} 1\n".to_owned(),
         "\nanabranch_unheard_logons_total 3\n".to_owned(),
@@ -63,6 +65,11 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
 }
 
 const DOCUMENT: &str = include_str!("../../../../../docs/metrics.md");
+
+/// A server with a value for everything that is measured.
+fn served() -> OfServer {
+    OfServer { certificate_expires: Some(UNIX_EPOCH), ..OfServer::default() }
+}
 
 /// A share with a value for everything that is measured.
 fn busy() -> Look {
@@ -162,15 +169,12 @@ fn every_family_is_described_and_no_other() {
             (row[0].trim_matches('`').to_owned(), (row[1].to_owned(), labels))
         })
         .collect();
-    assert_eq!(
-        described,
-        families(&write_all(&[busy()], &[], &OfServer::default(), Audience::Administrators))
-    );
+    assert_eq!(described, families(&write_all(&[busy()], &[], &served(), Audience::Administrators)));
 }
 
 #[test]
 fn the_document_speaks_of_no_metric_that_is_not_served() {
-    let served = families(&write_all(&[busy()], &[], &OfServer::default(), Audience::Administrators));
+    let served = families(&write_all(&[busy()], &[], &served(), Audience::Administrators));
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let words = DOCUMENT.split(|c| !is_part(c)).filter(|word| word.starts_with("anabranch_"));
     for word in words.filter(|word| !["anabranch_cache_", "anabranch_client_"].contains(word)) {
@@ -197,7 +201,7 @@ fn response_types_are_those_that_are_described() {
 async fn a_share_tells_what_has_waited_for_which_limit() {
     let settings = Settings::new("data");
     let share = Share::new(ShareId(1), settings, Arc::new(storage::memory::MemoryStore::new()));
-    share.set_plan("custom metadata-iops=20".parse().unwrap(), std::time::SystemTime::now()).unwrap();
+    share.set_plan("custom metadata-iops=20".parse().unwrap(), SystemTime::now()).unwrap();
     let account = share.accounting().open(Client::Unknown);
     for _ in 0..8 {
         let call = call("nfs4", "GetAttr");
