@@ -488,9 +488,12 @@ impl Client {
 
     // --- files ---
 
-    /// Opens or creates a file.
+    /// Opens or creates a file. A CREATE that has to wait, for a file that is being removed for instance, is answered twice.
     pub(crate) fn create(&mut self, name: &str, disposition: CreateDisposition) -> Result<FileId, NtStatus> {
-        let reply = self.call(Command::Create, &create_body(name, disposition, CreateOptions::empty()));
+        let mut reply = self.call(Command::Create, &create_body(name, disposition, CreateOptions::empty()));
+        while reply.status() == NtStatus::PENDING {
+            reply = self.receive();
+        }
         let reply = reply.ok()?;
         Ok(create::Response::decode(&reply.message).unwrap().file_id)
     }
