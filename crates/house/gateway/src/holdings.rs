@@ -1,6 +1,6 @@
 //! What the clients of a running server have open and locked, and its end on an administrator's order.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use control::Refusal;
 use control::files::{ClientName, Disconnected, FileId, Filter, Lock, OpenFile, OpenedBy};
 use nfs_server::NfsServer;
 use share::{Access, ByteRangeLock, Caching, LockKind, LockOwner, Open, OpenKey, Share, ShareId, Sharing};
+use storage::ObjectId;
 
 use crate::waiting::wait_for;
 
@@ -20,31 +21,38 @@ pub(crate) struct Holdings {
 
 impl control::files::Holdings for Holdings {
     fn files(&self, filter: &Filter) -> Vec<OpenFile> {
+        let mut locked = Locked::default();
         let smb = self.smb.open_files();
-        let smb = smb.iter().filter(|file| passes(filter, &file.share, file.client)).map(of_smb);
+        let smb = smb.iter().filter(|file| passes(filter, &file.share, file.client));
+        let mut files: Vec<OpenFile> = smb
+            .map(|file| of_smb(file, locked.of(&file.share, &file.open).by_open(file.open.key())))
+            .collect();
         let nfs = self.nfs.open_files();
-        let nfs = nfs.iter().filter(|file| passes(filter, &file.share, Some(file.address))).map(of_nfs);
-        smb.chain(nfs).collect()
+        let nfs = nfs.iter().filter(|file| passes(filter, &file.share, Some(file.address)));
+        files.extend(
+            nfs.map(|file| of_nfs(file, locked.of(&file.share, &file.open).by_client(file.client_number))),
+        );
+        files
     }
 
     fn locks(&self, filter: &Filter) -> Vec<Lock> {
-        let smb = self.smb.open_files();
-        let smb = smb.iter().filter(|file| passes(filter, &file.share, file.client));
-        let smb = smb.flat_map(|file| {
-            let own = LockOwner::Open(file.open.key());
-            let mut locks = file.share.locks(file.open.node().id());
-            locks.retain(|lock| lock.owner == own);
-            told(&locks, || of_smb(file))
-        });
-        let nfs = self.nfs.open_files();
+        let mut locked = Locked::default();
+        let mut all = Vec::new();
+        for file in self.smb.open_files().iter().filter(|file| passes(filter, &file.share, file.client)) {
+            let locks = locked.of(&file.share, &file.open).by_open(file.open.key());
+            all.extend(told(locks, || of_smb(file, locks)));
+        }
         // A client's locks on a file are the same under all its opens.
         let mut seen = HashSet::new();
-        let nfs = nfs.iter().filter(|file| {
-            let is_wanted = passes(filter, &file.share, Some(file.address)) && !file.is_delegation;
-            is_wanted && seen.insert(file.of_client())
-        });
-        let nfs = nfs.flat_map(|file| told(&file.locks(), || of_nfs(file)));
-        smb.chain(nfs).collect()
+        for file in
+            self.nfs.open_files().iter().filter(|file| passes(filter, &file.share, Some(file.address)))
+        {
+            if !file.is_delegation && seen.insert(file.of_client()) {
+                let locks = locked.of(&file.share, &file.open).by_client(file.client_number);
+                all.extend(told(locks, || of_nfs(file, locks)));
+            }
+        }
+        all
     }
 
     fn close(&self, id: FileId) -> Result<bool, Refusal> {
@@ -86,12 +94,53 @@ impl control::files::Holdings for Holdings {
     }
 }
 
+/// The locks of the files that were looked at: each file is asked once, however many opens it has.
+#[derive(Debug, Default)]
+struct Locked(HashMap<(ShareId, ObjectId), OfFile>);
+
+/// The locks of one file by their owners.
+#[derive(Debug, Default)]
+struct OfFile {
+    by_open: HashMap<OpenKey, Vec<ByteRangeLock>>,
+    /// By the number of the client.
+    by_client: HashMap<u64, Vec<ByteRangeLock>>,
+}
+
+impl Locked {
+    fn of(&mut self, share: &Share, open: &Open) -> &OfFile {
+        let id = open.node().id();
+        self.0.entry((share.id(), id)).or_insert_with(|| OfFile::new(share.locks(id)))
+    }
+}
+
+impl OfFile {
+    fn new(locks: Vec<ByteRangeLock>) -> Self {
+        let mut of_file = Self::default();
+        for lock in locks {
+            match (lock.owner, lock.owner.client()) {
+                (LockOwner::Open(key), _) => of_file.by_open.entry(key).or_default().push(lock),
+                (_, Some(client)) => of_file.by_client.entry(client).or_default().push(lock),
+                (LockOwner::Client(_), None) => {}
+            }
+        }
+        of_file
+    }
+
+    fn by_open(&self, key: OpenKey) -> &[ByteRangeLock] {
+        self.by_open.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    fn by_client(&self, number: u64) -> &[ByteRangeLock] {
+        self.by_client.get(&number).map_or(&[], Vec::as_slice)
+    }
+}
+
 fn passes(filter: &Filter, share: &Share, client: Option<IpAddr>) -> bool {
     filter.share.as_ref().is_none_or(|name| share::folded_name(name) == share::folded_name(share.name()))
         && filter.client.is_none_or(|wanted| client == Some(wanted.to_canonical()))
 }
 
-fn of_smb(file: &smb_server::report::OpenFile) -> OpenFile {
+fn of_smb(file: &smb_server::report::OpenFile, locks: &[ByteRangeLock]) -> OpenFile {
     let opened_as = file.name.replace('\\', "/");
     // The stream of a file is not part of the file's path.
     let (opened_as, stream) =
@@ -109,10 +158,15 @@ fn of_smb(file: &smb_server::report::OpenFile) -> OpenFile {
         session: file.session.map(|id| format!("0x{id:x}")),
         name: None,
     };
-    OpenFile { directory: file.is_directory, ..told_open("smb", &file.share, &file.open, path, client) }
+    let locks = locks.len() as u64;
+    OpenFile {
+        directory: file.is_directory,
+        locks,
+        ..told_open("smb", &file.share, &file.open, path, client)
+    }
 }
 
-fn of_nfs(file: &nfs_server::OpenFile) -> OpenFile {
+fn of_nfs(file: &nfs_server::OpenFile, locks: &[ByteRangeLock]) -> OpenFile {
     let by_name = || file.share.location(&file.open).map(|at| String::from_utf8_lossy(&at.name).into_owned());
     let path = present_path(&file.open).or_else(by_name).unwrap_or_default();
     let client = OpenedBy {
@@ -123,13 +177,13 @@ fn of_nfs(file: &nfs_server::OpenFile) -> OpenFile {
         session: None,
         name: Some(file.client.clone()),
     };
-    let locks = file.locks().len() as u64;
+    let locks = locks.len() as u64;
     let told = told_open("nfs4", &file.share, &file.open, path, client);
     OpenFile { delegation: file.is_delegation, locks, ..told }
 }
 
 fn told_open(protocol: &str, share: &Share, open: &Open, path: String, client: OpenedBy) -> OpenFile {
-    let holding = share.holding(open);
+    let holding = share.holding_without_locks(open);
     let names = |set: &[(bool, &str)]| {
         set.iter().filter(|(is_in, _)| *is_in).map(|(_, name)| (*name).to_owned()).collect::<Vec<_>>()
     };
@@ -160,7 +214,7 @@ fn told_open(protocol: &str, share: &Share, open: &Open, path: String, client: O
             (caching.contains(Caching::HANDLE), "handle"),
         ]),
         delete_on_close: holding.as_ref().is_some_and(|holding| holding.delete_on_close),
-        locks: holding.map_or(0, |holding| holding.locks.len() as u64),
+        locks: 0,
     }
 }
 

@@ -17,7 +17,7 @@ use crate::server::ServerState;
 #[derive(Debug, Clone)]
 pub struct OpenFile {
     /// The number of the client, as in the numbers of its lock-owners.
-    client_number: u64,
+    pub client_number: u64,
     /// The name by which the client calls itself.
     pub client: String,
     /// The address from which the client is connected; the address from which it opened the file, if it is not.

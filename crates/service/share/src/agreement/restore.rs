@@ -32,16 +32,31 @@ pub struct Holding {
 impl Agreement {
     /// What an open holds; None if the open is closed.
     pub(crate) fn holding(&self, open: &Open) -> Option<Holding> {
+        let own = |lock: &ByteRangeLock| lock.owner == LockOwner::Open(open.key());
+        self.holding_with(open, |entry| {
+            entry.state.locks().filter(own).map(|lock| (lock.range, lock.kind)).collect()
+        })
+    }
+
+    /// What an open holds beside locks, for lists of all opens: a file may have as many locks as opens.
+    pub(crate) fn holding_without_locks(&self, open: &Open) -> Option<Holding> {
+        self.holding_with(open, |_| Vec::new())
+    }
+
+    fn holding_with(
+        &self,
+        open: &Open,
+        locks: impl FnOnce(&OpenFile) -> Vec<(ByteRange, LockKind)>,
+    ) -> Option<Holding> {
         let look = |entry: &mut OpenFile| {
             let state = &entry.state;
             let reservation = state.reservation(open.key())?;
-            let own = |lock: &ByteRangeLock| lock.owner == LockOwner::Open(open.key());
             Some(Holding {
                 access: reservation.access,
                 sharing: reservation.sharing,
                 delete_on_close: reservation.delete_on_close,
                 delete_pending: state.is_delete_pending(),
-                locks: state.locks().filter(own).map(|lock| (lock.range, lock.kind)).collect(),
+                locks: locks(entry),
                 caching: state.granted(open.holder()),
             })
         };

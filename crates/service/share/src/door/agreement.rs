@@ -83,6 +83,12 @@ impl Share {
         self.agreement.holding(open)
     }
 
+    /// What an open holds, without its locks: [`Share::locks`] has those of a file. None if the open is closed.
+    #[must_use]
+    pub fn holding_without_locks(&self, open: &Open) -> Option<Holding> {
+        self.agreement.holding_without_locks(open)
+    }
+
     /// Grants a restored open what its client could cache, as far as the other opens allow, and marks its file for deletion
     /// again.
     pub fn settle_restored(&self, open: &Open, key: GrantKey, holding: &Holding) {
