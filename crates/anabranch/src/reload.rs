@@ -128,14 +128,20 @@ fn all(problem: gateway::Problem, settings: &Settings, given: &Given) -> Vec<Mis
 
 /// What is in effect after the configuration was read again: the shares and users of now, and the rest as at the start.
 fn in_effect(started: &Given, now: Given) -> Given {
+    let certificate_of = if started.is_certificate_used_at_once(&now) { &now } else { started };
+    let (control_certificate, control_key) =
+        (certificate_of.control_certificate.clone(), certificate_of.control_key.clone());
+    let used_at_once = started.used_at_once(&now);
     let mut from = now.from;
-    from.places.take_server_from(&started.from.places, &Given::USED_AT_ONCE);
+    from.places.take_server_from(&started.from.places, &used_at_once);
     Given {
         from,
         share: now.share,
         user: now.user,
         continuous_availability: now.continuous_availability,
         password_file: now.password_file,
+        control_certificate,
+        control_key,
         ..started.clone()
     }
 }

@@ -279,3 +279,27 @@ fn a_certificate_that_cannot_be_used_ends_the_start() {
         assert!(status == Some(2) && errors.contains(word), "{files:?}: {errors}");
     }
 }
+
+#[test]
+fn a_renewed_certificate_is_shown_when_the_configuration_is_read_again() {
+    let mut machine = Machine::new();
+    let [certificate, key] = machine.make_certificate("one");
+    machine.start(&["--control-certificate", &certificate, "--control-key", &key]);
+    let old = path(&machine.directory, "old.pem");
+    fs::copy(&certificate, &old).unwrap();
+    assert!(curl(&machine, &old, "/healthz").status.success());
+
+    // A key of another certificate changes nothing.
+    let [renewed, renewed_key] = machine.make_certificate("renewed");
+    fs::copy(&renewed, &certificate).unwrap();
+    let (status, _, errors) = machine.run(&["reload"]);
+    assert!(status != Some(0) && errors.contains("cannot be used"), "{errors}");
+    assert!(curl(&machine, &old, "/healthz").status.success());
+
+    fs::copy(&renewed_key, &key).unwrap();
+    machine.done(&["reload"]);
+    assert!(curl(&machine, &renewed, "/healthz").status.success());
+    assert!(!curl(&machine, &old, "/healthz").status.success());
+    assert!(machine.done(&["share", "list"]).contains("data"), "the commands know the new certificate");
+    machine.stop();
+}

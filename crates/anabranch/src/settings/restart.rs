@@ -3,10 +3,22 @@
 use super::Given;
 
 impl Given {
-    /// The settings that are used as soon as the configuration is read again.
-    pub(crate) const USED_AT_ONCE: [&str; 4] = ["share", "continuous-availability", "user", "password-file"];
+    /// The settings of `other` that a server that was started with these settings uses as soon as it reads them.
+    pub(crate) fn used_at_once(&self, other: &Self) -> Vec<&'static str> {
+        let mut names = vec!["share", "continuous-availability", "user", "password-file"];
+        if self.is_certificate_used_at_once(other) {
+            names.extend(["control-certificate", "control-key"]);
+        }
+        names
+    }
 
-    /// The names of the settings that differ here and count from the next start on: all but [`Self::USED_AT_ONCE`].
+    /// Whether a server that was started with these settings uses the certificate of `other` at once. Whether the
+    /// control address has a configured certificate at all is decided at the start.
+    pub(crate) fn is_certificate_used_at_once(&self, other: &Self) -> bool {
+        self.control_certificate.is_some() && other.control_certificate.is_some()
+    }
+
+    /// The names of the settings that differ here and count from the next start on: all but [`Self::used_at_once`].
     pub(crate) fn differs_until_restart(&self, other: &Self) -> Vec<&'static str> {
         let Self {
             from: _,
@@ -33,13 +45,14 @@ impl Given {
             log_format,
             log,
         } = self;
+        let is_certificate_late = !self.is_certificate_used_at_once(other);
         let differ = [
             ("smb", *smb != other.smb),
             ("nfs", *nfs != other.nfs),
             ("control", *control != other.control),
             ("control-name", *control_name != other.control_name),
-            ("control-certificate", *control_certificate != other.control_certificate),
-            ("control-key", *control_key != other.control_key),
+            ("control-certificate", is_certificate_late && *control_certificate != other.control_certificate),
+            ("control-key", is_certificate_late && *control_key != other.control_key),
             ("state", *state != other.state),
             ("smb-signing", *smb_signing != other.smb_signing),
             ("smb-encryption", *smb_encryption != other.smb_encryption),
@@ -69,5 +82,21 @@ mod tests {
         assert_eq!(before.differs_until_restart(&shares), Vec::<&str>::new());
         let other = Given { max_channels: None, log: Some("debug".to_owned()), ..shares };
         assert_eq!(before.differs_until_restart(&other), ["max-channels", "log"]);
+    }
+
+    #[test]
+    fn another_certificate_is_used_at_once_but_not_the_first_or_none() {
+        let of = |name: &str| Given {
+            control_certificate: Some(format!("{name}.pem").into()),
+            control_key: Some(format!("{name}.key").into()),
+            ..Given::default()
+        };
+        assert_eq!(of("a").differs_until_restart(&of("b")), Vec::<&str>::new());
+        assert!(of("a").used_at_once(&of("b")).contains(&"control-key"));
+        let none = Given::default();
+        for (started, now) in [(&none, &of("a")), (&of("a"), &none)] {
+            assert_eq!(started.differs_until_restart(now), ["control-certificate", "control-key"]);
+            assert!(!started.used_at_once(now).contains(&"control-certificate"));
+        }
     }
 }

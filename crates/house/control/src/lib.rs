@@ -85,14 +85,14 @@ pub struct Subject {
     pub names: Vec<String>,
     /// The TLS configuration with the certificate. If it is given, only TLS is served.
     pub tls: Option<Arc<ServerConfig>>,
-    /// When that certificate expires; None: it is not known.
-    pub certificate_expires: Option<SystemTime>,
+    /// When the present certificate expires; None: it is not known.
+    pub certificate_expires: Box<dyn Fn() -> Option<SystemTime> + Send + Sync>,
 }
 
 impl Subject {
     /// What matters now beside shards and shares.
     pub(crate) fn concerns(&self) -> Concerns {
-        Concerns::now(&self.administration.reloads(), self.certificate_expires, SystemTime::now())
+        Concerns::now(&self.administration.reloads(), (self.certificate_expires)(), SystemTime::now())
     }
 }
 
@@ -175,7 +175,7 @@ async fn write_metrics(State(about): State<Arc<About>>, headers: HeaderMap) -> R
         connected: Connected::from(&(about.subject.clients)()),
         shards_stuck: (about.subject.stuck_shards)().len(),
         reload: about.subject.administration.reloads(),
-        certificate_expires: about.subject.certificate_expires,
+        certificate_expires: (about.subject.certificate_expires)(),
         up: about.started.elapsed(),
     };
     let text = metrics::render(&about.subject.shares.present(), &server, audience);
@@ -276,7 +276,7 @@ mod tests {
             tokens: Arc::new(KnownTokens::new(&Token::new([7; 32]), Vec::new())),
             names: Vec::new(),
             tls: None,
-            certificate_expires: None,
+            certificate_expires: Box::new(|| None),
         };
         Arc::new(About { subject, started: Instant::now() })
     }
@@ -315,7 +315,7 @@ mod tests {
             tokens: Arc::new(KnownTokens::new(&token, made)),
             names: vec!["files.example.org".to_owned()],
             tls: None,
-            certificate_expires: None,
+            certificate_expires: Box::new(|| None),
         };
         Served { control: Control::start_within(limits, listener, subject).unwrap(), address, token }
     }

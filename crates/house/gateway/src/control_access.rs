@@ -59,7 +59,7 @@ pub(crate) fn make_token(state: &Path) -> Result<Token> {
 pub(crate) fn publish(state: &Path, address: SocketAddr, certificate: Option<&str>) -> Result<Published> {
     let certificate_file = state.join(CERTIFICATE_FILE);
     match certificate {
-        Some(certificate) => write_private(&certificate_file, certificate.trim_end())?,
+        Some(certificate) => publish_certificate(state, certificate)?,
         None => match fs::remove_file(&certificate_file) {
             Err(e) if e.kind() != ErrorKind::NotFound => return Err(cannot_write(&certificate_file, &e)),
             _ => {}
@@ -68,6 +68,14 @@ pub(crate) fn publish(state: &Path, address: SocketAddr, certificate: Option<&st
     let address_file = state.join(ADDRESS_FILE);
     write_private(&address_file, &format!("{address}\n{}", identity(state)?))?;
     Ok(Published { address_file })
+}
+
+/// Publishes the certificate (PEM) of the running server.
+///
+/// # Errors
+/// The directory cannot be written.
+pub(crate) fn publish_certificate(state: &Path, certificate: &str) -> Result<()> {
+    write_private(&state.join(CERTIFICATE_FILE), certificate.trim_end())
 }
 
 impl Drop for Published {

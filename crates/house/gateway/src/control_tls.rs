@@ -1,4 +1,5 @@
-//! The certificate of the control address: configured, or made by the server itself if others can reach the address.
+//! The certificate of the control address: configured, or made by the server itself if others can reach the address. A
+//! configured certificate is replaced when the configuration is read again.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,11 +11,13 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::digest::{SHA256, digest};
+use parking_lot::RwLock;
 use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use rustls::server::ParsedCertificate;
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{CertificateError, Error, RootCertStore, ServerConfig};
 
@@ -35,16 +38,70 @@ pub struct CertificateFiles {
     pub key: PathBuf,
 }
 
-/// The TLS identity of the control address.
+/// A certificate with its key.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    pub(crate) config: Arc<ServerConfig>,
+    key: Arc<CertifiedKey>,
     /// The certificate and those that lead to its issuer, in PEM. Commands on this machine trust the first.
     pub(crate) pem: String,
-    /// When the certificate expires; None: that cannot be told.
-    pub(crate) expires: Option<SystemTime>,
+    expires: Option<SystemTime>,
     /// The SHA-256 of the certificate, as `openssl x509 -fingerprint -sha256` writes it.
-    pub(crate) fingerprint: String,
+    fingerprint: String,
+}
+
+/// The TLS identity of the control address: the certificate that it shows now. New connections get the new one.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    /// Guards the present certificate, which is replaced as a whole.
+    shown: RwLock<Shown>,
+}
+
+impl Identity {
+    fn new(shown: Shown) -> Arc<Self> {
+        log_fingerprint(&shown);
+        Arc::new(Self { shown: RwLock::new(shown) })
+    }
+
+    /// The configuration of TLS 1.3 that shows the present certificate.
+    ///
+    /// # Errors
+    /// The cryptography provider has no TLS 1.3.
+    pub(crate) fn config(self: &Arc<Self>) -> Result<Arc<ServerConfig>> {
+        let builder = ServerConfig::builder_with_provider(provider()).with_protocol_versions(&[&TLS13]);
+        let builder =
+            builder.map_err(|e| Problem::new(Cause::Serving, format!("cannot use TLS 1.3: {e}"), ""))?;
+        Ok(Arc::new(builder.with_no_client_auth().with_cert_resolver(Arc::clone(self) as _)))
+    }
+
+    /// When the present certificate expires; None: that cannot be told.
+    pub(crate) fn expires(&self) -> Option<SystemTime> {
+        self.shown.read().expires
+    }
+
+    /// The present certificate and those that lead to its issuer, in PEM.
+    pub(crate) fn pem(&self) -> String {
+        self.shown.read().pem.clone()
+    }
+
+    /// Shows another certificate from now on. Returns whether it differs from the present one.
+    pub(crate) fn show(&self, shown: Shown) -> bool {
+        let differs = self.shown.read().fingerprint != shown.fingerprint;
+        if differs {
+            log_fingerprint(&shown);
+        }
+        *self.shown.write() = shown;
+        differs
+    }
+}
+
+impl ResolvesServerCert for Identity {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.shown.read().key))
+    }
+}
+
+fn log_fingerprint(shown: &Shown) {
+    tracing::info!("the control address speaks HTTPS, with the certificate SHA-256 {}", shown.fingerprint);
 }
 
 fn fingerprint(certificate: &CertificateDer<'_>) -> String {
@@ -78,7 +135,16 @@ fn expires(certificate: &CertificateDer<'_>) -> Option<SystemTime> {
 ///
 /// # Errors
 /// The files cannot be used.
-pub(crate) fn shown(
+pub(crate) fn identity(
+    given: Option<&CertificateFiles>,
+    address: SocketAddr,
+    names: &[String],
+    state: &Path,
+) -> Result<Option<Arc<Identity>>> {
+    shown(given, address, names, state).map(|shown| shown.map(Identity::new))
+}
+
+fn shown(
     given: Option<&CertificateFiles>,
     address: SocketAddr,
     names: &[String],
@@ -132,7 +198,11 @@ fn make(files: &CertificateFiles, address: IpAddr, names: &[String]) -> Result<(
     write_private(&files.certificate, &made.cert.pem())
 }
 
-fn load(files: &CertificateFiles) -> Result<Shown> {
+/// Reads the files of a certificate.
+///
+/// # Errors
+/// They cannot be used.
+pub(crate) fn load(files: &CertificateFiles) -> Result<Shown> {
     let (certificate_file, key_file) = (&files.certificate, &files.key);
     let no_certificate = |e: pem::Error| unusable("certificate", certificate_file, &e);
     let text = fs::read_to_string(certificate_file).map_err(|e| no_certificate(pem::Error::Io(e)))?;
@@ -143,19 +213,16 @@ fn load(files: &CertificateFiles) -> Result<Shown> {
     let (fingerprint, expires) = (fingerprint(first), expires(first));
     check_private(key_file)?;
     let key = PrivateKeyDer::from_pem_file(key_file).map_err(|e| unusable("key", key_file, &e))?;
-    let config = ServerConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&TLS13])
-        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key))
-        .map_err(|e| {
-            let (one, other) = (certificate_file.display(), key_file.display());
-            let what = format!("the certificate {one} and the key {other} cannot be used: {e}");
-            Problem::new(
-                Cause::Settings,
-                what,
-                "Pass a certificate, with those that lead to its issuer, and its key.",
-            )
-        })?;
-    Ok(Shown { config: Arc::new(config), pem: text, expires, fingerprint })
+    let key = CertifiedKey::from_der(chain, key, &provider()).map_err(|e| {
+        let (one, other) = (certificate_file.display(), key_file.display());
+        let what = format!("the certificate {one} and the key {other} cannot be used: {e}");
+        Problem::new(
+            Cause::Settings,
+            what,
+            "Pass a certificate, with those that lead to its issuer, and its key.",
+        )
+    })?;
+    Ok(Shown { key: Arc::new(key), pem: text, expires, fingerprint })
 }
 
 fn unusable(what: &str, file: &Path, error: &pem::Error) -> Problem {

@@ -1,6 +1,6 @@
 //! Assembles the parts: state, shares, accounts, sockets, servers; and takes them down again.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
@@ -13,6 +13,7 @@ use state::{Closed, State, burst_credits};
 
 use crate::administration::{self, Administration, Serving};
 use crate::control_access::Published;
+use crate::control_tls::Identity;
 use crate::held_up::HeldUp;
 use crate::holdings::Holdings;
 use crate::name_service::System;
@@ -20,7 +21,6 @@ use crate::names::NameLookup;
 use crate::prepared::Prepared;
 use crate::problem::{Result, serving};
 use crate::servers::Servers;
-use crate::settings::Settings;
 use crate::sockets::{Addresses, Sockets};
 use crate::upkeep::Upkeep;
 use crate::{control_access, control_tls, opening};
@@ -37,8 +37,8 @@ pub struct Gateway {
     state: Arc<State>,
     shares: Arc<ShareTable>,
     servers: Servers,
-    /// When the certificate of the control address expires.
-    certificate_expires: Option<SystemTime>,
+    /// None: the control address does not use TLS.
+    identity: Option<Arc<Identity>>,
     // Dropped in this order.
     outside: Outside,
     shards: Shards,
@@ -72,31 +72,27 @@ impl Gateway {
         let shares = Arc::clone(&prepared.shares);
         let state = Arc::clone(&prepared.state);
         burst_credits::keep(&shares.present(), &state, burst_credits::RESERVE)?;
-        let tls = control_tls(&settings, addresses.control)?;
-        let certificate_expires = tls.as_ref().and_then(|tls| tls.expires);
-        let tls_config = tls.as_ref().map(|tls| Arc::clone(&tls.config));
-        let of_control =
-            OfControl { listener: sockets.control, tls: tls_config, certificate_expires, lost_log_lines };
+        let files = settings.control_certificate.as_ref();
+        let identity =
+            control_tls::identity(files, addresses.control, &settings.control_names, &settings.state)?;
+        let of_control = OfControl { listener: sockets.control, identity: identity.clone(), lost_log_lines };
         let (control, administration) = start_control(prepared, &servers, &shards, of_control)?;
         administration.await_stores();
         state.keep_copy();
         servers.listen(&shards, sockets.smb, sockets.nfs)?;
-        let published = control_access::publish(
-            &settings.state,
-            addresses.control,
-            tls.as_ref().map(|tls| tls.pem.as_str()),
-        )?;
+        let certificate = identity.as_ref().map(|identity| identity.pem());
+        let published = control_access::publish(&settings.state, addresses.control, certificate.as_deref())?;
         for share in shares.present().in_order() {
             tracing::info!("serving the share {}", share.name());
             opening::tell_what_is_lacking(&share, settings.encryption_required());
         }
         let held_up = HeldUp::watch(shards.keeper(), Arc::clone(&shares));
         let held_up = held_up.map_err(serving("cannot start a thread"))?;
-        let upkeep = Upkeep::start(Arc::clone(&shares), Arc::clone(&state), certificate_expires);
+        let upkeep = Upkeep::start(Arc::clone(&shares), Arc::clone(&state), identity.clone());
         let upkeep = upkeep.map_err(serving("cannot start a thread"))?;
         let outside =
             Outside { _published: published, _control: control, _held_up: held_up, _upkeep: upkeep };
-        Ok(Self { addresses, administration, state, shares, servers, certificate_expires, outside, shards })
+        Ok(Self { addresses, administration, state, shares, servers, identity, outside, shards })
     }
 
     /// The addresses on which the gateway listens.
@@ -112,7 +108,8 @@ impl Gateway {
     /// Whether the gateway works as it should: what `/healthz` reports.
     pub fn health(&self) -> Health {
         let reload = control::Administration::reloads(&*self.administration);
-        let concerns = Concerns::now(&reload, self.certificate_expires, SystemTime::now());
+        let expires = self.identity.as_ref().and_then(|identity| identity.expires());
+        let concerns = Concerns::now(&reload, expires, SystemTime::now());
         control::health(&stuck(&self.shards.pulse()), &self.shares.present(), concerns)
     }
 
@@ -138,19 +135,6 @@ impl Gateway {
     }
 }
 
-/// The certificate of the control address, if it uses TLS. Logs the fingerprint.
-fn control_tls(settings: &Settings, address: SocketAddr) -> Result<Option<control_tls::Shown>> {
-    let files = settings.control_certificate.as_ref();
-    let shown = control_tls::shown(files, address, &settings.control_names, &settings.state)?;
-    if let Some(shown) = &shown {
-        tracing::info!(
-            "the control address speaks HTTPS, with the certificate SHA-256 {}",
-            shown.fingerprint
-        );
-    }
-    Ok(shown)
-}
-
 /// The shards that are held up.
 fn stuck(pulse: &Pulse) -> Vec<StuckShard> {
     pulse.stuck().into_iter().map(|(shard, silent)| StuckShard { shard, silent }).collect()
@@ -159,8 +143,7 @@ fn stuck(pulse: &Pulse) -> Vec<StuckShard> {
 /// The inputs of the control address from outside.
 struct OfControl<L> {
     listener: TcpListener,
-    tls: Option<Arc<rustls::ServerConfig>>,
-    certificate_expires: Option<SystemTime>,
+    identity: Option<Arc<Identity>>,
     lost_log_lines: L,
 }
 
@@ -170,7 +153,7 @@ fn start_control(
     shards: &Shards,
     of_control: OfControl<impl Fn() -> u64 + Send + Sync + 'static>,
 ) -> Result<(Control, Arc<Administration>)> {
-    let OfControl { listener, tls, certificate_expires, lost_log_lines } = of_control;
+    let OfControl { listener, identity, lost_log_lines } = of_control;
     let Prepared { settings, state, shares, accounts, descriptors_max, declared, idle, .. } = prepared;
     let (smb, nfs) = (Arc::clone(&servers.smb), Arc::clone(&servers.nfs));
     let (refused, pulse) = (shards.refused_connections(), shards.pulse());
@@ -190,8 +173,10 @@ fn start_control(
         tokens: Arc::clone(&tokens),
         names,
         descriptors: descriptors_max,
+        identity: identity.clone(),
     };
     let administration = Arc::new(Administration::of_server(state, declared, of_server, idle));
+    let tls = identity.as_ref().map(Identity::config).transpose()?;
     let subject = Subject {
         shares,
         administration: Arc::clone(&administration) as _,
@@ -211,7 +196,7 @@ fn start_control(
         tokens,
         names: settings.control_names,
         tls,
-        certificate_expires,
+        certificate_expires: Box::new(move || identity.as_ref().and_then(|identity| identity.expires())),
     };
     let control = Control::start(listener, subject).map_err(serving("cannot serve the control address"))?;
     Ok((control, administration))

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 use share::ShareTable;
 use state::{State, burst_credits, copies};
 
+use crate::control_tls::Identity;
+
 /// How often the log says that the certificate expires soon.
 const REMINDER: Duration = Duration::from_secs(24 * 3600);
 
@@ -27,7 +29,7 @@ impl Upkeep {
     pub(crate) fn start(
         shares: Arc<ShareTable>,
         state: Arc<State>,
-        certificate_expires: Option<SystemTime>,
+        identity: Option<Arc<Identity>>,
     ) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let run = move || {
@@ -36,7 +38,8 @@ impl Upkeep {
             let mut reminded = None;
             loop {
                 look(&shares, &state);
-                remind(&mut reminded, certificate_expires, SystemTime::now());
+                let expires = identity.as_ref().and_then(|identity| identity.expires());
+                remind(&mut reminded, expires, SystemTime::now());
                 copying.make_if_due(&state, Instant::now());
                 if stopped.recv_timeout(burst_credits::INTERVAL) != Err(RecvTimeoutError::Timeout) {
                     return;
@@ -61,7 +64,7 @@ fn remind(last: &mut Option<SystemTime>, expires: Option<SystemTime>, now: Syste
     let left = expires.map(|expires| expires.duration_since(now).unwrap_or_default());
     if let Some(warning) = left.and_then(control::certificate_warning).filter(|_| is_due) {
         *last = Some(now);
-        tracing::warn!("{warning}: renew it, then start the server again");
+        tracing::warn!("{warning}: renew it, then let the server read its configuration again (SIGHUP)");
     }
 }
 

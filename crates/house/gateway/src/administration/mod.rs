@@ -27,6 +27,7 @@ use share::ShareTable;
 use state::State;
 
 use crate::accounts::AccountBook;
+use crate::control_tls::Identity;
 use crate::declared::{Declared, Idle};
 use crate::names::NameLookup;
 
@@ -44,6 +45,8 @@ pub(crate) struct Serving {
     pub(crate) names: NameLookup,
     /// Descriptors that the process may have.
     pub(crate) descriptors: u64,
+    /// The TLS identity of the control address; None: it does not use TLS.
+    pub(crate) identity: Option<Arc<Identity>>,
 }
 
 /// Carries out commands.

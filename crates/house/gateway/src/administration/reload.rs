@@ -7,13 +7,14 @@ use state::ShareRecord;
 
 use super::{Administration, Serving};
 use crate::apart::Apart;
+use crate::control_tls::{Identity, Shown};
 use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
 use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, same_share_name};
 use crate::waiting::wait_for;
-use crate::{accounts, opening};
+use crate::{accounts, control_access, control_tls, opening};
 
 impl Administration {
     /// Serves the shares and users that the configuration declares now, in place of those that it declared before.
@@ -30,6 +31,7 @@ impl Administration {
         now.encryption_required = before.encryption_required;
         (now.metadata_latency, now.is_uncounted) = (before.metadata_latency, before.is_uncounted);
         now.accounts = accounts::declared(settings, &self.state)?;
+        let certificate = renewed_certificate(settings, serving)?;
         let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
         let opener = Opener::new(&now, &self.state, opens_max);
         let new = open_new(&opener, &now, serving)?;
@@ -51,10 +53,22 @@ impl Administration {
         idle.retain(|name, _| present.by_name(name).is_none());
         told(self.use_accounts(&before, &now, serving));
         *self.declared.write() = Arc::new(now);
+        if let Some((identity, certificate)) = certificate {
+            told(self.show_certificate(identity, certificate));
+        }
         self.await_stores();
         serving.names.look_again();
         self.allot_opens();
         told(self.keep_credits().map_err(|refusal| Problem::new(Cause::State, refusal.what, refusal.advice)));
+        Ok(())
+    }
+
+    /// Shows another certificate, and lets the commands on this machine trust it.
+    fn show_certificate(&self, identity: &Identity, certificate: Shown) -> Result<()> {
+        let pem = certificate.pem.clone();
+        if identity.show(certificate) {
+            control_access::publish_certificate(self.state.directory(), &pem)?;
+        }
         Ok(())
     }
 
@@ -144,6 +158,19 @@ impl Administration {
         }
         Ok(())
     }
+}
+
+/// The certificate that the control address is to show from now on. It is read again even if its files have the same
+/// names, because a renewal replaces what they hold. None: whether the address uses TLS, and whether the certificate is
+/// the server's own, is decided at the start.
+fn renewed_certificate<'a>(
+    settings: &Settings,
+    serving: &'a Serving,
+) -> Result<Option<(&'a Identity, Shown)>> {
+    let (Some(identity), Some(files)) = (&serving.identity, &settings.control_certificate) else {
+        return Ok(None);
+    };
+    control_tls::load(files).map(|certificate| Some((&**identity, certificate)))
 }
 
 /// Opens the shares with new names, which affects no client.
