@@ -104,6 +104,7 @@ if [ -n "$own" ]; then
 
   # A second share, which admits guests. They have no key, so the client must not insist on signing.
   open=$scratch/open; mkdir -m 777 "$open"; cp odd "$open/odd"; install -m 600 odd "$open/private"
+  homes=$scratch/homes; mkdir -p "$homes/$SMB_USER" "$homes/other"; chown 1000:1000 "$homes/$SMB_USER" 2>/dev/null
   config=$scratch/guest.toml; install -m 600 /dev/null "$config"
   cat >"$config" <<EOF
 [[share]]
@@ -113,6 +114,9 @@ directory = "$share_dir"
 name = "open"
 directory = "$open"
 guest = true
+[[share]]
+name = "homes"
+directory = "$homes/{user}"
 [[user]]
 name = "$SMB_USER"
 password = "$SMB_PASS"
@@ -133,6 +137,13 @@ EOF
   check "a wrong password makes no guest" refuses NT_STATUS_LOGON_FAILURE smbclient_on open "$SMB_USER%wrong$SMB_PASS" -c ls
   check "a client that insists on signing is no guest" refuses NT_STATUS_ACCESS_DENIED smbclient_on open "%" -N --client-protection=sign -c ls
   check "a user comes to both" smb ls
+  at_home() { smbclient_on "$1" "$SMB_USER%$SMB_PASS" -c "put odd $1.file; mkdir $1.dir; rename $1.file $1.dir\\odd" && same odd "$homes/$SMB_USER/$1.dir/odd"; }
+  for name in homes "$SMB_USER"; do
+    check "$name is the directory of the user" at_home "$name"
+  done
+  check "the directories of others are not there" refuses NT_STATUS_OBJECT_NAME_NOT_FOUND smbclient_on homes "$SMB_USER%$SMB_PASS" -c "cd other"
+  check "nobody has another user's name as a share" refuses NT_STATUS_BAD_NETWORK_NAME smbclient_on other "$SMB_USER%$SMB_PASS" -c ls
+  check "a guest has no home" refuses NT_STATUS_ACCESS_DENIED as_guest homes -c ls
   must "SIGTERM ends that, too" stop_server
 
   # Without a setting for signing, users sign. Guests cannot sign, and are admitted.

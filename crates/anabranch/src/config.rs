@@ -174,7 +174,7 @@ mod tests {
             include = []
             [[share]]
             name = "data"
-            directory = "/srv/data"
+            directory = "/srv/data/{user}"
             read-only = true
             guest = true
             continuous-availability = true

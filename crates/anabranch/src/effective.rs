@@ -114,7 +114,7 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
     let has = |term| terms.contains(term);
     let values = json!({
         "name": name,
-        "directory": directory.to_string_lossy(),
+        "directory": gateway::settings::written_directory(directory, *terms).to_string_lossy(),
         "read-only": has(Terms::READ_ONLY),
         "guest": has(Terms::GUESTS),
         "continuous-availability": has(Terms::CONTINUOUSLY_AVAILABLE),

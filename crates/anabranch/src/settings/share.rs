@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use control::shares::Rules as Written;
-use gateway::settings::{ShareSettings, check_reserved_name, check_share_name};
+use gateway::settings::{ShareSettings, check_reserved_name, check_share_name, split_directory};
 use limits::{Plan, PlanError};
 use serde::Deserialize;
 use share::{Rules, Terms};
@@ -87,9 +87,15 @@ impl ShareTable {
         let mut wrong = Vec::new();
         let rules = self.rules(&mut wrong);
         let terms = self.terms();
-        let Self { mut name, directory, comment, plan, metadata_cache, reserved_names, .. } = self;
+        let (directory, homes) = split_directory(&self.directory).unwrap_or_else(|e| {
+            wrong.push(("directory", format!("the share {}: {e}", self.name)));
+            (PathBuf::new(), Terms::empty())
+        });
+        let is_empty = self.directory.as_os_str().is_empty();
+        let terms = terms | homes;
+        let Self { mut name, comment, plan, metadata_cache, reserved_names, .. } = self;
         let of_share = |e| format!("the share {name}: {e}");
-        if directory.as_os_str().is_empty() && !name.is_empty() {
+        if is_empty && !name.is_empty() {
             wrong.push(("directory", format!("the directory of the share {name} is empty")));
         }
         if let Err(e) = rules::check_comment(&comment) {

@@ -86,6 +86,12 @@ impl Path {
         }
         Ok(Self { components, names_directory, stream })
     }
+
+    /// The same path from the share's directory, if the client's paths begin in this directory there.
+    pub(crate) fn below(mut self, home: Option<&[u8]>) -> Self {
+        self.components.splice(0..0, home.map(<[u8]>::to_vec));
+        self
+    }
 }
 
 /// One component in the form of the store.

@@ -16,6 +16,7 @@ use smb_wire::{FileId, FileTime, Guid, NtStatus};
 
 use crate::config::Config;
 use crate::guesses::{Guesses, LogonCounts};
+use crate::login::Login;
 use crate::network_interfaces::NetworkInterfaces;
 use crate::pipe::Host;
 use crate::report;
@@ -127,9 +128,16 @@ impl Server {
         Host { name: &self.config.server_name, shares: &self.shares }
     }
 
-    /// The share with this name, ignoring case.
-    pub(crate) fn share(&self, name: &str) -> Option<Arc<Share>> {
-        self.shares.present().by_name(name).cloned()
+    /// The share that a user means by this name. The user's own name stands for the share with home directories, if no
+    /// share has that name.
+    pub(crate) fn share_for(&self, name: &str, login: &Login) -> Option<Arc<Share>> {
+        let shares = self.shares.present();
+        if let Some(share) = shares.by_name(name) {
+            return Some(Arc::clone(share));
+        }
+        let is_own = login.principal == Principal::User && auth::same_name(&login.user, name);
+        let homes = || shares.in_order().into_iter().find(|share| share.terms().contains(Terms::HOMES));
+        if is_own { homes() } else { None }
     }
 
     /// How clients currently authenticate.

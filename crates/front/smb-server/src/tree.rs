@@ -33,6 +33,8 @@ pub(crate) struct Tree {
     pub(crate) encrypt_data: bool,
     /// How the client was admitted.
     pub(crate) admitted: TreeAdmission,
+    /// The root of the tree connect, if it is the home directory of the user: a name in the share's directory.
+    pub(crate) home: Option<Vec<u8>>,
     /// Set when the tree connect has ended.
     ended: AtomicBool,
 }
@@ -45,8 +47,19 @@ impl Tree {
         maximal_access: AccessMask,
         encrypt_data: bool,
         admitted: TreeAdmission,
+        home: Option<Vec<u8>>,
     ) -> Self {
-        Self { id, target, maximal_access, encrypt_data, admitted, ended: AtomicBool::new(false) }
+        Self { id, target, maximal_access, encrypt_data, admitted, home, ended: AtomicBool::new(false) }
+    }
+
+    /// A path from the share's directory as a path from the root of the tree connect; None: it leads elsewhere.
+    pub(crate) fn path_from_root(&self, path: Vec<u8>) -> Option<Vec<u8>> {
+        let Some(home) = &self.home else { return Some(path) };
+        match path.strip_prefix(&home[..])? {
+            [] => Some(Vec::new()),
+            [b'/', below @ ..] => Some(below.to_vec()),
+            _ => None,
+        }
     }
 
     /// Ends the tree connect: from now on nothing can be opened through it.

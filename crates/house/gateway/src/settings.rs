@@ -1,7 +1,7 @@
 //! The complete settings of a gateway.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use limits::Plan;
@@ -153,7 +153,7 @@ impl ShareSettings {
 /// Characters that are not allowed in the name of a share, because SMB or a mount command cannot carry them.
 const SHARE_NAME_FORBIDDEN: &str = "\"\\/[]:|<>+=;,*?";
 /// Names that clients or the server use for other purposes, in lower case. [MS-SRVS] 3.1.4.7: "pipe" or "mailslot".
-const SHARE_NAMES_RESERVED: [&str; 6] = ["ipc$", "admin$", "global", "homes", "pipe", "mailslot"];
+const SHARE_NAMES_RESERVED: [&str; 5] = ["ipc$", "admin$", "global", "pipe", "mailslot"];
 /// The longest name of a share, in bytes.
 const SHARE_NAME_MAX: usize = 80;
 
@@ -172,6 +172,31 @@ pub fn check_share_name(name: &str) -> Result<(), String> {
 /// Whether two names denote the same share.
 pub fn same_share_name(one: &str, other: &str) -> bool {
     share::folded_name(one) == share::folded_name(other)
+}
+
+/// The last part of a directory of which SMB clients see the subdirectory of their user.
+const OF_USER: &str = "{user}";
+
+/// A share's directory as it is written: `DIRECTORY`, or `DIRECTORY/{user}` for [`Terms::HOMES`].
+///
+/// # Errors
+/// `{user}` is in another place. The reason in words.
+pub fn split_directory(written: &Path) -> Result<(PathBuf, Terms), String> {
+    let (directory, terms) = match (written.file_name(), written.parent()) {
+        (Some(name), Some(parent)) if name == OF_USER => (parent, Terms::HOMES),
+        _ => (written, Terms::empty()),
+    };
+    let text = directory.to_string_lossy();
+    if text.contains(OF_USER) || text.is_empty() && terms.contains(Terms::HOMES) {
+        return Err(format!("{OF_USER} can only be the last part of a directory, as in /srv/home/{OF_USER}"));
+    }
+    Ok((directory.to_owned(), terms))
+}
+
+/// A share's directory as it is written.
+#[must_use]
+pub fn written_directory(directory: &Path, terms: Terms) -> PathBuf {
+    if terms.contains(Terms::HOMES) { directory.join(OF_USER) } else { directory.to_owned() }
 }
 
 /// Characters that are not allowed in the name of an account.
@@ -226,4 +251,22 @@ fn check_name(what: &str, name: &str, forbidden: &str, max: usize) -> Result<(),
         return Err(format!("{name:?} cannot be the name of a {what}"));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_may_end_in_the_user() {
+        let split = |text: &str| split_directory(Path::new(text));
+        assert_eq!(split("/srv/data"), Ok(("/srv/data".into(), Terms::empty())));
+        assert_eq!(split("/srv/home/{user}"), Ok(("/srv/home".into(), Terms::HOMES)));
+        assert_eq!(split("/srv/home/{user}/"), Ok(("/srv/home".into(), Terms::HOMES)));
+        assert_eq!(written_directory(Path::new("/srv/home"), Terms::HOMES), Path::new("/srv/home/{user}"));
+        assert_eq!(written_directory(Path::new("/srv"), Terms::empty()), Path::new("/srv"));
+        for bad in ["/srv/{user}/data", "/srv/of-{user}", "{user}", "/srv/{user}/{user}"] {
+            assert!(split(bad).unwrap_err().contains("last part"), "{bad}");
+        }
+    }
 }

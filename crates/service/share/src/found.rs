@@ -102,6 +102,12 @@ impl Found {
         }
     }
 
+    /// The object as one that was not reached by a name, like the root.
+    #[must_use]
+    pub fn without_name(self) -> Self {
+        Self { dir: None, dir_protection: None, name: Vec::new(), ..self }
+    }
+
     pub(crate) fn location(&self) -> Option<Location> {
         if let Some(stream) = &self.stream {
             return Some(stream.location());

@@ -2,18 +2,20 @@
 
 use std::sync::Arc;
 
-use net::Buffer;
-use share::{Terms, Turn};
+use net::{Buffer, turn_clock};
+use share::{Call, Case, Share, Terms, Turn, Walk};
 use smb_proto::dialect::Dialect;
 use smb_proto::session::Principal;
 use smb_wire::tree_connect::{Request, Response, ShareCapabilities, ShareFlags, ShareType};
 use smb_wire::{AccessMask, Command, HeaderFlags, NtStatus};
+use storage::{FileKind, Want};
 
 use crate::admission::{self, Admission, TreeAdmission};
 use crate::config::Config;
 use crate::context::InSession;
 use crate::front;
 use crate::login::Login;
+use crate::name;
 use crate::operation::{Needs, Operation};
 use crate::status::Failure;
 use crate::tree::{IPC, Tree, TreeTarget};
@@ -51,13 +53,14 @@ pub(crate) async fn handle(
     let target = if name.eq_ignore_ascii_case(IPC) {
         TreeTarget::Pipe
     } else {
-        TreeTarget::Disk(ctx.server.share(name).ok_or(NtStatus::BAD_NETWORK_NAME)?)
+        TreeTarget::Disk(ctx.server.share_for(name, login).ok_or(NtStatus::BAD_NETWORK_NAME)?)
     };
     let admitted = admitted(ctx, &target)?;
     let encrypt_data = admit(&ctx.server.config, login, &target)?;
+    let home = home(ctx, &target).await?;
     let maximal_access = maximal_access(&target, admitted.admission);
     let session = ctx.session;
-    let tree = session.add_tree(|id| Tree::new(id, target, maximal_access, encrypt_data, admitted))?;
+    let tree = session.add_tree(|id| Tree::new(id, target, maximal_access, encrypt_data, admitted, home))?;
     if tree.is_of_withdrawn_share() {
         // The share was withdrawn just now. The code that ends its tree connects may not have seen this one.
         session.disconnect_tree(&tree).await;
@@ -89,6 +92,39 @@ fn admit(config: &Config, login: &Login, target: &TreeTarget) -> Result<bool, Fa
     let must_encrypt = share.terms().contains(Terms::ENCRYPTED);
     let can_encrypt = login.crypto.as_ref().is_some_and(|crypto| crypto.sealer.is_some());
     if must_encrypt && !can_encrypt { Err(NtStatus::ACCESS_DENIED.into()) } else { Ok(must_encrypt) }
+}
+
+/// The name of the user's directory in the share's directory, if clients see that directory alone. A guest has none.
+async fn home(ctx: &InSession<'_>, target: &TreeTarget) -> Result<Option<Vec<u8>>, Failure> {
+    let (TreeTarget::Disk(share), Some(operation)) = (target, &ctx.operation.on_share) else {
+        return Ok(None);
+    };
+    if !share.terms().contains(Terms::HOMES) {
+        return Ok(None);
+    }
+    if ctx.login.principal != Principal::User {
+        return Err(NtStatus::ACCESS_DENIED.into());
+    }
+    let call = Call::new(operation, ctx.caller().clone(), turn_clock::now()).within(&ctx.connection.moment);
+    call.needs_no_turn(); // like every TREE_CONNECT
+    let user = name::component(&ctx.login.user).map_err(|_| NtStatus::BAD_NETWORK_NAME)?;
+    match home_of(share, &call, &user).await {
+        Ok(home) => Ok(Some(home)),
+        Err(share::Error::Storage(storage::Error::NotFound | storage::Error::NotDirectory)) => {
+            tracing::warn!(share = share.name(), user = ctx.login.user, "this user has no home directory");
+            Err(NtStatus::BAD_NETWORK_NAME.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The name, as the share's directory has it, that leads to the directory of a user; it may be that of a symbolic link.
+async fn home_of(share: &Arc<Share>, call: &Call, user: &[u8]) -> share::Result<Vec<u8>> {
+    let home = share.lookup(call, share.root(), user, Case::Insensitive, Want::empty()).await?;
+    match share.walk(call, vec![home.name.clone()], Case::Sensitive, Want::empty()).await? {
+        Walk::Found(found) if found.attributes.kind == FileKind::Directory => Ok(home.name),
+        _ => Err(storage::Error::NotDirectory.into()),
+    }
 }
 
 /// How the share's rules admit this user on this client.

@@ -14,6 +14,7 @@ mod durable;
 mod encryption;
 mod guesses;
 mod guest;
+mod homes;
 mod hostile;
 mod information;
 mod ioctl;

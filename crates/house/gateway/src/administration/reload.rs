@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use share::Share;
+use share::{Share, Terms};
 use state::ShareRecord;
 
 use super::{Administration, Serving};
@@ -12,7 +12,7 @@ use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
 use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::{Settings, same_share_name};
+use crate::settings::{Settings, ShareSettings, same_share_name};
 use crate::waiting::wait_for;
 use crate::{accounts, control_access, control_tls, opening};
 
@@ -72,8 +72,8 @@ impl Administration {
         Ok(())
     }
 
-    /// Ends the shares that are no longer declared, those that are declared with another directory or other reserved
-    /// names, and those created by command that conflict with a declaration.
+    /// Ends the shares that are no longer declared, those that are declared with another directory, with other reserved
+    /// names or with another root for SMB clients, and those created by command that conflict with a declaration.
     fn end_what_leaves(
         &self,
         before: &Declared,
@@ -85,8 +85,10 @@ impl Administration {
             let declared = now.share(&given.name);
             match declared {
                 Some(now) if now.given.name == given.name && now.directory == *directory => {
-                    if now.given.reserved_names != given.reserved_names {
-                        end(serving, &given.name)?; // to be opened with the names that are reserved now
+                    let homes = |share: &ShareSettings| share.terms.contains(Terms::HOMES);
+                    let has_another_root = homes(&now.given) != homes(given);
+                    if now.given.reserved_names != given.reserved_names || has_another_root {
+                        end(serving, &given.name)?; // to be opened as it is declared now
                     }
                 }
                 Some(_) => {

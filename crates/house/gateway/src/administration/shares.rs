@@ -15,7 +15,7 @@ use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
 use crate::opening::Opener;
 use crate::problem::Problem;
-use crate::settings::{check_share_name, same_share_name};
+use crate::settings::{check_share_name, same_share_name, split_directory, written_directory};
 use crate::waiting::wait_for;
 use crate::{directories, opening};
 
@@ -122,8 +122,10 @@ impl Administration {
             let what = format!("there are {SHARES_MAX} shares already");
             return Err(Refusal::new(RefusalKind::TooMany, what, "Remove one that nobody needs."));
         }
-        let terms = terms_of(new);
-        let directory = check_directory(name, &new.directory, terms)?;
+        let (directory, homes) = split_directory(Path::new(&new.directory))
+            .map_err(|why| invalid(format!("share {name}: {why}"), HOMES_ADVICE))?;
+        let terms = terms_of(new) | homes;
+        let directory = check_directory(name, &directory, terms)?;
         self.check_apart(name, &directory, &made)?;
         let plan = parse_plan(name, new.plan.as_deref().unwrap_or("unlimited"))?;
         self.check_pools(name, &plan, &made)?;
@@ -184,7 +186,7 @@ impl Administration {
             })?;
         }
         if terms.contains(Terms::READ_ONLY) != record.terms().contains(Terms::READ_ONLY) {
-            check_directory(&record.name, &record.directory.to_string_lossy(), terms)?;
+            check_directory(&record.name, &record.directory, terms)?;
         }
         record.rules = change.rules.of(&record.rules);
         check_rules(&record.name, &record.rules)?;
@@ -352,6 +354,8 @@ fn check_rules(name: &str, rules: &Rules) -> Result<()> {
 const NAME_ADVICE: &str =
     "A name has 1 to 80 bytes, none of \" \\ / [ ] : | < > + = ; , * ? and no control characters.";
 
+const HOMES_ADVICE: &str = "Each SMB user sees the directory that has the name of the user there.";
+
 /// The protocols that serve a share.
 fn by_protocols(protocols: Protocols, terms: Terms, declared: &Declared) -> Vec<String> {
     let terms = if declared.encryption_required { terms | Terms::ENCRYPTED } else { terms };
@@ -361,7 +365,7 @@ fn by_protocols(protocols: Protocols, terms: Terms, declared: &Declared) -> Vec<
 fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
     Share {
         name: name.to_owned(),
-        directory: directory.to_string_lossy().into_owned(),
+        directory: written_directory(directory, terms).to_string_lossy().into_owned(),
         declared_in: None,
         served: false,
         problem: None,
@@ -420,15 +424,15 @@ fn parse_plan(name: &str, plan: &str) -> Result<Plan> {
         .map_err(|e| invalid(format!("the plan of the share {name}: {e}"), "docs/plans.md has all plans."))
 }
 
-fn check_directory(name: &str, directory: &str, terms: Terms) -> Result<PathBuf> {
-    if !Path::new(directory).is_absolute() {
+fn check_directory(name: &str, directory: &Path, terms: Terms) -> Result<PathBuf> {
+    if !directory.is_absolute() {
         return Err(Refusal::new(
             RefusalKind::Directory,
             format!("share {name}: the directory {directory:?} is not absolute"),
             "Give an absolute path: the server may run in another directory.",
         ));
     }
-    directories::check_in_time(name, Path::new(directory), terms).map_err(of_directory)
+    directories::check_in_time(name, directory, terms).map_err(of_directory)
 }
 
 fn of_directory(problem: Problem) -> Refusal {

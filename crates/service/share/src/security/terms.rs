@@ -25,6 +25,9 @@ bitflags::bitflags! {
         const SECURE_PORT = 1 << 7;
         /// The share does not appear in lists of shares.
         const HIDDEN = 1 << 8;
+        /// Clients of a protocol whose sessions have one user see, in place of the share's directory, its subdirectory with the
+        /// name of that user.
+        const HOMES = 1 << 9;
     }
 }
 

@@ -172,7 +172,7 @@ fn names(share: &Share, request: &Request<'_>, open: &Open) -> Result<bool, Fail
             path.push(b'/');
         }
         path.extend(at.name);
-        String::from_utf8(path).ok()
+        String::from_utf8(open.tree.path_from_root(path)?).ok()
     });
     Ok(now.is_some_and(|now| name == folded_name(&now.replace('/', "\\"))))
 }

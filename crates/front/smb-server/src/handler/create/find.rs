@@ -14,6 +14,9 @@ use crate::status::Failure;
 pub(super) async fn find(ctx: &OnShare<'_>, wish: &Wish) -> Result<Walk, Failure> {
     let share = ctx.share;
     let path = &wish.path.components;
+    if ctx.tree.home.is_some() && path.len() == 1 {
+        return find_home(ctx, wish).await;
+    }
     let nofollow = wish.options.contains(CreateOptions::OPEN_REPARSE_POINT);
     let Some((name, parents)) = path.split_last().filter(|_| nofollow) else {
         let walk = share.walk(ctx.call, path.clone(), Case::Insensitive, Want::FLAGS).await;
@@ -29,6 +32,19 @@ pub(super) async fn find(ctx: &OnShare<'_>, wish: &Wish) -> Result<Walk, Failure
             Ok(Walk::Missing { dir: dir.node, name: name.clone() })
         }
         Err(error) => Err(on_the_way(error)),
+    }
+}
+
+/// Finds the root of a tree connect that is a home directory. The root has no name there, so that it can neither be renamed
+/// nor removed.
+async fn find_home(ctx: &OnShare<'_>, wish: &Wish) -> Result<Walk, Failure> {
+    if wish.delete_on_close() {
+        return Err(NtStatus::CANNOT_DELETE.into());
+    }
+    let path = wish.path.components.clone();
+    match ctx.share.walk(ctx.call, path, Case::Insensitive, Want::FLAGS).await.map_err(on_the_way)? {
+        Walk::Found(home) => Ok(Walk::Found(home.without_name())),
+        Walk::Missing { .. } => Err(NtStatus::OBJECT_PATH_NOT_FOUND.into()),
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
         Start::New(reservation) => reservation,
     };
     wish::check_impersonation(&request)?;
-    let wish = Wish::of(&request, asked)?;
+    let wish = Wish::of(&request, asked)?.below(ctx.tree.home.as_deref());
     let mut opened = disposition::carry_out(ctx, &wish).await?;
     let open = enter(ctx, &request, &mut opened).await?;
     match complete(ctx, &request, &wish, opened, &open).await {

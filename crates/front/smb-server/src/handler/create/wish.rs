@@ -61,6 +61,11 @@ impl Wish {
         })
     }
 
+    /// The same wish, if the client's paths begin in this directory of the share.
+    pub(super) fn below(self, home: Option<&[u8]>) -> Self {
+        Self { path: self.path.below(home), ..self }
+    }
+
     /// Whether the object must be new.
     pub(super) fn must_make(&self) -> bool {
         self.disposition == CreateDisposition::Create

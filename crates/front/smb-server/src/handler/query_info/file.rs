@@ -140,10 +140,11 @@ fn compression(attributes: &Attributes) -> Compression {
     }
 }
 
-/// The current path of the object from the share's root, with backslashes and none in front. If the object no longer
-/// has a name, the path by which it was opened.
+/// The current path of the object from the root of the tree connect, with backslashes and none in front. If the object no
+/// longer has a name there, the path by which it was opened.
 fn share_path(open: &Open) -> String {
     let path = open.file().ok().and_then(|file| file.node().path().ok());
+    let path = path.and_then(|path| open.tree.path_from_root(path));
     path.map_or_else(|| open.path.clone(), |path| path_to_client(&path))
 }
 

@@ -29,6 +29,10 @@ pub(super) async fn set_ex(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -> Res
 
 async fn mark(ctx: &OnShare<'_>, open: &Open, delete: bool) -> Result<(), Failure> {
     require(open, AccessMask::DELETE)?;
+    let is_root = ctx.share.location(open.file()?).is_none();
+    if delete && is_root && ctx.tree.home.is_some() {
+        return Err(NtStatus::CANNOT_DELETE.into());
+    }
     ctx.share.set_delete_pending(ctx.call, open.file()?, delete).await?;
     open.write_down().await
 }

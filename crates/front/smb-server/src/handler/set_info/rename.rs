@@ -55,6 +55,10 @@ impl RenameTarget {
         let text = name.decode()?;
         // A full path name may begin at the root of the share.
         let path = Path::parse(&Utf16::from(text.strip_prefix('\\').unwrap_or(&text)))?;
+        if path.components.is_empty() {
+            return Err(NtStatus::OBJECT_NAME_INVALID.into());
+        }
+        let path = path.below(ctx.tree.home.as_deref());
         if path.stream != StreamPart::None || (path.names_directory && !is_directory) {
             return Err(NtStatus::OBJECT_NAME_INVALID.into());
         }

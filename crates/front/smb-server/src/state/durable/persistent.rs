@@ -217,7 +217,7 @@ impl Server {
         let file = share.restore(&handle, &holding, request.clone(), [None, Some(owner)], may)?;
         let target = tree::TreeTarget::Disk(Arc::clone(share));
         let encrypts = share.terms().contains(Terms::ENCRYPTED);
-        let tree = Tree::new(0, target, AccessMask::empty(), encrypts, TreeAdmission::of_nobody());
+        let tree = Tree::new(0, target, AccessMask::empty(), encrypts, TreeAdmission::of_nobody(), None);
         let open = Open::new(
             id,
             Arc::new(tree),
