@@ -1,4 +1,4 @@
-//! The API below `/v1`: JSON, for callers with a token. `openapi.json` describes it.
+//! The API below `/v1`: JSON, for callers with a token. [`crate::openapi`] describes it.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{DefaultBodyLimit, OriginalUri, Path, Query, Request, State};
-use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
@@ -30,9 +30,6 @@ const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// How long a share may be recorded.
 const TRACE_SECONDS: RangeInclusive<u64> = 1..=86_400;
-
-/// The description of the API, OpenAPI 3.1. A test compares it with the routes and the types.
-pub(crate) const OPENAPI: &str = include_str!("openapi.json");
 
 /// The body of every error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +54,7 @@ pub(crate) struct Route {
 
 /// All of them.
 pub(crate) const ROUTES: &[Route] = &[
-    Route { path: "/openapi.json", methods: &["get"], handlers: || get(openapi) },
+    Route { path: "/openapi.json", methods: &["get"], handlers: || get(describe) },
     Route { path: "/clients", methods: &["get"], handlers: || get(clients) },
     Route { path: "/clients/{client}", methods: &["delete"], handlers: || delete(disconnect) },
     Route { path: "/clients/{client}/activity", methods: &["get"], handlers: || get(client_activity) },
@@ -204,8 +201,9 @@ fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Refusal> {
     })
 }
 
-async fn openapi() -> Response {
-    ([(CONTENT_TYPE, "application/json")], OPENAPI).into_response()
+async fn describe() -> JsonReply<serde_json::Value> {
+    let document = crate::openapi::document();
+    document.map(Json).map_err(|e| Refusal::new(RefusalKind::Failed, e.to_string(), ""))
 }
 
 async fn clients(State(about): State<Arc<About>>) -> Response {

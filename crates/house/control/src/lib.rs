@@ -16,6 +16,7 @@ pub mod files;
 mod health;
 mod host;
 mod metrics;
+mod openapi;
 pub mod report;
 mod server;
 pub mod shares;

@@ -15,7 +15,7 @@ use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
 use crate::users::{NewUser, Password, User, UserChange, Users};
 
 fn described() -> Value {
-    serde_json::from_str(OPENAPI).unwrap()
+    crate::openapi::document().unwrap()
 }
 
 #[test]
