@@ -1,4 +1,4 @@
-//! ONC RPC, XDR, MOUNT v3, NFSv3, NFSv4.1 and NFSv4.2: bytes to values and back, in both directions.
+//! ONC RPC, XDR, MOUNT v3, NFSv3, NLM v4, NSM, rpcbind, NFSv4.1 and NFSv4.2: bytes to values and back, in both directions.
 //!
 //! Only bytes belong here: no sockets, no clock, no memory of earlier messages. Every procedure has one file with its
 //! arguments (`Args`) and its results (`ResOk`, and [`xdr::Failure`] for the other arm of the union). Every type both
@@ -12,8 +12,12 @@
 
 pub mod auth_sys;
 pub mod mount;
+pub mod nlm;
+pub mod nsm;
+pub mod portmap;
 pub mod record_mark;
 pub mod rpc;
+pub mod rpcbind;
 pub mod v3;
 pub mod v4;
 pub mod xdr;
