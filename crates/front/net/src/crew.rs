@@ -36,7 +36,7 @@ const CLEAN_UP: Duration = Duration::from_secs(20);
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// Makes the job that starts something on a shard. The job ends when the shard is told to end.
-type Start = Box<dyn Fn(watch::Receiver<bool>) -> io::Result<Job> + Send + Sync>;
+pub(crate) type Start = Box<dyn Fn(watch::Receiver<bool>) -> io::Result<Job> + Send + Sync>;
 
 /// The connections of a shard, so that they can be shut down from outside.
 #[derive(Debug, Default)]

@@ -163,6 +163,11 @@ impl Shards {
         }))
     }
 
+    /// Starts something on the first shard, and on the shard that takes its place.
+    pub(crate) fn begin(&self, start: crew::Start) -> io::Result<()> {
+        self.crew.begin(start)
+    }
+
     /// Watches for shards that are held up.
     #[must_use]
     pub fn keeper(&self) -> Keeper {
