@@ -55,6 +55,8 @@ pub(crate) struct Agreement {
     files: Files,
     grants: GrantCounts,
     reclaims: Reclaims,
+    /// Holds back byte-range locks and nothing else.
+    lock_reclaims: Reclaims,
     opens: OpenCount,
     courtesies: Arc<Courtesies>,
     next_open: AtomicU64,
@@ -71,6 +73,7 @@ impl Agreement {
             files: Files::default(),
             grants: GrantCounts::default(),
             reclaims: Reclaims::default(),
+            lock_reclaims: Reclaims::default(),
             opens: OpenCount::new(settings.opens_max),
             courtesies: Arc::default(),
             next_open: AtomicU64::new(1),
@@ -90,6 +93,11 @@ impl Agreement {
     /// Holds back clients that do not reclaim, at the latest until `until` ([`Share::hold_back`](crate::Share::hold_back)).
     pub(crate) fn hold_back(&self, until: Instant) {
         self.reclaims.hold_back(until);
+    }
+
+    /// Holds back byte-range locks that are not reclaimed ([`Share::hold_back_locks`](crate::Share::hold_back_locks)).
+    pub(crate) fn hold_back_locks(&self, until: Instant) {
+        self.lock_reclaims.hold_back(until);
     }
 
     /// Everything has been reclaimed: admits all clients.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use file_state::{ByteRange, ByteRangeLock, Holder, LockError, LockKind, LockOwner, Operation, UnlockError};
 use storage::{NodeRef, ObjectId};
 
-use super::caching::Taken;
+use super::caching::{Answering, Taken};
 use super::files::OpenFile;
 use super::{Agreement, Open};
 use crate::{Call, Error, Result};
@@ -37,7 +37,7 @@ impl Agreement {
         let timeout = self.break_timeout;
         loop {
             open.require_open()?;
-            if let Some(answering) = self.reclaims.held_back() {
+            if let Some(answering) = self.reclaims.held_back().or_else(|| self.lock_reclaims.held_back()) {
                 answering.over().await;
                 continue;
             }
@@ -119,32 +119,82 @@ impl Agreement {
         open: &Open,
         lock: ClientLock,
     ) -> Result<Option<ByteRangeLock>> {
-        let timeout = self.break_timeout;
-        let ClientLock { owner, range, kind } = lock;
-        self.settled(call, || {
-            open.require_open()?;
-            let asked = self.files.with(open.node().id(), |entry| {
-                let taken = entry.take_back(Some(open.holder()), Operation::Lock, timeout);
-                if taken.must_wait() {
-                    return (Ok(None), taken);
-                }
-                match entry.state.lock(LockOwner::Client(owner), range, kind) {
-                    Ok(change) => {
-                        if change.freed {
-                            entry.freed.notify_waiters();
-                        }
-                        (Ok(None), taken)
-                    }
-                    Err(LockError::Conflict(other)) => {
-                        (Ok(Some(other)), taken.and(entry.evict_late_locker(other.owner, timeout)))
-                    }
-                    Err(LockError::TooMany) => (Err(Error::LimitReached("locks of one file")), taken),
-                }
-            });
-            let (answer, taken) = asked.ok_or(Error::Closed)?;
-            Ok((answer?, self.deliver(taken)))
+        self.settled(call, || match self.locks_held_back() {
+            Some(answering) => Ok((None, Some(answering))),
+            None => self.try_lock_as(open, lock),
         })
         .await
+    }
+
+    /// As [`Agreement::lock_as`], for a lock that the client had before the server was started.
+    ///
+    /// # Errors
+    /// Those of [`Agreement::lock_as`].
+    pub(crate) async fn reclaim_lock(
+        &self,
+        call: &Call,
+        open: &Open,
+        lock: ClientLock,
+    ) -> Result<Option<ByteRangeLock>> {
+        self.settled(call, || self.try_lock_as(open, lock)).await
+    }
+
+    /// Locks a range as soon as nothing is in the way, however long that takes. Dropping the future gives up the wait.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`], [`Error::Closed`].
+    pub(crate) async fn lock_when_free(&self, open: &Open, lock: ClientLock) -> Result<()> {
+        loop {
+            // Registered before the attempt, so that a release in between is not missed.
+            let freed = self.files.with(open.node().id(), |entry| Arc::clone(&entry.freed).notified_owned());
+            let freed = freed.ok_or(Error::Closed)?;
+            let (conflict, answering) = match self.locks_held_back() {
+                Some(answering) => (None, Some(answering)),
+                None => self.try_lock_as(open, lock)?,
+            };
+            match (conflict, answering) {
+                (_, Some(answering)) => answering.over().await,
+                (Some(_), None) => freed.await,
+                (None, None) => return Ok(()),
+            }
+        }
+    }
+
+    /// What a lock has to wait for because other locks are being reclaimed, if anything. While opens are reclaimed too, only
+    /// reclaims come here.
+    fn locks_held_back(&self) -> Option<Answering> {
+        if self.reclaims.held_back().is_some() { None } else { self.lock_reclaims.held_back() }
+    }
+
+    /// Locks a range if nothing is in the way. Returns the conflicting lock, or what to wait for.
+    fn try_lock_as(
+        &self,
+        open: &Open,
+        lock: ClientLock,
+    ) -> Result<(Option<ByteRangeLock>, Option<Answering>)> {
+        let timeout = self.break_timeout;
+        let ClientLock { owner, range, kind } = lock;
+        open.require_open()?;
+        let asked = self.files.with(open.node().id(), |entry| {
+            let taken = entry.take_back(Some(open.holder()), Operation::Lock, timeout);
+            if taken.must_wait() {
+                return (Ok(None), taken);
+            }
+            match entry.state.lock(LockOwner::Client(owner), range, kind) {
+                Ok(change) => {
+                    if change.freed {
+                        entry.freed.notify_waiters();
+                    }
+                    (Ok(None), taken)
+                }
+                Err(LockError::Conflict(other)) => {
+                    (Ok(Some(other)), taken.and(entry.evict_late_locker(other.owner, timeout)))
+                }
+                Err(LockError::TooMany) => (Err(Error::LimitReached("locks of one file")), taken),
+            }
+        });
+        let (answer, taken) = asked.ok_or(Error::Closed)?;
+        Ok((answer?, self.deliver(taken)))
     }
 
     /// Unlocks whatever the owner has locked in the range. That may be nothing.

@@ -169,6 +169,27 @@ impl Share {
         self.agreement.lock_as(call, open, lock).await
     }
 
+    /// As [`Share::lock_as`], for a lock that the client had before the server was started: it is not held back.
+    ///
+    /// # Errors
+    /// Those of [`Share::lock_as`].
+    pub async fn reclaim_lock(
+        &self,
+        call: &Call,
+        open: &Arc<Open>,
+        lock: ClientLock,
+    ) -> Result<Option<ByteRangeLock>> {
+        self.agreement.reclaim_lock(call, open, lock).await
+    }
+
+    /// Locks a range as soon as nothing is in the way, however long that takes. Dropping the future gives up the wait.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`](crate::Error::LimitReached), [`Error::Closed`](crate::Error::Closed).
+    pub async fn lock_when_free(self: Arc<Self>, open: Arc<Open>, lock: ClientLock) -> Result<()> {
+        self.agreement.lock_when_free(&open, lock).await
+    }
+
     /// Unlocks whatever the owner has locked in the range. That may be nothing.
     ///
     /// # Errors
@@ -215,6 +236,12 @@ impl Share {
     /// without an open, wait or must be retried. Another call moves the end.
     pub fn hold_back(&self, until: Instant) {
         self.agreement.hold_back(until);
+    }
+
+    /// From now on until `until`, byte-range locks are only taken by those who had them before the server was started: other
+    /// locks wait or must be retried. All else goes on. Another call moves the end.
+    pub fn hold_back_locks(&self, until: Instant) {
+        self.agreement.hold_back_locks(until);
     }
 
     /// Everything has been reclaimed: admits all clients.
