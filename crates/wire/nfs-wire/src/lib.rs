@@ -1,4 +1,5 @@
-//! ONC RPC, XDR, MOUNT v3, NFSv3, NLM v4, NSM, rpcbind, NFSv4.1 and NFSv4.2: bytes to values and back, in both directions.
+//! ONC RPC, XDR, MOUNT v3, NFSv3, NLM v4, NSM, rpcbind and NFSv4.0 to NFSv4.2: bytes to values and back, in both
+//! directions.
 //!
 //! Only bytes belong here: no sockets, no clock, no memory of earlier messages. Every procedure has one file with its
 //! arguments (`Args`) and its results (`ResOk`, and [`xdr::Failure`] for the other arm of the union). Every type both

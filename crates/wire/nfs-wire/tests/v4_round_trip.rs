@@ -391,6 +391,19 @@ impl Seed {
                 callback_security: self.security(),
             }),
             ArgOp::DestroySession(v4::destroy_session::Args { session_id }),
+            ArgOp::SetClientId(v4::setclientid::Args {
+                client: ClientOwner { verifier: self.verifier(), owner_id: OwnerId(&self.short) },
+                callback: v4::setclientid::CallbackClient {
+                    program: self.w[0],
+                    location: NetAddr { netid: self.text(), address: Text(&self.data) },
+                },
+                callback_ident: self.w[1],
+            }),
+            ArgOp::SetClientIdConfirm(v4::setclientid_confirm::Args {
+                client_id: ClientId(self.n[0]),
+                confirm: self.verifier(),
+            }),
+            ArgOp::Renew(v4::renew::Args { client_id: ClientId(self.n[0]) }),
             ArgOp::DestroyClientId(v4::destroy_clientid::Args { client_id: ClientId(self.n[0]) }),
             ArgOp::ReclaimComplete(v4::reclaim_complete::Args { one_fs: self.b[0] }),
             ArgOp::SetSsv(v4::set_ssv::Args { ssv: &self.data, digest: &self.short }),
@@ -490,6 +503,8 @@ impl Seed {
                 offset,
                 length,
             }),
+            ArgOp::OpenConfirm(v4::open_confirm::Args { open_stateid: stateid, seqid: self.w[0] }),
+            ArgOp::ReleaseLockOwner(v4::release_lockowner::Args { lock_owner: self.owner() }),
             ArgOp::OpenDowngrade(v4::open_downgrade::Args {
                 open_stateid: stateid,
                 seqid: self.w[0],
@@ -662,6 +677,8 @@ impl Seed {
         let lock_type = LockType::try_from(self.w[3] % 4 + 1).unwrap();
         let denied = Failure::Denied(Denied { offset, length, lock_type, owner: self.owner() });
         let locked = v4::lock::ResOk { lock_stateid: stateid };
+        let in_use = NetAddr { netid: self.text(), address: Text(&self.data) };
+        let client = v4::setclientid::ResOk { client_id: ClientId(self.n[0]), confirm: self.verifier() };
         let granted = Granted {
             cookie_verifier: self.verifier(),
             stateid,
@@ -692,6 +709,12 @@ impl Seed {
             ResOp::LockT(Err(denied)),
             ResOp::LockT(self.result_but(Status::Denied, ())),
             ResOp::LockU(self.result(v4::locku::ResOk { lock_stateid: stateid })),
+            ResOp::OpenConfirm(self.result(v4::open_confirm::ResOk { open_stateid: stateid })),
+            ResOp::ReleaseLockOwner(self.outcome()),
+            ResOp::Renew(self.outcome()),
+            ResOp::SetClientId(Err(v4::setclientid::Failure::InUse(in_use))),
+            ResOp::SetClientId(self.result_but(Status::ClidInUse, client)),
+            ResOp::SetClientIdConfirm(self.outcome()),
             ResOp::OpenDowngrade(self.result(v4::open_downgrade::ResOk { open_stateid: stateid })),
             ResOp::FreeStateid(self.outcome()),
             ResOp::TestStateid(
@@ -831,6 +854,24 @@ proptest! {
         }
     }
 
+    /// RFC 7531: NFSv4.0 has no EXCLUSIVE4_1, no claim without a name but CLAIM_PREVIOUS, and no OPEN_DELEGATE_NONE_EXT.
+    #[test]
+    fn minor_version_0_has_fewer_ways_to_open(seed in seed()) {
+        use v4::open::Args;
+        for open in seed.opens() {
+            let mut bytes = Vec::new();
+            compound::encode_args(&mut Writer::new(&mut bytes), "", 0, std::slice::from_ref(&open));
+            let read = compound::Args::from_bytes(&bytes).unwrap().operations.next().unwrap();
+            let since_1 = match &open {
+                ArgOp::Open(Args { how: How::Create(CreateHow::ExclusiveWithAttributes(..)), .. })
+                | ArgOp::Open(Args { claim: Claim::Fh | Claim::DelegCurFh(_) | Claim::DelegPrevFh, .. })
+                | ArgOp::Open(Args { claim: Claim::Previous(DelegationType::NoneExt), .. }) => true,
+                _ => false,
+            };
+            prop_assert_eq!(read.ok(), (!since_1).then_some(open));
+        }
+    }
+
     #[test]
     fn results(seed in seed()) {
         let results = seed.results();
@@ -889,7 +930,7 @@ proptest! {
 }
 
 /// The operations whose arguments are not decoded: pNFS, patterns, and those of NFSv4.0.
-const NOT_SUPPORTED: [u32; 13] = [20, 30, 35, 36, 39, 47, 48, 49, 50, 51, 64, 65, 70];
+const NOT_SUPPORTED: [u32; 8] = [47, 48, 49, 50, 51, 64, 65, 70];
 
 #[test]
 fn these_are_all_operations_and_attributes() {

@@ -7,7 +7,7 @@ use nfs_wire::rpc::AcceptStatus;
 use nfs_wire::v4::compound::{self as wire, ArgOp};
 use nfs_wire::v4::sequence::Args;
 use nfs_wire::v4::status::Status;
-use nfs_wire::v4::{MINOR_VERSION_MAX, MINOR_VERSION_MIN, Operation as Number, Procedure};
+use nfs_wire::v4::{MINOR_VERSION_MAX, Operation as Number, Procedure};
 use nfs_wire::xdr::{Decode, Reader};
 use share::{Ending, Outcome};
 
@@ -39,7 +39,7 @@ async fn answer(request: &Request<'_>, mut arguments: Reader<'_>) -> Result<Buff
         wire::Args::decode(&mut arguments).map_err(|_| AcceptStatus::GarbageArgs)?;
     let mut reply = Reply::begin(request.call.xid, tag);
     // RFC 8881 16.2.3: "the server MUST return ... NFS4ERR_MINOR_VERS_MISMATCH and a zero length resultdata array".
-    if !(MINOR_VERSION_MIN..=MINOR_VERSION_MAX).contains(&minor_version) {
+    if !(1..=MINOR_VERSION_MAX).contains(&minor_version) {
         reply.status = Err(Status::MinorVersMismatch);
         return Ok(reply.finish());
     }

@@ -8,7 +8,7 @@ use crate::xdr::xdr_struct;
 #[doc(alias = "CLOSE4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args {
-    /// Ignored since NFSv4.1.
+    /// The sequence number of the open-owner; ignored since NFSv4.1.
     pub seqid: u32,
     /// The open.
     pub open_stateid: Stateid,

@@ -10,10 +10,10 @@ use crate::v4::{
     Operation, access, allocate, backchannel_ctl, bind_conn_to_session, clone, close, commit, copy,
     copy_notify, create, create_session, deallocate, delegpurge, delegreturn, destroy_clientid,
     destroy_session, dir_delegation, exchange_id, free_stateid, getattr, getfh, getxattr, io_advise, link,
-    listxattrs, lock, lockt, locku, lookup, nverify, offload_cancel, offload_status, open, open_downgrade,
-    openattr, putfh, read, read_plus, readdir, readlink, reclaim_complete, remove, removexattr, rename,
-    secinfo, secinfo_no_name, seek, sequence, set_ssv, setattr, setxattr, test_stateid, verify,
-    want_delegation, write,
+    listxattrs, lock, lockt, locku, lookup, nverify, offload_cancel, offload_status, open, open_confirm,
+    open_downgrade, openattr, putfh, read, read_plus, readdir, readlink, reclaim_complete, release_lockowner,
+    remove, removexattr, rename, renew, secinfo, secinfo_no_name, seek, sequence, set_ssv, setattr,
+    setclientid, setclientid_confirm, setxattr, test_stateid, verify, want_delegation, write,
 };
 use crate::xdr::{Decode, Encode, Reader, Writer, XdrError};
 
@@ -110,7 +110,9 @@ impl<'a> Iterator for Operations<'a> {
         let item = match self.reader.u32() {
             Ok(number) => match Operation::in_minor_version(self.minor_version, number) {
                 Some(operation) => ArgOp::decode(operation, &mut self.reader)
-                    .map_err(|_| BadOperation { operation: number, status: Status::BadXdr }),
+                    .ok()
+                    .filter(|args| args.is_of_minor_version(self.minor_version))
+                    .ok_or(BadOperation { operation: number, status: Status::BadXdr }),
                 // RFC 8881 16.2.3: the number in the result is that of OP_ILLEGAL
                 None => Err(BadOperation { operation: Operation::Illegal as u32, status: Status::OpIllegal }),
             },
@@ -158,8 +160,8 @@ impl ResultsHead {
 /// Writes the result of a failed operation, with the body that a failure has: an empty set after SETATTR's status,
 /// nothing after others.
 ///
-/// A status with a body of its own (NFS4ERR_DENIED of LOCK and LOCKT, NFS4ERR_OFFLOAD_NO_REQS of COPY) is written with
-/// that operation's result.
+/// A status with a body of its own (NFS4ERR_DENIED of LOCK and LOCKT, NFS4ERR_CLID_INUSE of SETCLIENTID,
+/// NFS4ERR_OFFLOAD_NO_REQS of COPY) is written with that operation's result.
 pub fn encode_failure(writer: &mut Writer<'_>, operation: Operation, status: Status) {
     operation.encode(writer);
     status.encode(writer);
@@ -239,6 +241,12 @@ impl<T> Outcome for Result<T, Status> {
 impl<T> Outcome for Result<T, lock::Failure<'_>> {
     fn outcome(&self) -> Result<(), Status> {
         self.as_ref().map(|_| ()).map_err(lock::Failure::status)
+    }
+}
+
+impl<T> Outcome for Result<T, setclientid::Failure<'_>> {
+    fn outcome(&self) -> Result<(), Status> {
+        self.as_ref().map(|_| ()).map_err(setclientid::Failure::status)
     }
 }
 
@@ -382,16 +390,21 @@ operations! {
     NVerify(nverify::Args<'a>) -> nverify::Res,
     Open(open::Args<'a>) -> open::Res<'a>,
     OpenAttr(openattr::Args) -> openattr::Res,
+    OpenConfirm(open_confirm::Args) -> open_confirm::Res,
     OpenDowngrade(open_downgrade::Args) -> open_downgrade::Res,
     PutFh(putfh::Args<'a>) -> putfh::Res,
     Read(read::Args) -> read::Res<'a>,
     ReadDir(readdir::Args) -> readdir::Res<'a>,
     Remove(remove::Args<'a>) -> remove::Res,
     Rename(rename::Args<'a>) -> rename::Res,
+    Renew(renew::Args) -> renew::Res,
     SecInfo(secinfo::Args<'a>) -> secinfo::Res<'a>,
     SetAttr(setattr::Args<'a>) -> setattr::Res,
+    SetClientId(setclientid::Args<'a>) -> setclientid::Res<'a>,
+    SetClientIdConfirm(setclientid_confirm::Args) -> setclientid_confirm::Res,
     Verify(verify::Args<'a>) -> verify::Res,
     Write(write::Args<'a>) -> write::Res,
+    ReleaseLockOwner(release_lockowner::Args<'a>) -> release_lockowner::Res,
     BackchannelCtl(backchannel_ctl::Args<'a>) -> backchannel_ctl::Res,
     BindConnToSession(bind_conn_to_session::Args) -> bind_conn_to_session::Res,
     ExchangeId(exchange_id::Args<'a>) -> exchange_id::Res<'a>,
@@ -429,7 +442,17 @@ operations! {
     RestoreFh -> Result<(), Status>,
     SaveFh -> Result<(), Status>,
     ;
-    OpenConfirm, Renew, SetClientId, SetClientIdConfirm, ReleaseLockOwner, GetDeviceInfo, GetDeviceList, LayoutCommit, LayoutGet, LayoutReturn, LayoutError, LayoutStats, WriteSame, Illegal
+    GetDeviceInfo, GetDeviceList, LayoutCommit, LayoutGet, LayoutReturn, LayoutError, LayoutStats, WriteSame, Illegal
+}
+
+impl ArgOp<'_> {
+    /// Whether the arguments have only values that the minor version defines.
+    fn is_of_minor_version(&self, minor_version: u32) -> bool {
+        match self {
+            Self::Open(args) if minor_version == 0 => args.is_of_minor_version_0(),
+            _ => true,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -458,6 +481,7 @@ mod tests {
             (2, &[0, 0, 0, 0][..], 10044, Status::OpIllegal),
             (2, &[0, 0, 0, 76], 10044, Status::OpIllegal),
             (1, &[0, 0, 0, 59], 10044, Status::OpIllegal),
+            (0, &[0, 0, 0, 40], 10044, Status::OpIllegal),
             (1, &[0, 0, 0x27, 0x3c], 10044, Status::OpIllegal),
             (1, &[0, 0, 0, 15, 0, 0, 0, 9, 1], 15, Status::BadXdr),
             (1, &[0, 0, 0], 10044, Status::BadXdr),

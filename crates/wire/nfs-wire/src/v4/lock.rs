@@ -147,11 +147,11 @@ pub enum Locker<'a> {
     /// The first lock of an owner with this open.
     #[doc(alias = "open_to_lock_owner4")]
     New {
-        /// Ignored since NFSv4.1.
+        /// The sequence number of the open-owner; ignored since NFSv4.1.
         open_seqid: u32,
         /// The open.
         open_stateid: Stateid,
-        /// Ignored since NFSv4.1.
+        /// The sequence number of the lock-owner; ignored since NFSv4.1.
         lock_seqid: u32,
         /// The owner.
         owner: StateOwner<'a>,
@@ -161,7 +161,7 @@ pub enum Locker<'a> {
     Existing {
         /// The stateid that the first lock returned.
         lock_stateid: Stateid,
-        /// Ignored since NFSv4.1.
+        /// The sequence number of the lock-owner; ignored since NFSv4.1.
         lock_seqid: u32,
     },
 }

@@ -11,7 +11,7 @@ use crate::xdr::xdr_struct;
 pub struct Args {
     /// Has no effect: both kinds are unlocked.
     pub lock_type: LockType,
-    /// Ignored since NFSv4.1.
+    /// The sequence number of the lock-owner; ignored since NFSv4.1.
     pub seqid: u32,
     /// The owner's locks.
     pub lock_stateid: Stateid,

@@ -1,5 +1,5 @@
-//! NFS version 4, minor versions 1 and 2: RFC 8881, RFC 7862 and RFC 8276. One module for each operation, with the
-//! operation's name.
+//! NFS version 4, minor versions 0 to 2: RFC 7530, RFC 8881, RFC 7862 and RFC 8276. One module for each operation, with
+//! the operation's name. Sections without a document are those of RFC 8881.
 
 use crate::xdr::xdr_enum;
 
@@ -41,6 +41,7 @@ pub mod nverify;
 pub mod offload_cancel;
 pub mod offload_status;
 pub mod open;
+pub mod open_confirm;
 pub mod open_downgrade;
 pub mod openattr;
 pub mod putfh;
@@ -49,15 +50,19 @@ pub mod read_plus;
 pub mod readdir;
 pub mod readlink;
 pub mod reclaim_complete;
+pub mod release_lockowner;
 pub mod remove;
 pub mod removexattr;
 pub mod rename;
+pub mod renew;
 pub mod secinfo;
 pub mod secinfo_no_name;
 pub mod seek;
 pub mod sequence;
 pub mod set_ssv;
 pub mod setattr;
+pub mod setclientid;
+pub mod setclientid_confirm;
 pub mod setxattr;
 pub mod status;
 pub mod test_stateid;
@@ -70,8 +75,6 @@ pub mod write;
 pub const PROGRAM: u32 = 100_003;
 /// The program version of these modules.
 pub const VERSION: u32 = 4;
-/// The lowest minor version of these modules.
-pub const MINOR_VERSION_MIN: u32 = 1;
 /// The highest minor version of these modules.
 pub const MINOR_VERSION_MAX: u32 = 2;
 
@@ -123,7 +126,7 @@ xdr_enum! {
         Open = 18,
         /// 18.17: the directory of named attributes.
         OpenAttr = 19,
-        /// NFSv4.0 only.
+        /// RFC 7530 16.18: confirm the first use of an open-owner (NFSv4.0 only).
         OpenConfirm = 20,
         /// 18.18: reduce an open's access.
         OpenDowngrade = 21,
@@ -143,7 +146,7 @@ xdr_enum! {
         Remove = 28,
         /// 18.26: rename.
         Rename = 29,
-        /// NFSv4.0 only.
+        /// RFC 7530 16.28: renew the lease (NFSv4.0 only).
         Renew = 30,
         /// 18.27: the saved filehandle becomes the current one.
         RestoreFh = 31,
@@ -153,15 +156,15 @@ xdr_enum! {
         SecInfo = 33,
         /// 18.30: change attributes.
         SetAttr = 34,
-        /// NFSv4.0 only.
+        /// RFC 7530 16.33: a client identifies itself (NFSv4.0 only).
         SetClientId = 35,
-        /// NFSv4.0 only.
+        /// RFC 7530 16.34: a client has received its client ID (NFSv4.0 only).
         SetClientIdConfirm = 36,
         /// 18.31: continue only if attributes are the same.
         Verify = 37,
         /// 18.32: write data to a file.
         Write = 38,
-        /// NFSv4.0 only.
+        /// RFC 7530 16.37: a lock-owner is no longer used (NFSv4.0 only).
         ReleaseLockOwner = 39,
         /// 18.33: program and credentials of the back channel.
         BackchannelCtl = 40,
@@ -241,14 +244,22 @@ xdr_enum! {
 }
 
 impl Operation {
+    /// The last operation of NFSv4.0; later ones were added by NFSv4.1.
+    const LAST_OF_MINOR_VERSION_0: u32 = 39;
     /// The last operation of NFSv4.1; later ones were added by NFSv4.2.
     const LAST_OF_MINOR_VERSION_1: u32 = 58;
 
-    /// The operation with this number in a minor version; `None` if that version does not have it.
+    /// The operation with this number in a minor version; `None` if that version does not have it. NFSv4.1 still has the
+    /// operations that only NFSv4.0 uses: they "MUST NOT be implemented" there (RFC 8881 17), and NFS4ERR_NOTSUPP says so.
     #[must_use]
     pub fn in_minor_version(minor_version: u32, number: u32) -> Option<Self> {
         let operation = Self::try_from(number).ok().filter(|operation| *operation != Self::Illegal)?;
-        (minor_version > 1 || number <= Self::LAST_OF_MINOR_VERSION_1).then_some(operation)
+        let last = match minor_version {
+            0 => Self::LAST_OF_MINOR_VERSION_0,
+            1 => Self::LAST_OF_MINOR_VERSION_1,
+            _ => u32::MAX,
+        };
+        (number <= last).then_some(operation)
     }
 
     /// The name in the specification.
@@ -340,10 +351,11 @@ mod tests {
 
     #[test]
     fn operations_belong_to_minor_versions() {
-        // RFC 8881 16.2.1: 3 to 58; RFC 7863: up to 71; RFC 8276 8.4: up to 75
+        // RFC 7531: 3 to 39; RFC 8881 16.2.1: 3 to 58; RFC 7863: up to 71; RFC 8276 8.4: up to 75
         let numbers =
             |minor| (0..20_000).filter(|n| Operation::in_minor_version(minor, *n).is_some()).collect();
-        let (first, second): (Vec<u32>, Vec<u32>) = (numbers(1), numbers(2));
+        let (base, first, second): (Vec<u32>, Vec<u32>, Vec<u32>) = (numbers(0), numbers(1), numbers(2));
+        assert_eq!(base, (3..=39).collect::<Vec<_>>());
         assert_eq!(first, (3..=58).collect::<Vec<_>>());
         assert_eq!(second, (3..=75).collect::<Vec<_>>());
     }

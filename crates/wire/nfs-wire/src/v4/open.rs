@@ -10,7 +10,7 @@ use crate::xdr::{Decode, Encode, Reader, Writer, XdrError, xdr_bitflags, xdr_enu
 #[doc(alias = "OPEN4args")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Args<'a> {
-    /// Ignored since NFSv4.1.
+    /// The sequence number of the open-owner; ignored since NFSv4.1.
     pub seqid: u32,
     /// The access, and the delegation that the client wants.
     pub share_access: ShareAccess,
@@ -25,6 +25,18 @@ pub struct Args<'a> {
 }
 
 xdr_struct!(Args<'a> { seqid, share_access, share_deny, owner, how, claim });
+
+impl Args<'_> {
+    /// Whether NFSv4.0 defines these values of `createmode4`, `open_claim_type4` and `open_delegation_type4` (RFC 7531).
+    pub(crate) fn is_of_minor_version_0(&self) -> bool {
+        let of_claim = match self.claim {
+            Claim::Null(_) | Claim::DelegateCur(..) | Claim::DelegatePrev(_) => true,
+            Claim::Previous(delegation) => delegation != DelegationType::NoneExt,
+            Claim::Fh | Claim::DelegCurFh(_) | Claim::DelegPrevFh => false,
+        };
+        of_claim && !matches!(self.how, How::Create(CreateHow::ExclusiveWithAttributes(..)))
+    }
+}
 
 /// Success. The file becomes the current filehandle.
 #[doc(alias = "OPEN4resok")]

@@ -11,7 +11,7 @@ use crate::xdr::xdr_struct;
 pub struct Args {
     /// The open.
     pub open_stateid: Stateid,
-    /// Ignored since NFSv4.1.
+    /// The sequence number of the open-owner; ignored since NFSv4.1.
     pub seqid: u32,
     /// The access that remains.
     pub share_access: ShareAccess,

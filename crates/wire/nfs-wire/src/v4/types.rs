@@ -251,7 +251,7 @@ impl<'a> Decode<'a> for OwnerId<'a> {
 #[doc(alias = "lock_owner4")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct StateOwner<'a> {
-    /// Ignored since NFSv4.1: the session identifies the client (RFC 8881 18.16.3, 18.10.3).
+    /// Identifies the client in NFSv4.0; ignored since NFSv4.1: the session does (RFC 8881 18.16.3, 18.10.3).
     pub client_id: ClientId,
     /// The name that the client gives to the owner.
     pub owner: OwnerId<'a>,
