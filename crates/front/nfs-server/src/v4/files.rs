@@ -153,7 +153,7 @@ impl Files {
 
     /// What the client has reported about its reclaims.
     pub(super) fn reclaims(&self) -> Reclaims {
-        Reclaims { complete: self.reclaims_complete.load(Ordering::Acquire) }
+        if self.reclaims_complete.load(Ordering::Acquire) { Reclaims::Complete } else { Reclaims::Incomplete }
     }
 
     /// RECLAIM_COMPLETE. Returns whether it is the first.

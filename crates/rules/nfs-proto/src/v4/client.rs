@@ -1,5 +1,5 @@
 //! The clients of a server: EXCHANGE_ID, confirmation by CREATE_SESSION, and the end of a client (RFC 8881 18.35,
-//! 18.36, 18.50).
+//! 18.36, 18.50). NFSv4.0 has SETCLIENTID and SETCLIENTID_CONFIRM instead ([`set_client_id`]).
 //!
 //! A client identifies itself by an owner name. The server has at most two records of an owner: a confirmed one, and an
 //! unconfirmed one of a new incarnation. The server stores what else a client has (opens, sessions, a back channel) as
@@ -14,7 +14,10 @@ use limits::HeldCount;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ClientId, SessionId, Verifier};
 
+use self::set_client_id::Confirmation;
 use super::lease::{LeaseTimes, Standing};
+
+pub mod set_client_id;
 
 /// Who sends a request, as far as clients are distinguished by it (RFC 8881 18.35.4, "principal").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,6 +92,15 @@ pub struct NewSession {
     pub id: SessionId,
 }
 
+/// An incarnation of a client, as it introduces itself.
+#[derive(Debug, Clone, Copy)]
+struct Incarnation<'a> {
+    owner: &'a [u8],
+    verifier: Verifier,
+    principal: Principal,
+    origin: IpAddr,
+}
+
 #[derive(Debug)]
 struct Record<C, R> {
     owner: Arc<[u8]>,
@@ -101,7 +113,24 @@ struct Record<C, R> {
     sequence: u32,
     answered: Option<R>,
     sessions: Vec<SessionId>,
+    /// How a client of NFSv4.0 confirms its ID; None for a client with sessions.
+    confirmation: Option<Confirmation>,
     value: C,
+}
+
+/// Owners by their names. NFSv4.0 and the later minor versions are protocols of their own, which "can be used
+/// simultaneously [...] between the same client and server" (RFC 5661, abstract), so a name in one is not that name in
+/// the other.
+#[derive(Debug, Default)]
+struct Owners {
+    with_sessions: HashMap<Arc<[u8]>, Owner>,
+    without: HashMap<Arc<[u8]>, Owner>,
+}
+
+impl Owners {
+    fn of(&mut self, has_sessions: bool) -> &mut HashMap<Arc<[u8]>, Owner> {
+        if has_sessions { &mut self.with_sessions } else { &mut self.without }
+    }
 }
 
 /// The records of an owner.
@@ -120,8 +149,9 @@ pub struct Clients<C, R> {
     run: u32,
     next: u32,
     next_session: u64,
+    next_confirmation: u32,
     by_id: BTreeMap<ClientId, Record<C, R>>,
-    by_owner: HashMap<Arc<[u8]>, Owner>,
+    owners: Owners,
     /// How many records in `by_id` come from where.
     by_origin: HeldCount<IpAddr>,
     /// Until then no record gives way, as was found by a look at all of them: to an origin that has many, or (`None`) to those
@@ -141,8 +171,9 @@ impl<C, R: Clone> Clients<C, R> {
             run,
             next: 1,
             next_session: 1,
+            next_confirmation: 1,
             by_id: BTreeMap::new(),
-            by_owner: HashMap::new(),
+            owners: Owners::default(),
             by_origin: HeldCount::default(),
             full_until: HashMap::new(),
             unconfirmed: BTreeSet::new(),
@@ -162,7 +193,7 @@ impl<C, R: Clone> Clients<C, R> {
         look: impl Fn(&C) -> Holding,
         make: impl FnOnce(ClientId) -> C,
     ) -> Result<(Exchanged, Vec<C>), Status> {
-        let known = self.by_owner.get(request.owner).and_then(|owner| owner.confirmed);
+        let known = self.owners.with_sessions.get(request.owner).and_then(|owner| owner.confirmed);
         let confirmed = known.and_then(|id| self.by_id.get(&id).map(|record| (id, record)));
         if request.update {
             return Self::update(request, confirmed).map(|exchanged| (exchanged, Vec::new()));
@@ -172,7 +203,7 @@ impl<C, R: Clone> Clients<C, R> {
             // Case 2, "Non-Update on Existing Client ID". An unconfirmed record of another incarnation is dropped.
             Some((id, record)) if record.is(request) => {
                 let exchanged = Exchanged { client: id, sequence: record.next_sequence(), confirmed: true };
-                self.forget_unconfirmed(request.owner, &mut gone);
+                self.forget_unconfirmed(request.owner, true, &mut gone);
                 return Ok((exchanged, gone));
             }
             // Case 3, "Client Collision".
@@ -190,10 +221,11 @@ impl<C, R: Clone> Clients<C, R> {
             Some(_) | None => {}
         }
         // Case 4, "Replacement of Unconfirmed Record".
-        self.forget_unconfirmed(request.owner, &mut gone);
+        self.forget_unconfirmed(request.owner, true, &mut gone);
         self.make_room(request.origin, now, &look, &mut gone)?;
-        let exchanged = self.enter(request, make);
-        Ok((exchanged, gone))
+        let ExchangeId { owner, verifier, principal, origin, .. } = request;
+        let client = self.enter(Incarnation { owner, verifier, principal, origin }, None, make);
+        Ok((Exchanged { client, sequence: 1, confirmed: false }, gone))
     }
 
     /// Cases 6 to 9.
@@ -211,29 +243,35 @@ impl<C, R: Clone> Clients<C, R> {
         Ok(Exchanged { client, sequence: record.next_sequence(), confirmed: true })
     }
 
-    fn enter(&mut self, request: ExchangeId<'_>, make: impl FnOnce(ClientId) -> C) -> Exchanged {
+    /// Enters an unconfirmed record.
+    fn enter(
+        &mut self,
+        incarnation: Incarnation<'_>,
+        confirmation: Option<Confirmation>,
+        make: impl FnOnce(ClientId) -> C,
+    ) -> ClientId {
         let id = self.free_id();
-        let owner: Arc<[u8]> = request.owner.into();
+        let owner: Arc<[u8]> = incarnation.owner.into();
         let record = Record {
             owner: Arc::clone(&owner),
-            verifier: request.verifier,
-            principal: request.principal,
-            origin: request.origin,
+            verifier: incarnation.verifier,
+            principal: incarnation.principal,
+            origin: incarnation.origin,
             confirmed: false,
             sequence: 0,
             answered: None,
             sessions: Vec::new(),
+            confirmation,
             value: make(id),
         };
-        let sequence = record.next_sequence();
         self.by_origin.enter(record.origin);
         // An unconfirmed record gives way.
         self.full_until.remove(&Some(record.origin));
         self.full_until.remove(&None);
         self.by_id.insert(id, record);
         self.unconfirmed.insert(id);
-        self.by_owner.entry(owner).or_default().unconfirmed = Some(id);
-        Exchanged { client: id, sequence, confirmed: false }
+        self.owners.of(confirmation.is_none()).entry(owner).or_default().unconfirmed = Some(id);
+        id
     }
 
     fn free_id(&mut self) -> ClientId {
@@ -308,7 +346,7 @@ impl<C, R: Clone> Clients<C, R> {
         principal: Principal,
         create: impl FnOnce(&C, NewSession) -> Result<R, Status>,
     ) -> (Result<R, Status>, Vec<C>) {
-        let Some(record) = self.by_id.get_mut(&client) else {
+        let Some(record) = self.by_id.get_mut(&client).filter(|record| record.has_sessions()) else {
             return (Err(Status::StaleClientId), Vec::new());
         };
         // Phase 3, "Unsuccessful Confirmation", comes first: "No changes are made to any client records", so that no
@@ -338,8 +376,9 @@ impl<C, R: Clone> Clients<C, R> {
     /// The unconfirmed record of an owner replaces the confirmed one.
     fn confirm(&mut self, client: ClientId) -> Option<C> {
         self.unconfirmed.remove(&client);
-        let owner = Arc::clone(&self.by_id.get(&client)?.owner);
-        let owner = self.by_owner.entry(owner).or_default();
+        let record = self.by_id.get(&client)?;
+        let (owner, has_sessions) = (Arc::clone(&record.owner), record.has_sessions());
+        let owner = self.owners.of(has_sessions).entry(owner).or_default();
         owner.unconfirmed = None;
         let before = owner.confirmed.replace(client)?;
         self.remove(before).map(|record| record.value)
@@ -363,7 +402,8 @@ impl<C, R: Clone> Clients<C, R> {
         now: Instant,
         look: impl Fn(&C) -> Holding,
     ) -> Result<C, Status> {
-        let record = self.by_id.get(&client).ok_or(Status::StaleClientId)?;
+        let record = self.by_id.get(&client).filter(|record| record.has_sessions());
+        let record = record.ok_or(Status::StaleClientId)?;
         let Holding { renewed, state } = look(&record.value);
         let standing = self.times.standing(renewed, now);
         if !record.sessions.is_empty() || (state && standing == Standing::Current) {
@@ -375,18 +415,19 @@ impl<C, R: Clone> Clients<C, R> {
     /// Removes a client, whatever it has.
     pub fn forget(&mut self, client: ClientId) -> Option<C> {
         let record = self.remove(client)?;
-        if let Some(owner) = self.by_owner.get_mut(&record.owner) {
+        let owners = self.owners.of(record.has_sessions());
+        if let Some(owner) = owners.get_mut(&record.owner) {
             owner.confirmed = owner.confirmed.filter(|id| *id != client);
             owner.unconfirmed = owner.unconfirmed.filter(|id| *id != client);
             if owner.confirmed.is_none() && owner.unconfirmed.is_none() {
-                self.by_owner.remove(&record.owner);
+                owners.remove(&record.owner);
             }
         }
         Some(record.value)
     }
 
-    fn forget_unconfirmed(&mut self, owner: &[u8], gone: &mut Vec<C>) {
-        let unconfirmed = self.by_owner.get(owner).and_then(|owner| owner.unconfirmed);
+    fn forget_unconfirmed(&mut self, owner: &[u8], has_sessions: bool, gone: &mut Vec<C>) {
+        let unconfirmed = self.owners.of(has_sessions).get(owner).and_then(|owner| owner.unconfirmed);
         gone.extend(unconfirmed.and_then(|id| self.forget(id)));
     }
 
@@ -432,6 +473,11 @@ impl<C, R: Clone> Clients<C, R> {
 }
 
 impl<C, R> Record<C, R> {
+    /// Whether the client has sessions, as since NFSv4.1.
+    fn has_sessions(&self) -> bool {
+        self.confirmation.is_none()
+    }
+
     fn next_sequence(&self) -> u32 {
         self.sequence.wrapping_add(1)
     }

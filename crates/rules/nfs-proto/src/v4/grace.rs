@@ -36,10 +36,15 @@ pub enum GraceError {
 }
 
 /// What a client has reported about its reclaims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Reclaims {
-    /// The client has done a RECLAIM_COMPLETE for all file systems.
-    pub complete: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reclaims {
+    /// The client has not done a RECLAIM_COMPLETE for all file systems yet.
+    Incomplete,
+    /// The client has done one.
+    Complete,
+    /// The client does not report that it is done: NFSv4.0 has no RECLAIM_COMPLETE. It may reclaim until the grace period
+    /// is over, and do everything else afterwards (RFC 7530 9.6.2).
+    Unreported,
 }
 
 impl Grace {
@@ -84,7 +89,7 @@ impl Grace {
         now: Instant,
     ) -> Result<(), GraceError> {
         // RFC 8881 18.51.3: "Once a RECLAIM_COMPLETE is done, there can be no further reclaim operations".
-        if reclaims.complete || !self.is_on(now) {
+        if reclaims == Reclaims::Complete || !self.is_on(now) {
             return Err(GraceError::NoGrace);
         }
         if !self.awaited.contains(owner) {
@@ -102,7 +107,8 @@ impl Grace {
     pub fn check_new(&self, reclaims: Reclaims, now: Instant) -> Result<(), GraceError> {
         // RFC 8881 18.51.3: "If non-reclaim locking operations are done before the RECLAIM_COMPLETE, an NFS4ERR_GRACE
         // error will be returned."
-        if self.is_on(now) || !reclaims.complete { Err(GraceError::Grace) } else { Ok(()) }
+        let may_reclaim = self.is_on(now) || reclaims == Reclaims::Incomplete;
+        if may_reclaim { Err(GraceError::Grace) } else { Ok(()) }
     }
 
     /// A client has completed its reclaims with RECLAIM_COMPLETE. Returns whether that ends the grace period: "the
@@ -133,8 +139,8 @@ mod tests {
     use super::*;
 
     const LENGTH: Duration = Duration::from_secs(90);
-    const DONE: Reclaims = Reclaims { complete: true };
-    const NOT_DONE: Reclaims = Reclaims { complete: false };
+    const DONE: Reclaims = Reclaims::Complete;
+    const NOT_DONE: Reclaims = Reclaims::Incomplete;
 
     fn record(owner: &[u8]) -> ClientRecord {
         ClientRecord { owner: owner.to_vec() }
@@ -165,6 +171,19 @@ mod tests {
         assert!(!grace.complete(b"b"), "once");
         assert!(!grace.is_on(now) && grace.end(now).is_empty());
         assert_eq!(grace.check_new(DONE, now), Ok(()));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test needs some moment to count from")]
+    fn who_does_not_report_the_end_reclaims_first_and_works_afterwards() {
+        let now = Instant::now();
+        let mut grace = Grace::begin(now, LENGTH, [record(b"a")]);
+        assert_eq!(grace.check_reclaim(b"a", Reclaims::Unreported, now), Ok(()));
+        assert_eq!(grace.check_reclaim(b"b", Reclaims::Unreported, now), Err(GraceError::ReclaimBad));
+        assert_eq!(grace.check_new(Reclaims::Unreported, now), Err(GraceError::Grace));
+        let later = now + LENGTH;
+        assert_eq!(grace.check_reclaim(b"a", Reclaims::Unreported, later), Err(GraceError::NoGrace));
+        assert_eq!(grace.check_new(Reclaims::Unreported, later), Ok(()));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::stateid::{FileKey, Names, Other, Stateid, StateidError, check_seqid, 
 
 #[cfg(test)]
 mod tests;
+mod without_session;
 
 /// A delegation that a client holds (RFC 8881 10.4).
 #[derive(Debug)]

@@ -1,5 +1,5 @@
-//! What NFSv4.1 and 4.2 remember of earlier requests: clients, sessions, leases and the back channel (RFC 8881 2.10,
-//! 8.3), and what clients hold (RFC 8881 8 to 10).
+//! What NFSv4 remembers of earlier requests: clients, sessions, leases and the back channel (RFC 8881 2.10, 8.3), and what
+//! clients hold (RFC 8881 8 to 10). NFSv4.0 has state-owners in place of sessions (RFC 7530 9.1).
 //!
 //! Rules only. Time and randomness are arguments, and nothing waits. The server puts each of these values behind a lock
 //! of its choice, reports events to it, and acts on the results.
@@ -18,4 +18,5 @@ pub mod open_state;
 pub mod recovery;
 pub mod session;
 pub mod slot;
+pub mod state_owner;
 pub mod stateid;

@@ -106,6 +106,12 @@ impl Names {
     }
 }
 
+/// The run of the server and the client for which [`Names`] has made this value.
+#[must_use]
+pub fn origin(Other([a, b, c, d, e, f, g, h, ..]): Other) -> (u32, u32) {
+    (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]))
+}
+
 /// The seqid after this one. It skips 0, which has another meaning (RFC 8881 8.2.2).
 #[must_use]
 pub fn seqid_after(seqid: u32) -> u32 {
@@ -164,6 +170,7 @@ mod tests {
         let mut names = Names::new(0, 0);
         let (one, two) = (names.make().unwrap(), names.make().unwrap());
         assert_ne!(one, two);
+        assert_eq!(Names::new(7, 9).make().map(origin), Some((7, 9)));
         assert_eq!(designates(Stateid { seqid: 0, other: one }), Ok(Designates::Locks));
         assert_ne!(Names::new(0, 1).make(), Some(one));
         assert_ne!(Names::new(1, 0).make(), Some(one));

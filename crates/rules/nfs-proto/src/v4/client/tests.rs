@@ -241,7 +241,7 @@ fn a_client_is_destroyed_when_it_has_nothing() {
     assert_eq!(test.table.destroy(client, now, busy), Err(Status::ClientIdBusy));
     assert_eq!(test.table.destroy(client, now, idle).map(|client| client.number), Ok(0));
     assert_eq!(test.table.destroy(client, now, idle), Err(Status::StaleClientId));
-    assert!(test.table.by_owner.is_empty(), "nothing is left behind");
+    assert!(test.table.owners.with_sessions.is_empty(), "nothing is left behind");
     let unconfirmed = test.exchange(asking(b"b", 1, ROOT), idle).unwrap();
     assert!(test.table.destroy(unconfirmed.client, now, idle).is_ok());
 }
@@ -262,7 +262,7 @@ fn who_is_late_keeps_what_it_has_for_a_while() {
     assert!(test.table.confirmed(with).is_some() && test.table.confirmed(without).is_none());
     assert!(test.table.expire(begun + seconds(110), look).is_empty());
     assert_eq!(numbers(test.table.expire(begun + seconds(111), look)), [0]);
-    assert!(test.table.is_empty() && test.table.by_owner.is_empty());
+    assert!(test.table.is_empty() && test.table.owners.with_sessions.is_empty());
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn ten_thousand_that_come_and_go_leave_room_for_others() {
     let keeper = test.confirmed(b"keeper", 1);
     for number in 0..10_000_u32 {
         assert!(test.exchange(asking(&number.to_be_bytes(), 1, ROOT), idle).is_ok());
-        assert!(test.table.len() <= 100 && test.table.by_owner.len() <= 100);
+        assert!(test.table.len() <= 100 && test.table.owners.with_sessions.len() <= 100);
     }
     assert!(test.table.confirmed(keeper).is_some(), "unconfirmed ones go first, the oldest first");
     assert!(test.gone.is_sorted());
@@ -403,12 +403,12 @@ proptest! {
             }
             let table = &test.table;
             prop_assert!(table.len() <= limits.clients_max);
-            let named = table.by_owner.values().flat_map(|owner| [owner.confirmed, owner.unconfirmed]);
+            let named = table.owners.with_sessions.values().flat_map(|owner| [owner.confirmed, owner.unconfirmed]);
             prop_assert_eq!(named.flatten().count(), table.len());
             prop_assert_eq!(table.by_origin.all(), table.len());
             prop_assert_eq!(table.unconfirmed.len(), table.by_id.values().filter(|record| !record.confirmed).count());
             for (id, record) in &table.by_id {
-                let owner = &table.by_owner[&record.owner];
+                let owner = &table.owners.with_sessions[&record.owner];
                 let place = if record.confirmed { owner.confirmed } else { owner.unconfirmed };
                 prop_assert_eq!(place, Some(*id));
                 prop_assert!(record.sessions.len() <= limits.sessions_max);

@@ -315,3 +315,41 @@ fn what_is_held_of_a_share_ends_with_it() {
     client.close(kept, elsewhere).unwrap();
     assert!(client.end_share(2).opens.is_empty() && !client.is_empty());
 }
+
+#[test]
+fn a_client_without_sessions_finds_owners_by_stateids() {
+    use super::super::state_owner::OwnerName;
+    let mut client = client();
+    let opened = open(&mut client, b"a", R | W, 1);
+    let (locked, _) = lock(&mut client, opened, b"l");
+    assert_eq!(client.owner_of(opened.other), Some(OwnerName::Open(b"a".as_slice().into())));
+    assert_eq!(client.owner_of(locked.other), Some(OwnerName::Lock(b"l".as_slice().into())));
+    assert_eq!(client.open_owners(), std::collections::HashSet::from([&b"a"[..]]));
+    let confirmed = client.confirm(opened, FILE).unwrap();
+    assert_eq!((confirmed.other, confirmed.seqid), (opened.other, 2));
+    assert_eq!(client.confirm(opened, FILE), Err(StateidError::Old));
+    assert_eq!(client.cancel(locked.other), None, "no open");
+    let (file, ended) = client.cancel(opened.other).unwrap();
+    assert_eq!((file, ended.opens, ended.lock_owners.len()), (FILE, vec![1], 1));
+    assert_eq!(client.owner_of(opened.other), None);
+    assert!(client.is_empty() && client.open_owners().is_empty());
+}
+
+#[test]
+fn a_lock_owner_is_released_as_a_whole_or_not_at_all() {
+    let mut client = client();
+    let (first, second) = (open(&mut client, b"a", R, 1), open(&mut client, b"b", R, 2));
+    let (locked, _) = lock(&mut client, first, b"l");
+    let (also, _) = lock(&mut client, second, b"l");
+    let (others, _) = lock(&mut client, second, b"m");
+    let only_second = |_: &OpenState<u32>, lock: LockState| lock.open() == second.other;
+    assert_eq!(client.release_lock_owner(b"l", only_second), Err(FreeError::Held));
+    assert!(client.find_lock(locked, FILE).is_ok() && client.find_lock(also, FILE).is_ok());
+    assert_eq!(client.release_lock_owner(b"l", |_, _| false), Ok(()));
+    for gone in [locked, also] {
+        assert_eq!(client.find_lock(gone, FILE).err(), Some(StateidError::Bad));
+    }
+    assert!(client.find_lock(others, FILE).is_ok());
+    assert_eq!(client.lock_owners().number(b"l"), None);
+    assert_eq!(client.release_lock_owner(b"unknown", |_, _| true), Ok(()));
+}
