@@ -1,4 +1,4 @@
-//! The NFS server: NFSv3, NFSv4.1, NFSv4.2 and MOUNT on one port, on top of [`net`] and [`share`].
+//! The NFS server: NFSv3, NFSv4.0, NFSv4.1, NFSv4.2 and MOUNT on one port, on top of [`net`] and [`share`].
 //!
 //! Each procedure has a file with the name of its codec in [`nfs_wire`]. Anything that the two protocols must agree on
 //! is in [`share`]. State that only NFS has (filehandles, repeated calls, exports) is in [`nfs_proto`].

@@ -25,26 +25,41 @@ impl RepeatedCalls {
     }
 }
 
-/// Runs `call`, unless it is a repetition. In that case returns the reply of the first run, once there is one.
-pub(crate) async fn once(
-    calls: Arc<RepeatedCalls>,
-    key: Key,
-    call: impl Future<Output = Option<Buffer>> + 'static,
-) -> Option<Buffer> {
+/// What a call is.
+pub(crate) enum Begun {
+    /// A new one, which is to run.
+    Run(Running),
+    /// A repetition: the reply of the first run.
+    Done(Buffer),
+}
+
+/// Begins a call, unless it is a repetition. In that case returns the reply of the first run, once there is one.
+pub(crate) async fn begin(calls: Arc<RepeatedCalls>, key: Key) -> Begun {
     loop {
         let ended = calls.ended.notified(); // registered before the lookup, so that no notification is missed
         let seen = calls.cache.lock().begin(key, Instant::now());
         match seen {
             Seen::New => break,
             Seen::InProgress => ended.await,
-            Seen::Done(reply) => return Some(Buffer::from(&*reply)),
+            Seen::Done(reply) => return Begun::Done(Buffer::from(&*reply)),
         }
     }
-    let running = Running { calls, key, reply: None };
+    Begun::Run(Running { calls, key, reply: None })
+}
+
+/// Runs `call`, unless it is a repetition. In that case returns the reply of the first run, once there is one.
+pub(crate) async fn once(
+    calls: Arc<RepeatedCalls>,
+    key: Key,
+    call: impl Future<Output = Option<Buffer>> + 'static,
+) -> Option<Buffer> {
+    let running = match begin(calls, key).await {
+        Begun::Run(running) => running,
+        Begun::Done(reply) => return Some(reply),
+    };
     let mut run = Box::pin(async move {
-        let mut running = running;
         let reply = call.await;
-        running.reply = reply.as_deref().map(Arc::from);
+        running.end(reply.as_deref());
         reply
     });
     // Once begun, a call goes on even if its connection ends, since the client will repeat it over another one.
@@ -55,10 +70,17 @@ pub(crate) async fn once(
 }
 
 /// A call under way. Dropping it ends the call: with its reply, or without one if the server has gone.
-struct Running {
+pub(crate) struct Running {
     calls: Arc<RepeatedCalls>,
     key: Key,
     reply: Option<Arc<[u8]>>,
+}
+
+impl Running {
+    /// The call has run, and has this reply.
+    pub(crate) fn end(mut self, reply: Option<&[u8]>) {
+        self.reply = reply.map(Arc::from);
+    }
 }
 
 impl Drop for Running {

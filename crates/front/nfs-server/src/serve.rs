@@ -33,7 +33,7 @@ impl Protocol for Connection {
     }
 
     fn is_known(&self) -> bool {
-        self.has_used_share.get() || self.v4.has_session()
+        self.has_used_share.get() || self.v4.has_client()
     }
 
     /// Clients connect when they have something to send.
@@ -41,9 +41,9 @@ impl Protocol for Connection {
         self.has_called.get()
     }
 
-    /// Clients of NFSv3 connect again when they have something to send. A connection that carries a session has state.
+    /// Clients of NFSv3 connect again when they have something to send. A connection of an NFSv4 client has state.
     fn may_be_silent(&self) -> bool {
-        self.v4.has_session()
+        self.v4.has_client()
     }
 
     fn answer(self: Rc<Self>, frame: BytesMut) -> Answer {

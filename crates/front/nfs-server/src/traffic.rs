@@ -22,6 +22,8 @@ pub struct ConnectionReport {
     pub server: SocketAddr,
     /// The version of the NFS calls; `None` before the first.
     pub version: Option<u32>,
+    /// The minor version of the NFSv4 calls; `None` before the first.
+    pub minor_version: Option<u32>,
     /// The round trip time to the client, at the time of the last calls; None if the kernel does not report it.
     pub round_trip: Option<Duration>,
     /// Calls that have arrived.
@@ -91,6 +93,8 @@ pub(crate) struct Traffic {
     since: Instant,
     /// 0 before the first NFS call.
     version: AtomicU32,
+    /// One more than the minor version of the last NFSv4 call; 0 before the first.
+    minor_version: AtomicU32,
     calls: AtomicU64,
     answered: AtomicU64,
     pub(crate) reads: Moved,
@@ -110,6 +114,11 @@ impl Traffic {
         }
     }
 
+    /// Notes the minor version of an NFSv4 call.
+    pub(crate) fn note_minor_version(&self, minor_version: u32) {
+        self.minor_version.store(minor_version.saturating_add(1), Ordering::Relaxed);
+    }
+
     /// Counts a call that has been answered.
     pub(crate) fn end(&self) {
         add(&self.answered, 1);
@@ -126,6 +135,7 @@ impl Traffic {
             client: self.peer.address,
             server: self.peer.local,
             version: (version > 0).then_some(version),
+            minor_version: self.minor_version.load(Ordering::Relaxed).checked_sub(1),
             calls,
             round_trip: self.round_trip.time(),
             in_flight: calls.saturating_sub(answered),
@@ -165,6 +175,7 @@ impl Connections {
             mailbox,
             since: Instant::now(),
             version: AtomicU32::new(0),
+            minor_version: AtomicU32::new(0),
             calls: AtomicU64::new(0),
             answered: AtomicU64::new(0),
             reads: Moved::default(),

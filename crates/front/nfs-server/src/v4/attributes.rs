@@ -58,6 +58,10 @@ const ALWAYS: AttributeSet = AttributeSet::REQUIRED.union(AttributeSet::of(&[
 const WITH_XATTRS: AttributeSet =
     AttributeSet::of(&[A::Acl, A::AclSupport, A::Dacl, A::Hidden, A::System, A::TimeCreate]);
 
+/// The attributes that are not in NFSv4.0: those after `mounted_on_fileid` (RFC 7530 5.6, 5.7; RFC 8881 5.7, table 3).
+const SINCE_1: AttributeSet =
+    AttributeSet::of(&[A::Dacl, A::ModeSetMasked, A::SuppattrExclcreat, A::FsCharsetCap]);
+
 /// The attributes of NFSv4.2 (RFC 7862 12.2, RFC 8275, RFC 8276, RFC 9754).
 const SINCE_2: AttributeSet =
     AttributeSet::of(&[A::ChangeAttrType, A::ModeUmask, A::XattrSupport, A::OpenArguments]);
@@ -106,6 +110,9 @@ pub(super) fn supported(minor_version: u32, capabilities: Capabilities) -> Attri
     let mut set = ALWAYS;
     if capabilities.contains(Capabilities::XATTRS) {
         set = set.union(WITH_XATTRS);
+    }
+    if minor_version == 0 {
+        set = set.difference(SINCE_1);
     }
     if minor_version >= 2 {
         set = set.union(SINCE_2);
@@ -361,7 +368,7 @@ mod tests {
     #[test]
     fn all_that_is_supported_has_a_value() {
         for (minor, capabilities) in
-            [(1, ALL), (2, ALL), (1, Capabilities::empty()), (2, Capabilities::empty())]
+            [(0, ALL), (1, ALL), (2, ALL), (1, Capabilities::empty()), (2, Capabilities::empty())]
         {
             let subject = subject(minor, capabilities);
             for attribute in subject.fs.supported.iter() {
@@ -379,6 +386,10 @@ mod tests {
             since_2,
             [A::CloneBlockSize, A::ChangeAttrType, A::ModeUmask, A::XattrSupport, A::OpenArguments]
         );
+        // RFC 7530 5.6, 5.7: numbers up to 55
+        assert!(supported(0, ALL).iter().all(|attribute| attribute as u32 <= 55));
+        let since_1: Vec<_> = supported(1, ALL).difference(supported(0, ALL)).iter().collect();
+        assert!(since_1.iter().all(|attribute| *attribute as u32 > 55), "{since_1:?}");
         let kept: Vec<_> = supported(1, ALL).difference(supported(1, Capabilities::empty())).iter().collect();
         assert_eq!(kept, [A::Acl, A::AclSupport, A::Hidden, A::System, A::TimeCreate, A::Dacl]);
         assert_eq!(subject(1, ALL).value(A::XattrSupport), None);

@@ -1,7 +1,8 @@
 //! The context of the operations of a COMPOUND (RFC 8881 16.2).
 //!
-//! Only [`run`](super::run) makes a [`Compound`], from the slot that SEQUENCE has found. Without SEQUENCE there is
-//! none, so a request without it cannot reach any client's state.
+//! Only [`run`](super::run) makes a [`Compound`], from the slot that SEQUENCE has found, and
+//! [`sessionless::run`](super::sessionless::run), which finds the client of each operation of NFSv4.0. Since NFSv4.1 there is
+//! none without SEQUENCE, so a request without it cannot reach any client's state.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -15,18 +16,19 @@ use nfs_proto::v4::open_state::ShareAccess;
 use nfs_proto::v4::stateid::{Designates, designates};
 use nfs_wire::v4::callback::ReferringCalls;
 use nfs_wire::v4::compound::BadOperation;
-use nfs_wire::v4::create_session::ChannelAttributes;
+use nfs_wire::v4::open::ResultFlags;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Stateid;
 use nfs_wire::v4::{Operation as Number, read};
 use nfs_wire::xdr::padding;
 use share::{Call, Caller, File, Open, Share};
 
+use super::admission::Admission;
 use super::files::{Held, file_of, refused, unusable};
-use super::in_session::InSession;
 use super::place::Place;
 use super::reply::{Outcome, Reply};
 use super::sequence;
+use super::sessionless::Sessionless;
 use super::state::{Client, Session};
 use crate::call::Request;
 use crate::object::Object;
@@ -34,14 +36,14 @@ use crate::operation::{Callers, Operation};
 use crate::server::ServerState;
 use crate::standing::Standing;
 
-/// A COMPOUND under way in a session.
+/// A COMPOUND under way.
 pub(super) struct Compound<'a> {
     pub(super) request: &'a Request<'a>,
     /// The minor version, which decides which operations there are, and what some of them mean.
     pub(super) minor_version: u32,
     /// When the request began.
     pub(super) now: Instant,
-    in_session: InSession,
+    admission: Admission,
     /// The operation that is running.
     operation: &'static Operation<Number>,
     current: Option<Position>,
@@ -60,11 +62,11 @@ struct Position {
 }
 
 impl<'a> Compound<'a> {
-    /// The context that SEQUENCE begins.
+    /// A context, before the first operation in it.
     pub(super) fn begin(
         request: &'a Request<'a>,
         minor_version: u32,
-        in_session: InSession,
+        admission: Admission,
         reply: Reply,
         now: Instant,
     ) -> Self {
@@ -72,7 +74,7 @@ impl<'a> Compound<'a> {
             request,
             minor_version,
             now,
-            in_session,
+            admission,
             operation: &sequence::OPERATION,
             current: None,
             saved: None,
@@ -82,11 +84,16 @@ impl<'a> Compound<'a> {
         }
     }
 
+    /// The next operation comes from this client without sessions.
+    pub(super) fn admit(&mut self, client: Sessionless) {
+        self.admission = Admission::Sessionless(client);
+    }
+
     /// Checks whether this many more bytes fit into the reply (RFC 8881 2.10.6.4). An operation that changes something
     /// checks this first.
     pub(super) fn check_room(&self, bytes: usize) -> Result<(), Status> {
         let end = self.reply.buffer.len().saturating_add(bytes);
-        self.in_session.check_reply(end)
+        self.admission.check_reply(end)
     }
 
     /// Writes the result of an operation.
@@ -142,9 +149,19 @@ impl<'a> Compound<'a> {
         }
     }
 
-    /// The operations have run. Returns the reply, and the session's part of it.
-    pub(super) fn finish(self) -> (Reply, InSession) {
-        (self.reply, self.in_session)
+    /// The operations have run. Returns the reply, and on whose behalf they ran.
+    pub(super) fn finish(self) -> (Reply, Admission) {
+        (self.reply, self.admission)
+    }
+
+    /// The last result: operation, status and the rest.
+    pub(super) fn last_result(&self) -> &[u8] {
+        self.reply.last_result()
+    }
+
+    /// Writes the result of an operation that was run before.
+    pub(super) fn put_result(&mut self, result: &[u8], status: Result<(), Status>) {
+        self.reply.put(result, status);
     }
 
     // What follows is for the operations.
@@ -155,26 +172,43 @@ impl<'a> Compound<'a> {
     }
 
     /// The session.
-    pub(super) fn session(&self) -> &Arc<Session> {
-        self.in_session.session()
+    ///
+    /// # Errors
+    /// [`Status::NotSupp`] without one.
+    pub(super) fn session(&self) -> Result<&Arc<Session>, Status> {
+        self.admission.session()
     }
 
     /// The request, for callbacks that refer to it.
-    pub(super) fn referring_call(&self) -> ReferringCalls {
-        self.in_session.referring_call()
+    ///
+    /// # Errors
+    /// [`Status::NotSupp`] without a session.
+    pub(super) fn referring_call(&self) -> Result<ReferringCalls, Status> {
+        self.admission.in_session().map(|in_session| in_session.referring_call())
     }
 
     /// The client.
-    pub(super) fn client(&self) -> &Arc<Client> {
-        &self.session().client
+    ///
+    /// # Errors
+    /// Without a session: why the operation names no client.
+    pub(super) fn client(&self) -> Result<&Arc<Client>, Status> {
+        self.admission.client()
+    }
+
+    /// Properties of the open that OPEN returns.
+    pub(super) fn open_flags(&self) -> ResultFlags {
+        self.admission.open_flags()
     }
 
     /// The caller in a share, and the caller's standing there. Operations without an open do not break a delegation of the
     /// same client (RFC 8881 8.2.5: the server "SHOULD note the presence of a delegation even when a special stateid is
-    /// sent").
+    /// sent"). Clients without sessions have none.
     pub(super) fn caller(&self, share: &Share) -> (Caller, Standing) {
         let (caller, standing) = self.request.caller(share);
-        (caller.of_client(self.client().files.holder()), standing)
+        match self.admission.session() {
+            Ok(session) => (caller.of_client(session.client.files.holder()), standing),
+            Err(_) => (caller, standing),
+        }
     }
 
     /// The operation under way as a call of this caller, in a share that the operation itself has reached: it uses no
@@ -277,7 +311,7 @@ impl<'a> Compound<'a> {
                 return Ok(object.file());
             }
         }
-        let held = self.client().files.with(|holdings| {
+        let held = self.client()?.files.with(|holdings| {
             holdings.for_data(stateid, file_of(object), access).map(|through| match through {
                 Through::Open(held) => held.clone(),
                 Through::Delegation(delegated) => delegated.held.clone(),
@@ -327,8 +361,15 @@ impl<'a> Compound<'a> {
         self.set_place(Place::Object(object));
     }
 
-    /// Clears the current filehandle, which SECINFO and SECINFO_NO_NAME consume (RFC 8881 2.6.3.1.1.8).
+    /// Clears the current filehandle, which SECINFO and SECINFO_NO_NAME consume (RFC 8881 2.6.3.1.1.8) in a session.
     pub(super) fn consume_place(&mut self) {
+        if self.admission.has_session() {
+            self.clear_place();
+        }
+    }
+
+    /// Clears the current filehandle.
+    pub(super) fn clear_place(&mut self) {
         self.current = None;
     }
 
@@ -344,9 +385,9 @@ impl<'a> Compound<'a> {
     /// RESTOREFH.
     ///
     /// # Errors
-    /// [`Status::NoFileHandle`].
+    /// [`Admission::nothing_saved`].
     pub(super) fn restore(&mut self) -> Result<(), Status> {
-        self.current = Some(self.saved.clone().ok_or(Status::NoFileHandle)?);
+        self.current = Some(self.saved.clone().ok_or_else(|| self.admission.nothing_saved())?);
         Ok(())
     }
 
@@ -356,12 +397,16 @@ impl<'a> Compound<'a> {
     /// [`Status::BadStateId`] when there is no current stateid, or the client sends the one that is never valid.
     pub(super) fn stateid(&self, sent: Stateid) -> Result<Stateid, Status> {
         match sent {
-            Stateid::CURRENT => {
-                self.current.as_ref().and_then(|current| current.stateid).ok_or(Status::BadStateId)
-            }
+            Stateid::CURRENT if !self.admission.has_session() => Err(Status::BadStateId),
+            Stateid::CURRENT => self.returned_stateid().ok_or(Status::BadStateId),
             Stateid::INVALID => Err(Status::BadStateId),
             sent => Ok(sent),
         }
+    }
+
+    /// The current stateid: what the last operation has returned that returns one.
+    pub(super) fn returned_stateid(&self) -> Option<Stateid> {
+        self.current.as_ref().and_then(|current| current.stateid)
     }
 
     /// As [`Compound::stateid`], for the saved filehandle (COPY and CLONE).
@@ -410,8 +455,7 @@ impl<'a> Compound<'a> {
     }
 
     fn reply_bytes_max(&self) -> usize {
-        let fore: &ChannelAttributes = &self.session().fore;
-        usize::try_from(fore.response_bytes_max).unwrap_or(usize::MAX)
+        self.admission.reply_bytes_max()
     }
 
     /// A buffer into which to read `count` bytes of data: the reply so far, room for the head of READ's result, and the

@@ -6,11 +6,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use net::Outbox;
 use nfs_proto::v4::session::Channels;
-use nfs_wire::v4::types::SessionId;
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::{ClientId, SessionId};
 use nfs_wire::xdr::Reader;
 
 use super::link::Link;
-use super::state::{Session, V4State};
+use super::state::{Client, Session, V4State};
+
+/// The most clients without sessions that a connection remembers: more than any client has.
+const CLIENTS_MAX: usize = 64;
 
 /// The NFSv4 side of a connection.
 #[derive(Debug)]
@@ -18,6 +22,8 @@ pub(crate) struct Connection {
     pub(crate) link: Link,
     /// The sessions with which the connection is associated, the last used one at the end.
     sessions: RefCell<Vec<Arc<Session>>>,
+    /// The clients without sessions that have sent operations over the connection.
+    clients: RefCell<Vec<Arc<Client>>>,
     /// Whether the connection has ended.
     ended: Cell<bool>,
 }
@@ -25,7 +31,7 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(state: &V4State, outbox: &Outbox) -> Self {
         let link = Link { number: state.number_connection(), mailbox: outbox.mailbox() };
-        Self { link, sessions: RefCell::default(), ended: Cell::new(false) }
+        Self { link, sessions: RefCell::default(), clients: RefCell::default(), ended: Cell::new(false) }
     }
 
     /// The session to which a request over this connection belongs. RFC 8881 2.10.3.1: a request is enough to associate
@@ -61,9 +67,41 @@ impl Connection {
         known.push(Arc::clone(session));
     }
 
-    /// Whether the connection is associated with any existing session.
-    pub(crate) fn has_session(&self) -> bool {
+    /// The client without sessions that an operation over this connection names.
+    ///
+    /// # Errors
+    /// Those of [`V4State::sessionless_client`].
+    pub(super) fn client(&self, state: &V4State, id: ClientId) -> Result<Arc<Client>, Status> {
+        let mut known = self.clients.borrow_mut();
+        if let Some(client) = known.iter().find(|client| client.id == id && !client.files.is_over()) {
+            return Ok(Arc::clone(client));
+        }
+        let client = state.sessionless_client(id)?;
+        known.retain(|other| !other.files.is_over() && other.id != id);
+        if self.ended.get() {
+            return Ok(client); // its request came over this connection, which has ended
+        }
+        if known.len() >= CLIENTS_MAX {
+            self.forget(&known.remove(0));
+        }
+        known.push(Arc::clone(&client));
+        if let Some(sessionless) = &client.sessionless {
+            sessionless.associate(self.link.number, &state.sessions);
+        }
+        Ok(client)
+    }
+
+    fn forget(&self, client: &Client) {
+        if let Some(sessionless) = &client.sessionless {
+            sessionless.disassociate(self.link.number);
+        }
+    }
+
+    /// Whether the connection belongs to a client: one that has sent operations over it, or the client of an existing
+    /// session.
+    pub(crate) fn has_client(&self) -> bool {
         self.sessions.borrow().iter().any(|session| !session.is_gone())
+            || self.clients.borrow().iter().any(|client| !client.files.is_over())
     }
 
     /// Whether the connection is associated with this session.
@@ -85,6 +123,9 @@ impl Connection {
         self.ended.set(true);
         for session in self.sessions.take() {
             session.disassociate(self.link.number);
+        }
+        for client in self.clients.take() {
+            self.forget(&client);
         }
         state.callbacks.connection_ended(self.link.number);
     }

@@ -54,6 +54,8 @@ pub(crate) struct Files {
     holdings: Mutex<Holdings<Held, Delegated>>,
     /// Guards the copies that continue after their replies. Taken under the lock of `holdings`, or alone.
     offloads: Mutex<Offloads<Arc<Running>>>,
+    /// Whether the client reports that it has reclaimed everything.
+    reports_reclaims: bool,
     reclaims_complete: AtomicBool,
     /// Whether the client is gone. Set under the lock of `holdings`.
     is_over: AtomicBool,
@@ -63,14 +65,15 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// A client that holds nothing.
-    pub(crate) fn new(ClientId(id): ClientId) -> Self {
+    /// A client that holds nothing, and reports the end of its reclaims unless `reclaims` says otherwise.
+    pub(crate) fn new(ClientId(id): ClientId, reclaims: Reclaims) -> Self {
         let half = |bits: u64| u32::try_from(bits & 0xffff_ffff).unwrap_or(0);
         let (run, number) = (half(id >> 32), half(id));
         Self {
             number,
             holdings: Mutex::new(Holdings::new(HoldingLimits::default(), Names::new(run, number))),
             offloads: Mutex::default(),
+            reports_reclaims: reclaims != Reclaims::Unreported,
             reclaims_complete: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             is_recorded: AtomicBool::new(false),
@@ -153,7 +156,11 @@ impl Files {
 
     /// What the client has reported about its reclaims.
     pub(super) fn reclaims(&self) -> Reclaims {
-        if self.reclaims_complete.load(Ordering::Acquire) { Reclaims::Complete } else { Reclaims::Incomplete }
+        match self.reclaims_complete.load(Ordering::Acquire) {
+            _ if !self.reports_reclaims => Reclaims::Unreported,
+            true => Reclaims::Complete,
+            false => Reclaims::Incomplete,
+        }
     }
 
     /// RECLAIM_COMPLETE. Returns whether it is the first.

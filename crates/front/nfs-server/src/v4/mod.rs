@@ -1,10 +1,12 @@
-//! NFS versions 4.1 and 4.2.
+//! NFS versions 4.0, 4.1 and 4.2.
 //!
 //! A request is a COMPOUND, which [`run`] runs. It begins with SEQUENCE ([`sequence`]), which finds a slot. From the
 //! slot comes [`compound`], the context of all other operations. The few operations that need no session get only the
-//! request, and cannot reach any client's state. [`operation`] has the operations, one file each, and their table.
+//! request, and cannot reach any client's state. A COMPOUND of NFSv4.0 is in no session ([`sessionless`]). [`operation`] has the
+//! operations, one file each, and their table.
 
 mod acl;
+mod admission;
 mod attributes;
 pub(crate) mod callback;
 pub(crate) mod client_records;
@@ -29,6 +31,7 @@ mod revocation;
 pub(crate) mod run;
 mod running;
 mod sequence;
+mod sessionless;
 mod set_attributes;
 pub(crate) mod slots;
 pub(crate) mod state;

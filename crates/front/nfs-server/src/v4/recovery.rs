@@ -20,7 +20,7 @@ use crate::config::Config;
 #[derive(Debug)]
 pub(crate) struct Recovery {
     records: Option<Arc<dyn ClientRecords>>,
-    /// Guards which clients of this run are recorded, by owner. Held while a record is written or removed.
+    /// Guards which clients of this run are recorded, by the names in their records. Held while a record is written or removed.
     kept: tokio::sync::Mutex<HashMap<Vec<u8>, ClientId>>,
     /// Guards which clients have completed their reclaims, and until when others are held back. The shares learn of
     /// that while the lock is held.
@@ -88,7 +88,7 @@ impl Recovery {
             let mut grace = self.grace.lock();
             let reclaims = client.files.reclaims();
             let answer = if reclaim {
-                self.check_reclaim(&mut grace, &client.owner, reclaims, now)
+                self.check_reclaim(&mut grace, &client.recorded_as, reclaims, now)
             } else {
                 grace.check_new(reclaims, now)
             };
@@ -131,12 +131,12 @@ impl Recovery {
             return Ok(());
         }
         let mut kept = self.kept.lock().await;
-        let record = ClientRecord { owner: client.owner.to_vec() };
+        let record = ClientRecord { owner: client.recorded_as.to_vec() };
         if let Err(error) = call(records, move |records| records.keep(&record)).await? {
             tracing::error!("an NFSv4 client cannot be written down: {error}");
             return Err(Status::Delay);
         }
-        kept.insert(client.owner.to_vec(), client.id);
+        kept.insert(client.recorded_as.to_vec(), client.id);
         client.files.is_recorded.store(true, Ordering::Release);
         Ok(())
     }
@@ -153,9 +153,10 @@ impl Recovery {
     /// Removes the record of a client, unless the client has returned and holds something else.
     pub(super) async fn forget(&self, client: &Client) {
         let mut kept = self.kept.lock().await;
-        if kept.get(&*client.owner) == Some(&client.id) {
-            kept.remove(&*client.owner);
-            strike_out(self.records.clone(), vec![ClientRecord { owner: client.owner.to_vec() }]).await;
+        if kept.get(&*client.recorded_as) == Some(&client.id) {
+            kept.remove(&*client.recorded_as);
+            let record = ClientRecord { owner: client.recorded_as.to_vec() };
+            strike_out(self.records.clone(), vec![record]).await;
         }
     }
 }

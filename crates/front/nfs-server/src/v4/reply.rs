@@ -5,7 +5,7 @@ use nfs_wire::rpc::{AcceptStatus, Reply as RpcReply, ReplyBody};
 use nfs_wire::v4::compound::{BadOperation, ResultsHead, encode_failure};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Text;
-use nfs_wire::v4::{Operation, copy, lock, setattr};
+use nfs_wire::v4::{Operation, copy, lock, setattr, setclientid};
 use nfs_wire::xdr::{Encode, Writer};
 
 use crate::reply::{REPLY_HEADER_BYTES, mark};
@@ -38,6 +38,12 @@ impl<T: Encode> Outcome for Result<T, Status> {
 impl<T: Encode> Outcome for Result<T, lock::Failure<'_>> {
     fn outcome(&self) -> Result<(), Status> {
         self.as_ref().map(|_| ()).map_err(lock::Failure::status)
+    }
+}
+
+impl Outcome for setclientid::Res<'_> {
+    fn outcome(&self) -> Result<(), Status> {
+        self.as_ref().map(|_| ()).map_err(setclientid::Failure::status)
     }
 }
 
@@ -123,6 +129,19 @@ impl Reply {
         self.buffer.truncate(self.last_at);
         self.count = self.count.saturating_sub(1);
         self.fail(operation, status);
+    }
+
+    /// The last result: operation, status and the rest.
+    pub(super) fn last_result(&self) -> &[u8] {
+        &self.buffer[self.last_at..]
+    }
+
+    /// Writes the result of an operation that was run before.
+    pub(super) fn put(&mut self, result: &[u8], status: Result<(), Status>) {
+        self.last_at = self.buffer.len();
+        self.buffer.append(result);
+        self.count = self.count.saturating_add(1);
+        self.status = status;
     }
 
     /// The body of the reply, for a repetition.

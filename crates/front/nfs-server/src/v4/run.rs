@@ -11,10 +11,12 @@ use nfs_wire::v4::{MINOR_VERSION_MAX, Operation as Number, Procedure};
 use nfs_wire::xdr::{Decode, Reader};
 use share::{Ending, Outcome};
 
+use super::admission::Admission;
 use super::compound::Compound;
 use super::operation;
 use super::reply::Reply;
 use super::sequence::{self, Highest, SequenceOutcome};
+use super::sessionless;
 use super::state::Session;
 use crate::call::{CallError, Request};
 use crate::operation::Needs;
@@ -35,17 +37,23 @@ pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Re
 
 /// Runs a COMPOUND.
 async fn answer(request: &Request<'_>, mut arguments: Reader<'_>) -> Result<Buffer, CallError> {
+    let bytes = arguments.rest();
     let wire::Args { tag, minor_version, mut operations } =
         wire::Args::decode(&mut arguments).map_err(|_| AcceptStatus::GarbageArgs)?;
     let mut reply = Reply::begin(request.call.xid, tag);
     // RFC 8881 16.2.3: "the server MUST return ... NFS4ERR_MINOR_VERS_MISMATCH and a zero length resultdata array".
-    if !(1..=MINOR_VERSION_MAX).contains(&minor_version) {
+    if minor_version > MINOR_VERSION_MAX {
         reply.status = Err(Status::MinorVersMismatch);
         return Ok(reply.finish());
     }
     if tag.as_str().is_err() {
         reply.status = Err(Status::Inval);
         return Ok(reply.finish());
+    }
+    request.connection.traffic.note_minor_version(minor_version);
+    if minor_version == 0 {
+        // Boxed: the calls of sessions would carry the room for it.
+        return Ok(Box::pin(sessionless::run::answer(request, bytes, operations, reply)).await);
     }
     let only = operations.left() == 1;
     match operations.next() {
@@ -91,10 +99,13 @@ async fn in_session(
         return reply.finish();
     };
     reply.end(Number::Sequence, &Ok::<_, Status>(sequence::answer(in_session.session(), args, slots)));
-    let mut runner = Runner { compound: Compound::begin(request, minor_version, in_session, reply, now) };
+    let admission = Admission::Session(in_session);
+    let mut runner = Runner::new(Compound::begin(request, minor_version, admission, reply, now));
     runner.run(operations).await;
-    let (mut reply, in_session) = runner.compound.finish();
-    in_session.end(&mut reply);
+    let (mut reply, admission) = runner.compound.finish();
+    if let Admission::Session(in_session) = admission {
+        in_session.end(&mut reply);
+    }
     reply.finish()
 }
 
@@ -117,11 +128,15 @@ fn uncached(
 }
 
 /// Runs the operations of a COMPOUND in its context.
-struct Runner<'a> {
-    compound: Compound<'a>,
+pub(super) struct Runner<'a> {
+    pub(super) compound: Compound<'a>,
 }
 
 impl<'a> Runner<'a> {
+    pub(super) fn new(compound: Compound<'a>) -> Self {
+        Self { compound }
+    }
+
     /// Runs the operations after SEQUENCE.
     async fn run(&mut self, mut operations: wire::Operations<'a>) {
         loop {
@@ -138,7 +153,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs one operation, counts it for its share, and bounds its result.
-    async fn step(&mut self, args: ArgOp<'a>, last: bool) {
+    pub(super) async fn step(&mut self, args: ArgOp<'a>, last: bool) {
         let c = &mut self.compound;
         let operation = operation::row(args.operation());
         if let Err(status) = c.check_room(operation.result_bytes).and_then(|()| c.check_standing(operation)) {

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nfs_proto::filehandle::FileHandleCodec;
+use nfs_proto::v4::client::set_client_id::{Introduced, SetClientId};
 use nfs_proto::v4::client::{Clients, ExchangeId, Exchanged, Holding, NewSession, Principal};
+use nfs_proto::v4::grace::Reclaims;
 use nfs_proto::v4::holdings::Revoked;
 use nfs_proto::v4::lease::{LeaseTimes, Standing};
 use nfs_proto::v4::session::{self, Associations, Channels, ConnectionNumber};
@@ -28,6 +30,7 @@ use super::callback::{BackChannel, Callbacks};
 use super::files::Files;
 use super::link::Link;
 use super::recovery::Recovery;
+use super::sessionless::ClientState;
 use crate::config::Config;
 
 /// The NFSv4 state of a server.
@@ -67,14 +70,18 @@ struct Tables {
 pub(crate) struct Client {
     pub(crate) id: ClientId,
     /// The name by which the client calls itself.
-    pub(crate) owner: Box<[u8]>,
+    pub(crate) owner: Arc<[u8]>,
+    /// The name by which the client is recorded.
+    pub(super) recorded_as: Arc<[u8]>,
+    /// What a client of NFSv4.0 has in place of sessions; None for other clients.
+    pub(super) sessionless: Option<Arc<ClientState>>,
     /// What SEQUENCE reports to the client, in addition to the state of its back channels: bits of [`StatusFlags`].
     flags: AtomicU32,
     /// The number of connections of back channels, over all sessions of the client.
     back_connections: AtomicU32,
     /// Whether the client ever had a back channel, and so is told when there is none.
     had_back: AtomicBool,
-    /// Guards the client's sessions, and its lease while no session holds it.
+    /// Guards the client's sessions, and its lease while no session holds it: always, if the client has no sessions.
     sessions: Mutex<Sessions>,
     /// What the client holds on files.
     pub(crate) files: Files,
@@ -111,6 +118,9 @@ pub(crate) struct SessionState {
     /// When a request last renewed the lease.
     pub(crate) renewed: Instant,
 }
+
+/// Precedes the names of clients of NFSv4.0 in the records.
+const RECORDED_WITHOUT_SESSION: &[u8] = b"NFSv4.0 ";
 
 /// Clients whose records were removed: they left, restarted, or were away for too long. What they held must still be
 /// ended.
@@ -176,10 +186,50 @@ impl V4State {
         request: ExchangeId<'_>,
         now: Instant,
     ) -> Result<(Exchanged, Gone), Status> {
-        let make = |id| Arc::new(Client::new(id, request.owner, now));
+        let make = |id| Arc::new(Client::new(id, request.owner, now, None));
         let mut tables = self.tables.lock();
         let (exchanged, gone) = tables.clients.exchange_id(request, now, |client| client.holding(), make)?;
         Ok((exchanged, Self::gone(tables, gone)))
+    }
+
+    /// SETCLIENTID.
+    ///
+    /// # Errors
+    /// Those of [`Clients::set_client_id`].
+    pub(crate) fn set_client_id(
+        &self,
+        request: SetClientId<'_>,
+        now: Instant,
+    ) -> Result<(Introduced, Gone), Status> {
+        let state = || Some(Arc::new(ClientState::new()));
+        let make = |id| Arc::new(Client::new(id, request.name, now, state()));
+        let mut tables = self.tables.lock();
+        let (introduced, gone) =
+            tables.clients.set_client_id(request, now, |client| client.holding(), make)?;
+        Ok((introduced, Self::gone(tables, gone)))
+    }
+
+    /// SETCLIENTID_CONFIRM.
+    ///
+    /// # Errors
+    /// Those of [`Clients::confirm_client_id`].
+    pub(crate) fn confirm_client_id(
+        &self,
+        introduced: Introduced,
+        principal: Principal,
+    ) -> Result<Gone, Status> {
+        let mut tables = self.tables.lock();
+        let gone = tables.clients.confirm_client_id(introduced, principal)?;
+        Ok(Self::gone(tables, gone.into_iter().collect()))
+    }
+
+    /// The confirmed client of NFSv4.0 with this client ID.
+    ///
+    /// # Errors
+    /// [`Status::StaleClientId`], [`Status::Expired`].
+    pub(super) fn sessionless_client(&self, id: ClientId) -> Result<Arc<Client>, Status> {
+        let clients = &self.tables.lock().clients;
+        clients.confirmed_without_session(id).cloned().ok_or_else(|| clients.missing(id))
     }
 
     /// CREATE_SESSION. `create` makes the session of a client, given how many bytes of replies the other sessions may
@@ -291,6 +341,9 @@ impl V4State {
                 tracing::info!(count, first, "NFSv4 clients stay away");
             }
             gone.leave(&self.recovery).await;
+            for client in self.clients() {
+                client.forget_idle_owners(Instant::now(), self.times.lease).await;
+            }
         }
     }
 
@@ -359,14 +412,22 @@ impl Client {
         }
     }
 
-    fn new(id: ClientId, owner: &[u8], now: Instant) -> Self {
+    fn new(id: ClientId, owner: &[u8], now: Instant, sessionless: Option<Arc<ClientState>>) -> Self {
+        let owner: Arc<[u8]> = owner.into();
+        let (recorded_as, reclaims) = match sessionless {
+            None => (Arc::clone(&owner), Reclaims::Incomplete),
+            // The same name in another minor version is another client.
+            Some(_) => ([RECORDED_WITHOUT_SESSION, &owner].concat().into(), Reclaims::Unreported),
+        };
         Self {
             id,
-            owner: owner.into(),
+            owner,
+            recorded_as,
+            sessionless,
             flags: AtomicU32::new(0),
             back_connections: AtomicU32::new(0),
             had_back: AtomicBool::new(false),
-            files: Files::new(id),
+            files: Files::new(id, reclaims),
             sessions: Mutex::new(Sessions { present: Vec::new(), renewed: now }),
         }
     }
@@ -374,6 +435,12 @@ impl Client {
     /// The client's sessions.
     pub(crate) fn sessions(&self) -> Vec<Arc<Session>> {
         self.sessions.lock().present.clone()
+    }
+
+    /// Renews the lease of a client without sessions.
+    pub(super) fn renew(&self, now: Instant) {
+        let mut sessions = self.sessions.lock();
+        sessions.renewed = sessions.renewed.max(now);
     }
 
     /// When the client's lease was last renewed: by the last request of any of its sessions.
@@ -411,11 +478,12 @@ impl Client {
         self.tell(StatusFlags::ADMIN_STATE_REVOKED, revoked.by_administrator > 0);
     }
 
-    /// The connections of the client's sessions.
+    /// The connections of the client or of its sessions.
     pub(super) fn connections(&self) -> Vec<ConnectionNumber> {
         let sessions = self.sessions();
         let all = sessions.iter().map(|session| session.state.lock().connections.all().collect::<Vec<_>>());
-        all.flatten().collect()
+        let without = self.sessionless.iter().flat_map(|sessionless| sessionless.connections());
+        all.flatten().chain(without).collect()
     }
 
     /// Counts connections that were associated with a back channel, or are no longer.
@@ -558,7 +626,7 @@ mod tests {
 
     #[test]
     fn names_that_clients_choose_are_cut_for_the_log() {
-        let shown = |owner: &[u8]| Client::new(ClientId(1), owner, Instant::now()).shown();
+        let shown = |owner: &[u8]| Client::new(ClientId(1), owner, Instant::now(), None).shown();
         assert_eq!(shown(b"Linux NFSv4.1 host"), "Linux NFSv4.1 host");
         assert_eq!(shown(&[b'a'; 63]), "a".repeat(63));
         assert_eq!(shown(&[0; 1024]), format!("{}...", "\\x00".repeat(64)));

@@ -1,4 +1,4 @@
-//! NFSv4.1 and NFSv4.2 through sockets, over the in-memory store; the client is `nfs_wire`.
+//! NFSv4.0, NFSv4.1 and NFSv4.2 through sockets, over the in-memory store; the client is `nfs_wire`.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 #[expect(
@@ -26,6 +26,7 @@ mod reclaim;
 mod room;
 mod rules;
 mod session;
+mod sessionless;
 mod slots;
 mod snapshot;
 mod times;

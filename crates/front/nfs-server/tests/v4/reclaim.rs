@@ -23,7 +23,7 @@ use crate::want_delegation::{claims, granted, wants};
 
 /// What survives a restart.
 #[derive(Debug, Default)]
-struct Records(Mutex<Vec<ClientRecord>>);
+pub(crate) struct Records(Mutex<Vec<ClientRecord>>);
 
 impl ClientRecords for Records {
     fn keep(&self, record: &ClientRecord) -> io::Result<()> {

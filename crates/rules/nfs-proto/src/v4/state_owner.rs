@@ -95,7 +95,7 @@ struct Owner<R> {
     is_confirmed: bool,
     /// Opens that wait for confirmation.
     unconfirmed: Vec<Other>,
-    /// The open that the last request has ended. The client may send that CLOSE again, and names the owner by it.
+    /// The open that the last request has ended. The client may send that request again, and names the owner by it.
     closed: Option<Other>,
     used: Instant,
 }
@@ -239,7 +239,14 @@ impl<R: Clone> StateOwners<R> {
             }
             // 16.18.4: "If the server receives an unexpected sequence id with respect to the original OPEN, then [...] all
             // state associated with the original OPEN is released by the server."
-            _ => Err(Refused { status: Status::BadSeqId, cancelled }),
+            _ => {
+                // The client may send this again, too, and names the owner by the open.
+                if let Some(open) = cancelled.first() {
+                    owner.closed = Some(*open);
+                    self.by_closed.insert(*open, request.owner.clone());
+                }
+                Err(Refused { status: Status::BadSeqId, cancelled })
+            }
         }
     }
 
@@ -247,7 +254,11 @@ impl<R: Clone> StateOwners<R> {
     pub fn end(&mut self, request: &Request, status: Result<(), Status>, effect: Effect, reply: R) {
         let Some(owner) = self.owners.get_mut(&request.owner) else { return };
         owner.running = None;
-        if !counts(status) {
+        // A lock-owner that has got no lock has nothing to keep a sequence for: the open-owner's sequence has the refusal.
+        // The Linux client gives its name to another lock-owner, which begins anew.
+        let has_no_lock =
+            matches!(request.owner, OwnerName::Lock(_)) && owner.last.is_none() && status.is_err();
+        if !counts(status) || has_no_lock {
             return self.forget_unused(&request.owner);
         }
         if let Some(before) = owner.closed.take() {

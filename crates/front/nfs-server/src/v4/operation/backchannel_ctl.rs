@@ -11,6 +11,6 @@ use crate::v4::compound::Compound;
 pub(super) const OPERATION: Operation<Number> = Operation::v4_of_no_share(Number::BackchannelCtl);
 
 pub(super) fn handle(c: &Compound<'_>, args: &Args<'_>) -> Result<(), Status> {
-    c.session().back.change(args.callback_program, Credential::choose(&args.callback_security));
+    c.session()?.back.change(args.callback_program, Credential::choose(&args.callback_security));
     Ok(())
 }

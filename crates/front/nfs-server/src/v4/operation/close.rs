@@ -20,7 +20,7 @@ pub(super) const OPERATION: Operation<Number> = Operation {
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args) -> Result<ResOk, Status> {
     let object = c.object()?;
     let sent = c.stateid(args.open_stateid)?;
-    let ended = c.client().files.with(|holdings| holdings.close(sent, file_of(object)));
+    let ended = c.client()?.files.with(|holdings| holdings.close(sent, file_of(object)));
     let Ended { opens, lock_owners } = ended.map_err(refused)?;
     // RFC 8881 18.2.3: "The server MAY free all outstanding locks on CLOSE".
     for owner in lock_owners {

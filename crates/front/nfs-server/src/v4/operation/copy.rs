@@ -71,7 +71,7 @@ async fn copy(
             Err(status) if done == 0 => return Err(status),
             Err(_) => break,
         }
-        if c.session().is_gone() {
+        if c.session().is_ok_and(|session| session.is_gone()) {
             break;
         }
     }

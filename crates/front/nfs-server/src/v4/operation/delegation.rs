@@ -54,8 +54,12 @@ pub(super) fn caching(offer: Offer) -> Caching {
 }
 
 /// A request for a caching grant for the client, which may be empty.
-pub(super) fn grant(c: &Compound<'_>, object: &Object, wanted: Caching) -> GrantRequest {
-    let client = c.client();
+pub(super) fn grant(
+    c: &Compound<'_>,
+    client: &Arc<Client>,
+    object: &Object,
+    wanted: Caching,
+) -> GrantRequest {
     let reach = Reach::new(c.server(), client, file_of(object));
     GrantRequest { key: client.files.grant_key(), wanted, client: reach }
 }
@@ -66,6 +70,7 @@ pub(super) fn grant(c: &Compound<'_>, object: &Object, wanted: Caching) -> Grant
 /// Why there is no delegation.
 pub(super) async fn delegate(
     c: &Compound<'_>,
+    client: &Arc<Client>,
     object: &Object,
     found: &Found,
     open: &Held,
@@ -82,21 +87,22 @@ pub(super) async fn delegate(
     }
     // If there was no room for the caching of writes, the rest still allows a read delegation.
     let access = if granted.contains(Caching::WRITE) { access } else { ShareAccess::READ };
-    let stateid = enter(c, object, found, open, access).await.ok_or(contention)?;
+    let stateid = enter(c, client, object, found, open, access).await.ok_or(contention)?;
     Ok(told(stateid, access))
 }
 
 /// Gives the delegation an open of its own, which lasts until it is returned, and a stateid.
 async fn enter(
     c: &Compound<'_>,
+    client: &Arc<Client>,
     object: &Object,
     found: &Found,
     held: &Held,
     access: ShareAccess,
 ) -> Option<Stateid> {
-    let (share, files, file) = (&object.share, &c.client().files, file_of(object));
+    let (share, files, file) = (&object.share, &client.files, file_of(object));
     let request = OpenRequest {
-        grant: Some(grant(c, object, Caching::empty())),
+        grant: Some(grant(c, client, object, Caching::empty())),
         reserved: Access::READ_ATTRIBUTES,
         is_reclaim: true,
         openers: object.call.caller.openers,

@@ -17,7 +17,7 @@ pub(super) const OPERATION: Operation<Number> = Operation {
 pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
     let object = c.object()?;
     let sent = c.stateid(args.stateid)?;
-    let files = &c.client().files;
+    let files = &c.client()?.files;
     let returned = files.with(|holdings| holdings.return_delegation(sent, file_of(object)));
     let delegated = returned.map_err(refused)?;
     object.share.give_up(object.node.id(), files.holder());

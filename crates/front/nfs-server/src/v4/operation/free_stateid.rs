@@ -12,7 +12,7 @@ pub(super) const OPERATION: Operation<Number> = Operation::v4_of_no_share(Number
 
 pub(super) fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
     let sent = c.stateid(args.stateid)?;
-    let client = c.client();
+    let client = c.client()?;
     let freed = client.files.with(|holdings| {
         // The tables of open files are queried under the lock of the client's holdings. No code takes the locks in the
         // other order.

@@ -21,6 +21,7 @@ use crate::status;
 use crate::v4::compound::Compound;
 use crate::v4::filehandle;
 use crate::v4::files::{AWAITED_LOCKS_MAX, Held, file_of, refused};
+use crate::v4::state::Client;
 
 /// How long the server remembers that a client waits for a lock. The client also asks again by itself.
 const AWAITED: Duration = Duration::from_secs(300);
@@ -56,7 +57,7 @@ async fn lock(c: &Compound<'_>, args: &Args<'_>) -> Result<Result<Stateid, ByteR
     let object = c.object()?;
     check_regular(&object.node)?;
     let range = range(args.offset, args.length)?;
-    let (client, recovery) = (c.client(), &c.server().v4.recovery);
+    let (client, recovery) = (c.client()?, &c.server().v4.recovery);
     recovery.check_locking(client, args.reclaim, c.now).await?;
     let locker = locker(c, args)?;
     let wanted = ClientLock { owner: locker.owner, range, kind: kind(args.lock_type) };
@@ -70,7 +71,7 @@ async fn lock(c: &Compound<'_>, args: &Args<'_>) -> Result<Result<Stateid, ByteR
         Ok(Some(_)) if args.reclaim => Err(Status::ReclaimConflict),
         Ok(Some(conflict)) => {
             if args.lock_type.waits() {
-                tell_when_free(c, &locker, wanted);
+                tell_when_free(client, c, &locker, wanted);
             }
             Ok(Err(conflict))
         }
@@ -90,7 +91,7 @@ fn locker(c: &Compound<'_>, args: &Args<'_>) -> Result<LockOpen, Status> {
     let file = file_of(c.object()?);
     // As in POSIX, a shared lock needs a file that is open for reading, an exclusive lock one that is open for writing.
     let access = if args.lock_type.is_exclusive() { ShareAccess::WRITE } else { ShareAccess::READ };
-    c.client().files.with(|holdings| match args.locker {
+    c.client()?.files.with(|holdings| match args.locker {
         Locker::New { open_stateid, owner, .. } => {
             let sent = c.stateid(open_stateid)?;
             let open = holdings.find_open(sent, file).map_err(refused)?;
@@ -109,8 +110,11 @@ fn locker(c: &Compound<'_>, args: &Args<'_>) -> Result<LockOpen, Status> {
 
 /// Tells the client when the lock that it waits for may be free (CB_NOTIFY_LOCK). That is only a hint: with too many
 /// waiting locks, or after a while, the client has to ask again by itself.
-fn tell_when_free(c: &Compound<'_>, locker: &LockOpen, wanted: ClientLock) {
-    let client = Arc::clone(c.client());
+fn tell_when_free(client: &Arc<Client>, c: &Compound<'_>, locker: &LockOpen, wanted: ClientLock) {
+    if !client.can_be_called() {
+        return;
+    }
+    let client = Arc::clone(client);
     if client.files.awaited_locks.fetch_add(1, Ordering::Relaxed) >= AWAITED_LOCKS_MAX {
         client.files.awaited_locks.fetch_sub(1, Ordering::Relaxed);
         return;

@@ -29,7 +29,7 @@ fn test(c: &Compound<'_>, args: &Args<'_>) -> Result<Option<ByteRangeLock>, Stat
     check_regular(&object.node)?;
     let range = range(args.offset, args.length)?;
     c.server().v4.recovery.check_stateless(c.now)?;
-    let files = &c.client().files;
+    let files = &c.client()?.files;
     // An unknown owner has locked nothing, so it gets a number that no owner has.
     let known = files.with(|holdings| holdings.lock_owners().number(args.owner.owner.0));
     let owner = known.unwrap_or_else(|| u64::from(files.number()) << 32);

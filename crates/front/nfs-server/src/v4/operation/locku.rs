@@ -23,7 +23,7 @@ pub(super) fn handle(c: &mut Compound<'_>, args: Args) -> Result<ResOk, Status> 
     check_regular(&object.node)?;
     let range = range(args.offset, args.length)?;
     let sent = c.stateid(args.lock_stateid)?;
-    let files = &c.client().files;
+    let files = &c.client()?.files;
     let found = files.with(|holdings| {
         let (lock, open) = holdings.find_lock(sent, file_of(object))?;
         Ok((lock.owner, open.any().cloned()))

@@ -54,8 +54,9 @@ mod offload;
 mod offload_cancel;
 mod offload_status;
 mod open;
+mod open_confirm;
 mod open_downgrade;
-mod putfh;
+pub(super) mod putfh;
 mod putpubfh;
 mod putrootfh;
 mod read;
@@ -63,9 +64,11 @@ mod read_plus;
 mod readdir;
 mod readlink;
 mod reclaim_complete;
+mod release_lockowner;
 mod remove;
 mod removexattr;
 mod rename;
+mod renew;
 mod restorefh;
 pub(super) mod run;
 mod savefh;
@@ -73,6 +76,8 @@ mod secinfo;
 mod secinfo_no_name;
 mod seek;
 mod setattr;
+mod setclientid;
+mod setclientid_confirm;
 mod setxattr;
 mod test_stateid;
 mod verify;
@@ -120,6 +125,7 @@ pub(crate) const OPERATIONS: &[&Operation<Number>] = &[
     &offload_cancel::OPERATION,
     &offload_status::OPERATION,
     &open::OPERATION,
+    &open_confirm::OPERATION,
     &open_downgrade::OPERATION,
     &putfh::OPERATION,
     &putpubfh::OPERATION,
@@ -129,9 +135,11 @@ pub(crate) const OPERATIONS: &[&Operation<Number>] = &[
     &readdir::OPERATION,
     &readlink::OPERATION,
     &reclaim_complete::OPERATION,
+    &release_lockowner::OPERATION,
     &remove::OPERATION,
     &removexattr::OPERATION,
     &rename::OPERATION,
+    &renew::OPERATION,
     &restorefh::OPERATION,
     &savefh::OPERATION,
     &secinfo::OPERATION,
@@ -139,6 +147,8 @@ pub(crate) const OPERATIONS: &[&Operation<Number>] = &[
     &seek::OPERATION,
     &sequence::OPERATION,
     &setattr::OPERATION,
+    &setclientid::OPERATION,
+    &setclientid_confirm::OPERATION,
     &setxattr::OPERATION,
     &test_stateid::OPERATION,
     &verify::OPERATION,

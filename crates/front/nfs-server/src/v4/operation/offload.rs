@@ -64,7 +64,7 @@ pub(super) fn begin(
     part: Part,
     (done, length): (u64, u64),
 ) -> Result<Option<Stateid>, Status> {
-    let client = c.client();
+    let client = c.client()?;
     if !client.can_be_called() {
         return Ok(None);
     }
@@ -80,7 +80,7 @@ pub(super) fn begin(
         length,
         target,
         stateid,
-        asked_by: c.referring_call(),
+        asked_by: c.referring_call()?,
         running,
     };
     tokio::task::spawn_local(async move {

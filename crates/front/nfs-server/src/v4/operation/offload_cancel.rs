@@ -14,7 +14,9 @@ pub(super) const OPERATION: Operation<Number> =
     Operation::v4(Number::OffloadCancel, "OffloadCancel").with(Turn::Charged);
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
-    if let Progress::Running(running) = c.client().files.cancel_offload(args.stateid, file_of(c.object()?))? {
+    if let Progress::Running(running) =
+        c.client()?.files.cancel_offload(args.stateid, file_of(c.object()?))?
+    {
         running.stopped().await;
     }
     Ok(())

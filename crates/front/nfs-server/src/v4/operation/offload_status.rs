@@ -12,7 +12,7 @@ use crate::v4::files::file_of;
 pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::OffloadStatus, "OffloadStatus");
 
 pub(super) fn handle(c: &Compound<'_>, args: Args) -> Result<ResOk, Status> {
-    Ok(match c.client().files.offload(args.stateid, file_of(c.object()?))? {
+    Ok(match c.client()?.files.offload(args.stateid, file_of(c.object()?))? {
         Progress::Running(running) => ResOk { copied_bytes: running.copied(), complete: None },
         Progress::Ended { copied, outcome } => ResOk { copied_bytes: copied, complete: Some(outcome) },
     })

@@ -19,7 +19,7 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args) -> Result<ResOk, St
     let object = c.object()?;
     let sent = c.stateid(args.open_stateid)?;
     let share = share_of(args.share_access.bits(), args.share_deny.bits()).ok_or(Status::Inval)?;
-    let left = c.client().files.with(|holdings| holdings.downgrade(sent, file_of(object), share));
+    let left = c.client()?.files.with(|holdings| holdings.downgrade(sent, file_of(object), share));
     let (open_stateid, gone) = left.map_err(not_downgraded)?;
     for held in &gone {
         held.close(&object.call).await;

@@ -17,7 +17,7 @@ use crate::v4::pseudo_fs;
 
 pub(super) const OPERATION: Operation<Number> = Operation::v4_of_no_share(Number::PutFh);
 
-pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<(), Status> {
+pub(in crate::v4) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<(), Status> {
     let place = place_of(c, args.object).await?;
     c.set_place(place);
     Ok(())

@@ -14,10 +14,10 @@ pub(super) fn handle(c: &Compound<'_>, args: Args) -> Result<(), Status> {
         // File systems do not move here from other servers, so there is nothing to reclaim for one file system alone.
         return c.place().map(|_| ());
     }
-    let client = c.client();
+    let client = c.client()?;
     if !client.files.complete_reclaims() {
         return Err(Status::CompleteAlready);
     }
-    c.server().v4.recovery.complete(&client.owner);
+    c.server().v4.recovery.complete(&client.recorded_as);
     Ok(())
 }

@@ -8,9 +8,10 @@ use super::{
     access, allocate, backchannel_ctl, bind_conn_to_session, clone, close, commit, copy, create,
     create_session, deallocate, delegreturn, destroy_clientid, destroy_session, exchange_id, free_stateid,
     getattr, getfh, getxattr, io_advise, link, listxattrs, lock, lockt, locku, lookup, lookupp, nverify,
-    offload_cancel, offload_status, open, open_downgrade, putfh, putpubfh, putrootfh, read, read_plus,
-    readdir, readlink, reclaim_complete, remove, removexattr, rename, restorefh, savefh, secinfo,
-    secinfo_no_name, seek, setattr, setxattr, test_stateid, verify, want_delegation, write,
+    offload_cancel, offload_status, open, open_confirm, open_downgrade, putfh, putpubfh, putrootfh, read,
+    read_plus, readdir, readlink, reclaim_complete, release_lockowner, remove, removexattr, rename, renew,
+    restorefh, savefh, secinfo, secinfo_no_name, seek, setattr, setclientid, setclientid_confirm, setxattr,
+    test_stateid, verify, want_delegation, write,
 };
 use crate::call::Request;
 use crate::operation::Needs;
@@ -41,8 +42,8 @@ pub(in crate::v4) async fn run<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>, l
             end!(Box::pin(create_session::handle(c.request, c.minor_version, &args)).await)
         }
         ArgOp::DestroySession(args) => {
-            let within = Within { session: c.session().id, is_last: last };
-            end!(destroy_session::handle(c.request, args, Some(within)));
+            let within = c.session().ok().map(|session| Within { session: session.id, is_last: last });
+            end!(destroy_session::handle(c.request, args, within));
         }
         ArgOp::DestroyClientId(args) => end!(Box::pin(destroy_clientid::handle(c.request, args)).await),
         ArgOp::BackchannelCtl(args) => end!(backchannel_ctl::handle(c, &args)),
@@ -67,7 +68,38 @@ pub(in crate::v4) async fn run<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>, l
         ArgOp::Sequence(_) => c.refuse(number, Status::SequencePos),
         // 18.34.3: "It MUST be the only operation in the COMPOUND procedure."
         ArgOp::BindConnToSession(_) => c.refuse(number, Status::NotOnlyOp),
+        ArgOp::SetClientId(_)
+        | ArgOp::SetClientIdConfirm(_)
+        | ArgOp::Renew(_)
+        | ArgOp::OpenConfirm(_)
+        | ArgOp::ReleaseLockOwner(_) => Box::pin(run_sessionless(c, operation)).await,
         other => run_without_open(c, other).await,
+    }
+}
+
+/// Runs an operation that only clients without sessions have: "MUST NOT be implemented" in later minor versions (RFC 8881
+/// 17).
+async fn run_sessionless<'a>(c: &mut Compound<'a>, operation: ArgOp<'a>) {
+    let number = operation.operation();
+    if c.session().is_ok() {
+        return c.refuse(number, Status::NotSupp);
+    }
+    match operation {
+        ArgOp::SetClientId(args) => {
+            let result = setclientid::handle(c.request, &args).await;
+            c.end(number, &result);
+        }
+        ArgOp::SetClientIdConfirm(args) => {
+            let result = setclientid_confirm::handle(c.request, args).await;
+            c.end(number, &result);
+        }
+        ArgOp::Renew(_) => c.end(number, &renew::handle(c)),
+        ArgOp::OpenConfirm(args) => {
+            let result = open_confirm::handle(c, args);
+            c.end(number, &result);
+        }
+        ArgOp::ReleaseLockOwner(args) => c.end(number, &release_lockowner::handle(c, &args)),
+        _ => c.refuse(number, Status::NotSupp),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::v4::files::refused;
 pub(super) const OPERATION: Operation<Number> = Operation::v4_of_no_share(Number::TestStateid);
 
 pub(super) fn handle(c: &Compound<'_>, args: &Args) -> Result<ResOk, Status> {
-    let statuses = c.client().files.with(|holdings| {
+    let statuses = c.client()?.files.with(|holdings| {
         args.stateids.iter().map(|stateid| holdings.test(*stateid).map_err(refused)).collect()
     });
     Ok(ResOk { statuses })

@@ -1,6 +1,8 @@
 //! WANT_DELEGATION, RFC 8881 18.49: a delegation without an open. The server grants it at once or not at all: it registers no
 //! wants, so it neither signals nor pushes delegations later.
 
+use std::sync::Arc;
+
 use nfs_proto::v4::delegation::Offer;
 use nfs_proto::v4::open_state::ShareAccess;
 use nfs_wire::v4::Operation as Number;
@@ -18,6 +20,7 @@ use crate::status;
 use crate::v4::compound::Compound;
 use crate::v4::files::Held;
 use crate::v4::place::Place;
+use crate::v4::state::Client;
 
 pub(super) const OPERATION: Operation<Number> =
     Operation { result_bytes: 96, ..Operation::v4(Number::WantDelegation, "WantDelegation") };
@@ -33,14 +36,15 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Res<'static> {
     }
     let recovery = &c.server().v4.recovery;
     let is_reclaim = matches!(args.claim, Claim::Previous(_));
-    recovery.check_locking(c.client(), is_reclaim, c.now).await?;
+    let client = c.client()?;
+    recovery.check_locking(client, is_reclaim, c.now).await?;
     let found = object.share.found(&object.call, &object.node, Attributes::FLAGS).await;
     let found = found.map_err(status::v4)?;
     let access = access(object, &found, want)?;
-    recovery.keep(c.client()).await?;
-    let offer = delegation::offer(c.client(), object, &found, want, access);
-    let given = match hold(c, object, &found, offer, is_reclaim) {
-        Ok(held) => give(c, object, &found, &held, offer).await,
+    recovery.keep(client).await?;
+    let offer = delegation::offer(client, object, &found, want, access);
+    let given = match hold(c, client, object, &found, offer, is_reclaim) {
+        Ok(held) => give(c, client, object, &found, &held, offer).await,
         Err(why) => Err(why),
     };
     Ok(given.unwrap_or_else(Delegation::NoneExt))
@@ -98,6 +102,7 @@ fn access(object: &Object, found: &Found, want: Want) -> Result<ShareAccess, Sta
 /// Why there is no delegation.
 fn hold(
     c: &Compound<'_>,
+    client: &Arc<Client>,
     object: &Object,
     found: &Found,
     offer: Offer,
@@ -108,7 +113,7 @@ fn hold(
         Offer::Delegation(access) => access,
     };
     let request = OpenRequest {
-        grant: Some(delegation::grant(c, object, delegation::caching(offer))),
+        grant: Some(delegation::grant(c, client, object, delegation::caching(offer))),
         reserved: Access::READ_ATTRIBUTES,
         is_reclaim,
         openers: object.call.caller.openers,
@@ -127,16 +132,17 @@ fn hold(
 /// Why there is no delegation.
 async fn give(
     c: &Compound<'_>,
+    client: &Arc<Client>,
     object: &Object,
     found: &Found,
     held: &Held,
     offer: Offer,
 ) -> Result<Delegation<'static>, WhyNone> {
-    let given = delegation::delegate(c, object, found, held, offer).await;
+    let given = delegation::delegate(c, client, object, found, held, offer).await;
     held.close(&object.call).await;
     if !object.standing.is_present(&object.share) {
         // A check after a change of the rules may have run before the delegation was entered.
-        c.server().reconsider_client(c.client(), &object.share).await;
+        c.server().reconsider_client(client, &object.share).await;
     }
     given
 }

@@ -136,6 +136,7 @@ fn an_open_out_of_order_takes_the_place_of_one_that_was_not_confirmed() {
     let cancelled = vec![other(2)];
     assert_eq!(owners.begin(&confirm, now), Err(Refused { status: Status::BadSeqId, cancelled }));
     assert_eq!(owners.begin(&confirm, now), bad(Status::BadSeqId));
+    assert_eq!(owners.of_closed(other(2)), Some(&confirm.owner), "the same again is refused in the same way");
 }
 
 #[test]
@@ -143,7 +144,10 @@ fn a_lock_owner_needs_no_confirmation_and_has_a_name_of_its_own() {
     let now = start();
     let mut owners = confirmed(now);
     assert_eq!(owners.begin(&locking(Operation::Lock, 0), now), RUN);
-    owners.end(&locking(Operation::Lock, 0), Err(Status::Denied), Effect::None, 7);
+    owners.end(&locking(Operation::Lock, 0), Err(Status::Denied), Effect::None, 6);
+    assert_eq!(owners.len(), 1, "it has got no lock");
+    assert_eq!(owners.begin(&locking(Operation::Lock, 0), now), RUN);
+    owners.end(&locking(Operation::Lock, 0), Ok(()), Effect::None, 7);
     assert_eq!(owners.begin(&locking(Operation::Lock, 0), now), Ok(Begun::Replay(7)));
     assert_eq!(owners.begin(&locking(Operation::LockU, 1), now), RUN);
     owners.end(&locking(Operation::LockU, 1), Ok(()), Effect::None, 8);

@@ -65,7 +65,7 @@ fn check_delegated(
     access: ShareAccess,
 ) -> Result<(), Status> {
     let sent = c.stateid(delegation)?;
-    c.client().files.with(|holdings| match holdings.for_data(sent, file_of(object), access) {
+    c.client()?.files.with(|holdings| match holdings.for_data(sent, file_of(object), access) {
         Ok(Through::Delegation(_)) => Ok(()),
         Ok(Through::Open(_)) => Err(Status::BadStateId),
         Err(error) => Err(unusable(error)),

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use nfs_proto::v4::open_state::Opened;
 use nfs_wire::v4::Operation as Number;
-use nfs_wire::v4::open::{Args, ResOk, ResultFlags};
+use nfs_wire::v4::open::{Args, ResOk};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Stateid;
-use share::{Access, Caching, File, OpenRequest};
+use share::{Access, File, GrantRequest, OpenRequest};
 use storage::SetAttributes;
 
 use super::data::{check_regular, permitted, rights};
@@ -22,12 +22,9 @@ use crate::operation::Operation;
 use crate::status;
 use crate::v4::compound::Compound;
 use crate::v4::files::{Held, file_of};
+use crate::v4::state::Client;
 use target::FileToOpen;
 use wish::Wish;
-
-/// Properties of every open of this server: its locks may overlap and be split, and the server may tell the client that
-/// a lock is free.
-const RESULT: ResultFlags = ResultFlags::LOCKTYPE_POSIX.union(ResultFlags::MAY_NOTIFY_LOCK);
 
 pub(super) const OPERATION: Operation<Number> =
     Operation { result_bytes: 320, ..Operation::v4(Number::Open, "Open") };
@@ -35,7 +32,7 @@ pub(super) const OPERATION: Operation<Number> =
 pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<ResOk<'static>, Status> {
     let wish = Wish::of(&args)?;
     c.object()?;
-    let (client, recovery) = (Arc::clone(c.client()), &c.server().v4.recovery);
+    let (client, recovery) = (Arc::clone(c.client()?), &c.server().v4.recovery);
     if !wish.claim.stands_on_delegation() {
         recovery.check_locking(&client, wish.claim.is_reclaim(), c.now).await?;
     }
@@ -45,15 +42,16 @@ pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<R
     check_regular(&target.found.node)?;
     let access = access(&target, &wish)?;
     let offer = delegation::offer(&client, &target.object, &target.found, wish.delegation(), wish.access);
-    let held = admit(c, &target, &wish, access, delegation::caching(offer)).await?;
+    let grant = delegation::grant(c, &client, &target.object, delegation::caching(offer));
+    let held = admit(c, &target, &wish, access, grant).await?;
     if target.truncates
         && let Err(status) = truncate(&target, &held).await
     {
         held.close(&target.object.call).await;
         return Err(status);
     }
-    let stateid = enter(c, &target, &wish, &held).await?;
-    let delegation = delegation::delegate(c, &target.object, &target.found, &held, offer).await;
+    let stateid = enter(&client, &target, &wish, &held).await?;
+    let delegation = delegation::delegate(c, &client, &target.object, &target.found, &held, offer).await;
     if !target.object.standing.is_present(&held.share) {
         // A check after a change of the rules may have run before the open was entered.
         c.server().reconsider_client(&client, &held.share).await;
@@ -63,7 +61,7 @@ pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<R
     Ok(ResOk {
         stateid,
         change: target.change,
-        flags: RESULT,
+        flags: c.open_flags(),
         attributes_set: target.attributes_set,
         delegation: delegation.unwrap_or_else(|why| wish.no_delegation(why)),
     })
@@ -94,10 +92,10 @@ async fn admit(
     target: &FileToOpen,
     wish: &Wish<'_>,
     access: Access,
-    wanted: Caching,
+    grant: GrantRequest,
 ) -> Result<Held, Status> {
     let request = OpenRequest {
-        grant: Some(delegation::grant(c, &target.object, wanted)),
+        grant: Some(grant),
         is_reclaim: wish.claim.is_reclaim() || wish.claim.stands_on_delegation(),
         openers: target.object.call.caller.openers,
         ..OpenRequest::new(access, wish.sharing())
@@ -122,13 +120,13 @@ async fn truncate(target: &FileToOpen, held: &Held) -> Result<(), Status> {
 
 /// Gives the open its stateid.
 async fn enter(
-    c: &Compound<'_>,
+    client: &Client,
     target: &FileToOpen,
     wish: &Wish<'_>,
     held: &Held,
 ) -> Result<Stateid, Status> {
     let new = Opened { access: wish.access, deny: wish.deny, held: held.clone() };
-    let entered = c.client().files.open(file_of(&target.object), wish.owner, new);
+    let entered = client.files.open(file_of(&target.object), wish.owner, new);
     match entered {
         Ok((stateid, unneeded)) => {
             if let Some(unneeded) = unneeded {
