@@ -2,6 +2,7 @@
 
 mod administrator;
 mod advise;
+mod around;
 mod asking;
 mod bench;
 mod check;

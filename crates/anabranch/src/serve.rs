@@ -8,6 +8,7 @@ use gateway::{Addresses, Gateway, Prepared, Sockets, check_something_to_serve};
 use supervisor::Supervisor;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::around::Around;
 use crate::problem::{Result, serving};
 use crate::reload::{OnHangUp, Reloader};
 use crate::settings::Settings;
@@ -80,7 +81,8 @@ pub(crate) fn serve(
     // The handlers stand before anything is served: a signal is never lost.
     let mut end = runtime.block_on(async { Signals::new() })?;
     let supervisor = supervisor()?;
-    let gateway = Gateway::start(prepared, sockets, logging::lost_lines)?;
+    let program = Arc::new(Around { state: prepared.state_directory().to_owned() });
+    let gateway = Gateway::start(prepared, sockets, program)?;
     let on_hang_up = sources.map(|sources| reloads(sources, &gateway, supervisor.clone())).transpose();
     let on_hang_up = on_hang_up.map_err(serving("cannot start a thread"))?;
     ready(gateway.addresses());

@@ -157,10 +157,14 @@ fn a_name_that_is_given_is_answered_to() {
 
 /// What curl gets from this machine's control address, if it trusts this certificate.
 fn curl(machine: &Machine, certificate: &str, path: &str) -> Output {
+    curl_with(machine, certificate, path, &[])
+}
+
+fn curl_with(machine: &Machine, certificate: &str, path: &str, more: &[&str]) -> Output {
     let port = machine.control().rsplit(':').next().unwrap();
     let url = format!("https://localhost:{port}{path}");
     let patience = ["--silent", "--show-error", "--max-time", "60", "--noproxy", "*"];
-    Command::new("curl").args(patience).args(["--cacert", certificate, &url]).output().unwrap()
+    Command::new("curl").args(patience).args(["--cacert", certificate, &url]).args(more).output().unwrap()
 }
 
 #[test]
@@ -177,6 +181,10 @@ fn with_a_certificate_it_speaks_tls_and_nothing_else() {
         assert!(status.success() && said.contains(word), "{path}: {errors}");
     }
     assert!(!curl(&machine, &other, "/healthz").status.success(), "a certificate that nobody knows");
+    let shown = format!("{{\"token\": \"{}\"}}", machine.make_token("admin", "all"));
+    let signed_in = curl_with(&machine, &certificate, "/v1/sign-in", &["--include", "--json", &shown]);
+    let said = String::from_utf8(signed_in.stdout).unwrap();
+    assert!(said.contains("set-cookie: __Host-anabranch-") && said.contains("; Secure\r\n"), "{said}");
     let (status, answer) = machine.ask("none", "GET", "/healthz");
     assert!(status == 400 && answer.contains("speaks HTTPS"), "{answer}");
 

@@ -15,13 +15,13 @@ use crate::problem::{Cause, Problem, Result};
 
 /// The advice on one kind of work: what one client does in one share over one protocol.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Judged {
-    pub(super) client: String,
-    pub(super) share: String,
-    pub(super) facts: Facts,
+pub(crate) struct Judged {
+    pub(crate) client: String,
+    pub(crate) share: String,
+    pub(crate) facts: Facts,
     /// What it does, in words.
-    pub(super) figures: Vec<String>,
-    pub(super) advice: Vec<Advice>,
+    pub(crate) figures: Vec<String>,
+    pub(crate) advice: Vec<Advice>,
 }
 
 pub(super) fn run(command: &Advise, client: &str, profile: Profile) -> Result<()> {
@@ -47,7 +47,7 @@ pub(super) fn run(command: &Advise, client: &str, profile: Profile) -> Result<()
 }
 
 /// What the rules have to say of everything that was done between two looks.
-pub(super) fn judge(before: &Look, after: &Look, share: Option<&str>, profile: Profile) -> Vec<Judged> {
+pub(crate) fn judge(before: &Look, after: &Look, share: Option<&str>, profile: Profile) -> Vec<Judged> {
     let judge = |work: &Work| {
         let facts = Facts { profile, ..of_work(work, before, after) };
         Judged {

@@ -4,7 +4,7 @@ mod apply;
 mod arguments;
 mod figures;
 mod host;
-mod live;
+pub(crate) mod live;
 mod measure;
 mod show;
 

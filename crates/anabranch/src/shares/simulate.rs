@@ -1,63 +1,14 @@
 //! `anabranch share simulate`: what a plan would have done to a recorded trace.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::time::Duration;
 
-use control::trace::Line;
-use limits::simulation::{Simulation, SimulationOutcome};
-use limits::{Operation, Plan};
-use serde::Serialize;
-use share::Turn;
+use control::simulation::{Percentiles, SimulatedLimit, SimulatedPlan, replay};
+use limits::Plan;
 
 use crate::cli::ShareSimulate;
 use crate::print::{bytes, counted, json, latency, print};
 use crate::problem::{Cause, Problem, Result};
 use crate::{table, trace_file};
-
-/// What is told of a simulation. Times are in seconds.
-#[derive(Debug, Serialize)]
-struct Report {
-    plan: String,
-    operations: u64,
-    bytes: u64,
-    clients: usize,
-    /// From the first operation to the last.
-    seconds: f64,
-    /// How much longer it would have taken until the last one had gone on.
-    late_seconds: f64,
-    /// Operations that would have waited.
-    waited: u64,
-    /// Of these.
-    wait_seconds: Percentiles,
-    /// Of all operations.
-    all_wait_seconds: Percentiles,
-    limits: Vec<OfLimit>,
-    credits: Option<Credits>,
-}
-
-#[derive(Debug, Serialize)]
-struct Percentiles {
-    p50: f64,
-    p99: f64,
-    max: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct OfLimit {
-    limit: &'static str,
-    operations: u64,
-    mean_seconds: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct Credits {
-    first: u64,
-    least: u64,
-    last: u64,
-    /// When the last one was spent, since the first operation; none: there were some at all times.
-    gone_after_seconds: Option<f64>,
-}
 
 /// Replays a trace.
 ///
@@ -72,58 +23,8 @@ pub(super) fn run(simulate: &ShareSimulate) -> Result<()> {
     print(&if simulate.json { json(&report)? } else { render(&report) })
 }
 
-fn replay(plan: &Plan, credits: Option<u64>, lines: Vec<Line>) -> Report {
-    let mut simulation = Simulation::new(plan.limits(), credits);
-    let mut clients: HashMap<String, u64> = HashMap::new();
-    let begun = lines.first().map_or(Duration::ZERO, |line| line.at);
-    let mut moved = 0_u64;
-    for Line { at, operation: asked, client, data } in lines {
-        let next = clients.len() as u64;
-        let client = *clients.entry(client).or_insert(next);
-        let operation = match data {
-            Some(data) if asked.api.is_write() => Operation::Write { file: data.file, bytes: data.bytes },
-            Some(data) => Operation::Read { file: data.file, bytes: data.bytes },
-            None => Operation::Metadata,
-        };
-        moved = moved.saturating_add(data.map_or(0, |data| data.bytes));
-        simulation.come(at - begun, client, operation, asked.turn != Turn::Charged);
-    }
-    report(plan, simulation.finish(), clients.len(), moved)
-}
-
-fn report(plan: &Plan, outcome: SimulationOutcome, clients: usize, bytes: u64) -> Report {
-    let of_waits = |per_mille: usize| {
-        let rank = (outcome.waits.len() * per_mille).div_ceil(1000).max(1);
-        outcome.waits.get(rank - 1).copied().unwrap_or_default().as_secs_f64()
-    };
-    let of_all = |per_mille| outcome.percentile(per_mille).as_secs_f64();
-    let of_limit = |(limit, waits): &(limits::Limit, limits::Waits)| OfLimit {
-        limit: limit.name(),
-        operations: waits.operations,
-        mean_seconds: super::show::mean(waits.time.as_secs_f64(), waits.operations),
-    };
-    Report {
-        plan: plan.to_string(),
-        operations: outcome.operations,
-        bytes,
-        clients,
-        seconds: outcome.came.as_secs_f64(),
-        late_seconds: outcome.went.saturating_sub(outcome.came).as_secs_f64(),
-        waited: outcome.waits.len() as u64,
-        wait_seconds: Percentiles { p50: of_waits(500), p99: of_waits(990), max: of_waits(1000) },
-        all_wait_seconds: Percentiles { p50: of_all(500), p99: of_all(990), max: of_all(1000) },
-        limits: outcome.by_limit.iter().map(of_limit).collect(),
-        credits: outcome.credits.map(|credits| Credits {
-            first: credits.first,
-            least: credits.least,
-            last: credits.last,
-            gone_after_seconds: credits.gone.map(|gone| gone.as_secs_f64()),
-        }),
-    }
-}
-
-fn render(report: &Report) -> String {
-    let Report { operations, waited, clients, seconds, .. } = report;
+fn render(report: &SimulatedPlan) -> String {
+    let SimulatedPlan { operations, waited, clients, seconds, .. } = report;
     let mut text = format!(
         "plan       {}\ntrace      {} and {} of {} in {seconds:.1} s\n",
         report.plan,
@@ -151,7 +52,8 @@ fn render(report: &Report) -> String {
         let _ = writeln!(text, "credits    {} at first, {gone}, {} at the end", credits.first, credits.last);
     }
     if !report.limits.is_empty() {
-        let row = |of: &OfLimit| [of.limit.to_owned(), of.operations.to_string(), latency(of.mean_seconds)];
+        let row =
+            |of: &SimulatedLimit| [of.limit.clone(), of.operations.to_string(), latency(of.mean_seconds)];
         let rows: Vec<_> = report.limits.iter().map(row).collect();
         let _ = write!(text, "\n{}", table::render(["WAITED LONGEST FOR", "OPERATIONS", "MEAN"], &rows));
     }
@@ -162,7 +64,7 @@ fn render(report: &Report) -> String {
 mod tests {
     use std::path::Path;
 
-    use control::trace::HEAD;
+    use control::trace::{HEAD, Line};
 
     use super::*;
 
@@ -187,7 +89,7 @@ mod tests {
             (report.seconds - 19.0).abs() < 1e-6 && (19.0..22.0).contains(&report.late_seconds),
             "{report:?}"
         );
-        assert_eq!((report.limits.len(), report.limits[0].limit), (1, "iops"));
+        assert_eq!((report.limits.len(), report.limits[0].limit.as_str()), (1, "iops"));
         assert_eq!(report.limits[0].operations, report.waited);
         assert!(report.wait_seconds.p50 > 8.0 && report.wait_seconds.max < 22.0, "{report:?}");
         let text = render(&report);

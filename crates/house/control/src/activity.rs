@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use share::{Api, CacheCounts, Counts, InUse, Record, Share, size_limit};
+use share::{Api, CacheCounts, Counts, InUse, Record, Share, bucket_limit, size_limit};
 
 /// The largest small read or write. The documentation's advice depends on this value (docs/advice.md).
 const SMALL_BYTES: u64 = 16 * 1024;
@@ -51,6 +51,33 @@ pub struct ShareActivity {
     pub cache: Option<CacheActivity>,
     /// By protocol and API name. Calls that were never made are left out.
     pub apis: Vec<ApiActivity>,
+    /// All calls, by their time from arrival to answer. Times that no call took are left out.
+    #[serde(default)]
+    pub latencies: Vec<LatencyCount>,
+    /// Reads that succeeded, by their size. Sizes that no read had are left out.
+    #[serde(default)]
+    pub read_sizes: Vec<SizeCount>,
+    /// Writes that succeeded, by their size.
+    #[serde(default)]
+    pub write_sizes: Vec<SizeCount>,
+}
+
+/// Calls that took more than half of this time, and at most all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LatencyCount {
+    /// The time; none: longer than all others.
+    pub seconds_max: Option<f64>,
+    /// The number of calls.
+    pub calls: u64,
+}
+
+/// Reads or writes of more than half of this size, and at most all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SizeCount {
+    /// The size; none: larger than all others.
+    pub bytes_max: Option<u64>,
+    /// The number of calls.
+    pub calls: u64,
 }
 
 /// What has waited for one limit since the server started.
@@ -160,6 +187,7 @@ pub(crate) fn of_share(share: &Share) -> ShareActivity {
     let rates = limits::Limit::ALL
         .iter()
         .filter_map(|limit| Some((limit.name().to_owned(), status.limits.rate(*limit)?)));
+    let apis = add_up(&share.accounting().snapshot());
     ShareActivity {
         name: share.name().to_owned(),
         plan: status.plan.to_string(),
@@ -180,12 +208,29 @@ pub(crate) fn of_share(share: &Share) -> ShareActivity {
             })
             .collect(),
         cache: share.cache_counts().map(CacheActivity::from),
-        apis: apis(share),
+        latencies: latencies(apis.values()),
+        read_sizes: sizes(apis.iter().filter(|(api, _)| api.moves_data() && !api.is_write())),
+        write_sizes: sizes(apis.iter().filter(|(api, _)| api.is_write())),
+        apis: apis.into_iter().map(api_activity).collect(),
     }
 }
 
-fn apis(share: &Share) -> Vec<ApiActivity> {
-    add_up(&share.accounting().snapshot()).into_iter().map(api_activity).collect()
+fn latencies<'a>(counts: impl Iterator<Item = &'a Counts>) -> Vec<LatencyCount> {
+    let mut sum = Counts::default();
+    counts.for_each(|counts| sum.add(counts));
+    let with_limit = |(bucket, calls): (usize, &u64)| LatencyCount {
+        seconds_max: bucket_limit(bucket).map(|limit| limit.as_secs_f64()),
+        calls: *calls,
+    };
+    sum.latency.iter().enumerate().map(with_limit).filter(|count| count.calls > 0).collect()
+}
+
+fn sizes<'a>(counts: impl Iterator<Item = (&'a &'static Api, &'a Counts)>) -> Vec<SizeCount> {
+    let mut sum = Counts::default();
+    counts.for_each(|(_, counts)| sum.add(counts));
+    let with_limit =
+        |(bucket, calls): (usize, &u64)| SizeCount { bytes_max: size_limit(bucket), calls: *calls };
+    sum.sizes.iter().enumerate().map(with_limit).filter(|count| count.calls > 0).collect()
 }
 
 fn api_activity((api, counts): (&Api, Counts)) -> ApiActivity {

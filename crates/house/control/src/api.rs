@@ -6,30 +6,36 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{DefaultBodyLimit, OriginalUri, Path, Query, Request, State};
-use axum::http::header::{AUTHORIZATION, CACHE_CONTROL, WWW_AUTHENTICATE};
-use axum::http::{HeaderValue, StatusCode};
-use axum::middleware::{self, Next};
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::http::StatusCode;
+use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
-use axum::{Extension, Json, Router};
+use axum::{Json, Router};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use share::Recorded;
 
 use crate::administration::{Administration, Refusal, RefusalKind};
+use crate::authorization::authorize;
 use crate::configuration::{Configuration, Reload};
 use crate::files::{self, ClientName, Closed, Disconnected, FileId, Filter, NotAClient, NotAFileId};
-use crate::server::Peer;
-use crate::tokens::{self as of_tokens, Scope, needed};
+use crate::findings::Findings;
+use crate::program::{Advices, Log};
+use crate::sign_in;
+use crate::simulation::{NewSimulation, SimulatedPlan};
+use crate::tokens as of_tokens;
 use crate::trace::{NewTrace, TracePart};
-use crate::{About, activity, trace};
+use crate::{About, activity, findings, simulation, trace};
 
 /// The most bytes of a request's body: no call has a long one.
 const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// How long a share may be recorded.
 const TRACE_SECONDS: RangeInclusive<u64> = 1..=86_400;
+
+/// For how long a client may be watched: less than a connection may take.
+const ADVICE_SECONDS: RangeInclusive<u64> = 1..=20;
 
 /// The body of every error response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +64,8 @@ pub(crate) const ROUTES: &[Route] = &[
     Route { path: "/clients", methods: &["get"], handlers: || get(clients) },
     Route { path: "/clients/{client}", methods: &["delete"], handlers: || delete(disconnect) },
     Route { path: "/clients/{client}/activity", methods: &["get"], handlers: || get(client_activity) },
+    Route { path: "/clients/{client}/advice", methods: &["get"], handlers: || get(advice) },
+    Route { path: "/findings", methods: &["get"], handlers: || get(findings) },
     Route { path: "/files", methods: &["get"], handlers: || get(files) },
     Route { path: "/files/{id}", methods: &["delete"], handlers: || delete(close_file) },
     Route { path: "/locks", methods: &["get"], handlers: || get(locks) },
@@ -73,9 +81,16 @@ pub(crate) const ROUTES: &[Route] = &[
         methods: &["get", "post"],
         handlers: || get(trace_part).post(begin_trace),
     },
+    Route { path: "/simulations", methods: &["post"], handlers: || simulations() },
+    Route { path: "/log", methods: &["get"], handlers: || get(log) },
     Route { path: "/configuration", methods: &["get"], handlers: || get(configuration) },
     Route { path: "/configuration/reload", methods: &["post"], handlers: || post(reload) },
     Route { path: "/activity", methods: &["get"], handlers: || get(all_activity) },
+    Route {
+        path: "/sign-in",
+        methods: &["get", "post", "delete"],
+        handlers: || get(sign_in::signed_in).post(sign_in::sign_in).delete(sign_in::sign_out),
+    },
     Route { path: "/status", methods: &["get"], handlers: || get(status) },
     Route { path: "/users", methods: &["get", "post"], handlers: || get(users).post(add_user) },
     Route { path: "/tokens", methods: &["get", "post"], handlers: || get(tokens).post(make_token) },
@@ -104,62 +119,6 @@ pub(crate) fn router(about: &Arc<About>) -> Router<Arc<About>> {
 }
 
 const CALLS: &str = "GET /v1/openapi.json describes all calls.";
-
-/// Admits callers with a token. RFC 6750 section 2.1.
-async fn authorize(
-    State(about): State<Arc<About>>,
-    Extension(Peer { client: peer, .. }): Extension<Peer>,
-    OriginalUri(uri): OriginalUri,
-    request: Request,
-    next: Next,
-) -> Response {
-    let shown = request.headers().get(AUTHORIZATION);
-    let (method, path) = (request.method().clone(), uri.path());
-    let mut response = match shown {
-        Some(header) => match about.subject.tokens.bearer(header.as_bytes()) {
-            Some(bearer) if bearer.scope >= needed(&method, path) => next.run(request).await,
-            Some(bearer) => {
-                let token = bearer.name;
-                tracing::warn!(%peer, %method, path, token, "a request to the control address asked for too much");
-                forbidden(bearer.scope, needed(&method, path))
-            }
-            None => {
-                tracing::warn!(%peer, %method, path, "a request to the control address showed a wrong token");
-                wrong_token()
-            }
-        },
-        None => {
-            tracing::warn!(%peer, %method, path, "a request to the control address showed no token");
-            unauthorized("no-token", "the API is for who shows the token")
-        }
-    };
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
-/// The answer to a caller whose token this server does not know.
-pub(crate) fn wrong_token() -> Response {
-    let message = "the token is not one of this server: it was revoked, or the server has created a new one at its start";
-    unauthorized("wrong-token", message)
-}
-
-fn unauthorized(error: &str, message: &str) -> Response {
-    let advice =
-        "Show the token from the file control-token of the state directory: Authorization: Bearer TOKEN";
-    let mut response = refuse(StatusCode::UNAUTHORIZED, error, message, advice);
-    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    response
-}
-
-/// RFC 6750 3.1: "insufficient_scope: The request requires higher privileges than provided by the access token."
-fn forbidden(scope: Scope, needed: Scope) -> Response {
-    let message = format!("the token is for {scope}, and this is for {needed}");
-    let advice = format!("Make one that may: anabranch token create NAME --scope {needed}");
-    let mut response = refuse(StatusCode::FORBIDDEN, "scope", &message, &advice);
-    let header = HeaderValue::from_static("Bearer error=\"insufficient_scope\"");
-    response.headers_mut().insert(WWW_AUTHENTICATE, header);
-    response
-}
 
 pub(crate) fn refuse(status: StatusCode, error: &str, message: &str, advice: &str) -> Response {
     let body = ApiError { error: error.to_owned(), message: message.to_owned(), advice: advice.to_owned() };
@@ -192,8 +151,8 @@ async fn on_thread<T: Send + 'static>(
     done.unwrap_or_else(|_| Err(failed())).map(Json)
 }
 
-/// Decodes the body of a request, whatever its Content-Type: a browser cannot send the token unasked.
-fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Refusal> {
+/// Decodes the body of a request, whatever its Content-Type: a browser sends neither a token nor a CSRF token unasked.
+pub(crate) fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, Refusal> {
     serde_json::from_slice(body).map_err(|e| {
         // The text may quote a value of the body, and a password if it stands in the wrong field: it goes back to its sender only, and
         // into no log.
@@ -235,12 +194,15 @@ async fn locks(State(about): State<Arc<About>>, filter: FilterQuery) -> JsonRepl
 type FilterQuery = Result<Query<Filter>, QueryRejection>;
 
 fn read_filter(about: &About, filter: FilterQuery) -> Result<Filter, Refusal> {
-    let Query(filter) = filter
-        .map_err(|e| Refusal::new(RefusalKind::Invalid, format!("the query: {}", e.body_text()), CALLS))?;
+    let Query(filter) = filter.map_err(|e| unclear_query(&e))?;
     if let Some(share) = &filter.share {
         served(about, share)?;
     }
     Ok(filter)
+}
+
+fn unclear_query(e: &QueryRejection) -> Refusal {
+    Refusal::new(RefusalKind::Invalid, format!("the query: {}", e.body_text()), CALLS)
 }
 
 async fn close_file(State(about): State<Arc<About>>, Path(id): Path<String>) -> JsonReply<Closed> {
@@ -354,6 +316,63 @@ async fn trace_part(State(about): State<Arc<About>>, Path(name): Path<String>) -
     })?;
     let lines = trace::write(&operations);
     Ok(Json(TracePart { lines, operations: operations.len() as u64, lost, over: is_over }))
+}
+
+/// The only call whose body is long.
+fn simulations() -> MethodRouter<Arc<About>> {
+    post(simulate).layer(DefaultBodyLimit::max(simulation::BODY_BYTES_MAX))
+}
+
+async fn simulate(body: Bytes) -> JsonReply<SimulatedPlan> {
+    let new: NewSimulation = read(&body)?;
+    on_thread(move || simulation::simulate(&new)).await
+}
+
+async fn findings(State(about): State<Arc<About>>) -> Json<Findings> {
+    Json(findings::of(&(about.subject.clients)()))
+}
+
+/// Which lines of the log are wanted.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LogQuery {
+    /// Only lines with a higher number.
+    #[serde(default)]
+    after: u64,
+}
+
+async fn log(
+    State(about): State<Arc<About>>,
+    query: Result<Query<LogQuery>, QueryRejection>,
+) -> JsonReply<Log> {
+    let Query(LogQuery { after }) = query.map_err(|e| unclear_query(&e))?;
+    Ok(Json(about.subject.program.log(after)))
+}
+
+/// How long a client is watched before something is said of it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AdviceQuery {
+    #[serde(default = "advice_seconds")]
+    seconds: u64,
+}
+
+fn advice_seconds() -> u64 {
+    5
+}
+
+async fn advice(
+    State(about): State<Arc<About>>,
+    Path(client): Path<String>,
+    query: Result<Query<AdviceQuery>, QueryRejection>,
+) -> JsonReply<Advices> {
+    let Query(AdviceQuery { seconds }) = query.map_err(|e| unclear_query(&e))?;
+    if !ADVICE_SECONDS.contains(&seconds) {
+        let (least, most) = (ADVICE_SECONDS.start(), ADVICE_SECONDS.end());
+        let what = format!("seconds={seconds}: a client is watched for {least} to {most} seconds");
+        return Err(Refusal::new(RefusalKind::Invalid, what, ""));
+    }
+    on_thread(move || about.subject.program.advise(&client, seconds)).await
 }
 
 async fn users(State(about): State<Arc<About>>) -> JsonReply<crate::users::Users> {

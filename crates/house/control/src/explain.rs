@@ -19,7 +19,7 @@ const BUSY_REQUESTS: u32 = 16;
 const NCONNECT_ENOUGH: usize = 4;
 
 /// A finding about a client's connections.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// For programs: a stable identifier of the finding.
     pub id: &'static str,

@@ -1,4 +1,4 @@
-//! The control address: health, metrics and the API over HTTP.
+//! The control address: health, metrics, the API and the web console over HTTP.
 //!
 //! It runs on a thread and a runtime of its own, so that a slow reader of metrics never holds up a shard. Health and
 //! metrics need no password, so the address is bound to loopback unless configured otherwise. The API, and metrics that
@@ -7,19 +7,26 @@
 pub mod activity;
 mod administration;
 mod api;
+mod authorization;
 pub mod clients;
 pub mod configuration;
 mod connections;
+mod cookie;
 mod counters;
 pub mod explain;
 pub mod files;
+pub mod findings;
 mod health;
 mod host;
 mod metrics;
 mod openapi;
+pub mod program;
 pub mod report;
 mod server;
 pub mod shares;
+pub mod sign_in;
+mod sign_ins;
+pub mod simulation;
 pub mod status;
 mod token;
 pub mod tokens;
@@ -53,9 +60,13 @@ pub use token::{Digest, Token};
 
 use clients::Clients;
 use connections::ControlLimits;
+use cookie::Transport;
 use files::Holdings;
 use host::Hosts;
 use metrics::{Audience, Connected, OfServer};
+use program::Program;
+use sign_in::Throttle;
+use sign_ins::SignIns;
 use tokens::KnownTokens;
 
 /// The running control server. Dropping it ends the server.
@@ -73,6 +84,8 @@ pub struct Subject {
     pub administration: Arc<dyn Administration>,
     /// What the clients hold in the shares.
     pub holdings: Arc<dyn Holdings>,
+    /// The program around the server.
+    pub program: Arc<dyn Program>,
     /// The clients that are connected now.
     pub clients: Box<dyn Fn() -> Clients + Send + Sync>,
     /// Counters other than the calls of shares, for the metrics.
@@ -104,7 +117,7 @@ impl std::fmt::Debug for Subject {
 }
 
 impl Control {
-    /// Serves `GET /healthz`, `GET /metrics` and, for callers with a token, the API below `/v1` on `listener`.
+    /// Serves `GET /healthz`, `GET /metrics`, the console, and, for callers with a token, the API below `/v1` on `listener`.
     ///
     /// # Errors
     /// The system has no more threads or descriptors.
@@ -120,7 +133,8 @@ impl Control {
             tokio::net::TcpListener::from_std(listener)?
         };
         let tls = subject.tls.take().map(TlsAcceptor::from);
-        let routes = router(About { subject, started: Instant::now() });
+        let transport = if tls.is_some() { Transport::Tls } else { Transport::Plain };
+        let routes = router(About::new(subject, transport));
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name("control".to_owned()).spawn(move || {
             runtime.block_on(async {
@@ -146,6 +160,16 @@ impl Drop for Control {
 struct About {
     subject: Subject,
     started: Instant,
+    transport: Transport,
+    sign_ins: SignIns,
+    throttle: Throttle,
+}
+
+impl About {
+    fn new(subject: Subject, transport: Transport) -> Self {
+        let (sign_ins, throttle) = (SignIns::default(), Throttle::default());
+        Self { subject, started: Instant::now(), transport, sign_ins, throttle }
+    }
 }
 
 fn router(mut about: About) -> Router {
@@ -169,7 +193,7 @@ async fn write_metrics(State(about): State<Arc<About>>, headers: HeaderMap) -> R
     let audience = match headers.get(AUTHORIZATION) {
         None => Audience::Everybody,
         Some(shown) if about.subject.tokens.bearer(shown.as_bytes()).is_some() => Audience::Administrators,
-        Some(_) => return api::wrong_token(),
+        Some(_) => return authorization::wrong_token(),
     };
     let server = OfServer {
         counters: (about.subject.counters)(),
@@ -184,7 +208,7 @@ async fn write_metrics(State(about): State<Arc<About>>, headers: HeaderMap) -> R
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::io::{Read, Write};
     use std::net::{SocketAddr, TcpStream};
     use std::time::Duration;
@@ -266,11 +290,27 @@ mod tests {
         }
     }
 
+    /// A program with a log of one line.
+    impl Program for Nobody {
+        fn lost_log_lines(&self) -> u64 {
+            7
+        }
+        fn log(&self, after: u64) -> program::Log {
+            let line = program::LogLine { number: 1, text: "hello".to_owned() };
+            let lines = if after == 0 { vec![line] } else { Vec::new() };
+            program::Log { lines, lost: 7 }
+        }
+        fn advise(&self, _: &str, _: u64) -> Result<program::Advices, Refusal> {
+            none()
+        }
+    }
+
     pub(crate) fn about() -> Arc<About> {
         let subject = Subject {
             shares: Arc::default(),
             administration: Arc::new(Nobody),
             holdings: Arc::new(Nobody),
+            program: Arc::new(Nobody),
             clients: Box::new(Clients::default),
             counters: Box::new(Counters::default),
             stuck_shards: Box::new(Vec::new),
@@ -279,16 +319,17 @@ mod tests {
             tls: None,
             certificate_expires: Box::new(|| None),
         };
-        Arc::new(About { subject, started: Instant::now() })
+        Arc::new(About::new(subject, Transport::Plain))
     }
 
-    struct Served {
-        control: Control,
-        address: SocketAddr,
+    pub(crate) struct Served {
+        pub(crate) control: Control,
+        pub(crate) address: SocketAddr,
         token: Token,
+        pub(crate) tokens: Arc<KnownTokens>,
     }
 
-    fn serve() -> Served {
+    pub(crate) fn serve() -> Served {
         serve_within(ControlLimits::default())
     }
 
@@ -302,6 +343,7 @@ mod tests {
             digest: Token::new([n; 32]).digest(),
         };
         let made = [(1, Scope::Read), (2, Scope::Shares), (3, Scope::All)].map(of_scope).to_vec();
+        let tokens = Arc::new(KnownTokens::new(&token, made));
         let clients = || Clients {
             smb_offer: clients::SmbOffer { multichannel: true, max_channels: 4, interfaces: Vec::new() },
             ..Clients::default()
@@ -310,18 +352,20 @@ mod tests {
             shares: Arc::default(),
             administration: Arc::new(Nobody),
             holdings: Arc::new(Nobody),
+            program: Arc::new(Nobody),
             clients: Box::new(clients),
             counters: Box::new(Counters::default),
             stuck_shards: Box::new(Vec::new),
-            tokens: Arc::new(KnownTokens::new(&token, made)),
+            tokens: Arc::clone(&tokens),
             names: vec!["files.example.org".to_owned()],
             tls: None,
             certificate_expires: Box::new(|| None),
         };
-        Served { control: Control::start_within(limits, listener, subject).unwrap(), address, token }
+        let control = Control::start_within(limits, listener, subject).unwrap();
+        Served { control, address, token, tokens }
     }
 
-    fn send(address: SocketAddr, request: &str) -> String {
+    pub(crate) fn send(address: SocketAddr, request: &str) -> String {
         let mut stream = TcpStream::connect(address).unwrap();
         let _ = stream.write_all(request.as_bytes());
         let mut answer = String::new();
@@ -329,7 +373,7 @@ mod tests {
         answer
     }
 
-    fn ask(address: SocketAddr, path: &str) -> String {
+    pub(crate) fn ask(address: SocketAddr, path: &str) -> String {
         send(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
     }
 
@@ -340,7 +384,7 @@ mod tests {
         )
     }
 
-    fn error(answer: &str) -> String {
+    pub(crate) fn error(answer: &str) -> String {
         let body = answer.split_once("\r\n\r\n").unwrap().1;
         serde_json::from_str::<ApiError>(body).unwrap().error
     }
@@ -360,7 +404,7 @@ mod tests {
 
     #[test]
     fn the_api_answers_who_shows_the_token() {
-        let Served { control: _control, address, token } = serve();
+        let Served { control: _control, address, token, .. } = serve();
         let answer = ask_with(address, "/v1/clients", &format!("Bearer {}", token.as_str()));
         assert!(
             answer.starts_with("HTTP/1.1 200 ") && answer.contains("cache-control: no-store"),
@@ -373,7 +417,7 @@ mod tests {
 
     #[test]
     fn nobody_else_learns_anything() {
-        let Served { control: _control, address, token } = serve();
+        let Served { control: _control, address, token, .. } = serve();
         let whole = token.as_str();
         for path in ["/v1/clients", "/v1/nothing"] {
             let answer = ask(address, path);
@@ -398,7 +442,7 @@ mod tests {
 
     #[test]
     fn what_there_is_not_is_refused_in_json() {
-        let Served { control: _control, address, token } = serve();
+        let Served { control: _control, address, token, .. } = serve();
         let answer = ask_with(address, "/v1/nothing", &format!("Bearer {}", token.as_str()));
         assert!(answer.starts_with("HTTP/1.1 404 ") && error(&answer) == "no-such-call", "{answer}");
         let request = format!(
@@ -411,7 +455,7 @@ mod tests {
 
     #[test]
     fn refusals_have_their_status_and_their_kind() {
-        let Served { control: _control, address, token } = serve();
+        let Served { control: _control, address, token, .. } = serve();
         let call = |method: &str, path: &str, body: &str| {
             let (token, length) = (token.as_str(), body.len());
             let request = format!(
@@ -462,7 +506,7 @@ mod tests {
 
     #[test]
     fn who_asks_for_another_name_learns_nothing() {
-        let Served { control: _control, address, token } = serve();
+        let Served { control: _control, address, token, .. } = serve();
         let ask_for = |host: &str, path: &str| {
             let token = token.as_str();
             let request =
@@ -486,7 +530,7 @@ mod tests {
 
     #[test]
     fn metrics_name_clients_to_who_shows_the_token() {
-        let Served { control: _control, address, token } = serve();
+        let Served { control: _control, address, token, .. } = serve();
         const OF_CLIENTS: &str = "anabranch_client_requests_total";
         let answer = ask(address, "/metrics");
         assert!(answer.starts_with("HTTP/1.1 200 ") && !answer.contains(OF_CLIENTS), "{answer}");

@@ -9,12 +9,14 @@ use serde_json::Value;
 const DOCUMENT: &str = include_str!("openapi/document.json");
 
 /// The part of each area, with its name.
-const AREAS: [(&str, &str); 9] = [
+const AREAS: [(&str, &str); 11] = [
     ("activity", include_str!("openapi/activity.json")),
     ("clients", include_str!("openapi/clients.json")),
     ("configuration", include_str!("openapi/configuration.json")),
     ("files", include_str!("openapi/files.json")),
+    ("program", include_str!("openapi/program.json")),
     ("shares", include_str!("openapi/shares.json")),
+    ("sign-in", include_str!("openapi/sign_in.json")),
     ("status", include_str!("openapi/status.json")),
     ("tokens", include_str!("openapi/tokens.json")),
     ("traces", include_str!("openapi/traces.json")),

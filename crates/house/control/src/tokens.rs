@@ -138,7 +138,11 @@ impl KnownTokens {
     /// The bearer of the token in this `Authorization` header. Digests are compared, so the time that takes reveals
     /// nothing of a token.
     pub(crate) fn bearer(&self, header: &[u8]) -> Option<Bearer> {
-        let shown = Digest::of(Token::shown(header)?);
+        self.holder(Digest::of(Token::shown(header)?))
+    }
+
+    /// The holder of the token with this digest, while it is accepted.
+    pub(crate) fn holder(&self, shown: Digest) -> Option<Bearer> {
         if shown == self.own {
             return Some(Bearer { name: None, scope: Scope::All });
         }
@@ -154,8 +158,12 @@ pub(crate) fn needed(method: &Method, path: &str) -> Scope {
     let mut parts = path.trim_start_matches("/v1").trim_start_matches('/').split('/');
     let (thing, part) = (parts.next(), parts.nth(1));
     match thing {
-        Some("tokens") => Scope::All,
+        // The log names users, clients and files.
+        Some("tokens" | "log") => Scope::All,
+        // To sign out is for everybody who is signed in.
+        Some("sign-in") => Scope::Read,
         // Reading a recording removes the data for the caller that began it.
+        Some("simulations") => Scope::Shares,
         Some("shares") if !looks || part == Some("trace") => Scope::Shares,
         _ if looks => Scope::Read,
         _ => Scope::All,
@@ -196,6 +204,12 @@ mod tests {
             ("POST", "/v1/users", Scope::All),
             ("DELETE", "/v1/users/a", Scope::All),
             ("PATCH", "/v1/users/shares", Scope::All),
+            ("GET", "/v1/log", Scope::All),
+            ("GET", "/v1/findings", Scope::Read),
+            ("POST", "/v1/simulations", Scope::Shares),
+            ("GET", "/v1/clients/10.0.0.1/advice", Scope::Read),
+            ("GET", "/v1/sign-in", Scope::Read),
+            ("DELETE", "/v1/sign-in", Scope::Read),
             ("GET", "/v1/tokens", Scope::All),
             ("POST", "/v1/tokens", Scope::All),
             ("DELETE", "/v1/tokens/a", Scope::All),

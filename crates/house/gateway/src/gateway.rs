@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
+use control::program::Program;
 use control::tokens::KnownTokens;
 use control::{Concerns, Control, Counters, Health, StuckShard, Subject};
 use net::{Pulse, Shards};
@@ -54,16 +55,12 @@ struct Outside {
 }
 
 impl Gateway {
-    /// Serves the prepared shares on these sockets. `lost_log_lines` returns how many lines of the log were lost, for
+    /// Serves the prepared shares on these sockets. `program` is the program around the gateway, for
     /// the metrics.
     ///
     /// # Errors
     /// The state directory cannot be written, a certificate cannot be used, or the system lacks threads or random numbers.
-    pub fn start(
-        prepared: Prepared,
-        sockets: Sockets,
-        lost_log_lines: impl Fn() -> u64 + Send + Sync + 'static,
-    ) -> Result<Self> {
+    pub fn start(prepared: Prepared, sockets: Sockets, program: Arc<dyn Program>) -> Result<Self> {
         let settings = prepared.settings.clone();
         let addresses = sockets.addresses()?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -75,7 +72,7 @@ impl Gateway {
         let files = settings.control_certificate.as_ref();
         let identity =
             control_tls::identity(files, addresses.control, &settings.control_names, &settings.state)?;
-        let of_control = OfControl { listener: sockets.control, identity: identity.clone(), lost_log_lines };
+        let of_control = OfControl { listener: sockets.control, identity: identity.clone(), program };
         let (control, administration) = start_control(prepared, &servers, &shards, of_control)?;
         administration.await_stores();
         state.keep_copy();
@@ -141,19 +138,19 @@ fn stuck(pulse: &Pulse) -> Vec<StuckShard> {
 }
 
 /// The inputs of the control address from outside.
-struct OfControl<L> {
+struct OfControl {
     listener: TcpListener,
     identity: Option<Arc<Identity>>,
-    lost_log_lines: L,
+    program: Arc<dyn Program>,
 }
 
 fn start_control(
     prepared: Prepared,
     servers: &Servers,
     shards: &Shards,
-    of_control: OfControl<impl Fn() -> u64 + Send + Sync + 'static>,
+    of_control: OfControl,
 ) -> Result<(Control, Arc<Administration>)> {
-    let OfControl { listener, identity, lost_log_lines } = of_control;
+    let OfControl { listener, identity, program } = of_control;
     let Prepared { settings, state, shares, accounts, descriptors_max, declared, idle, .. } = prepared;
     let (smb, nfs) = (Arc::clone(&servers.smb), Arc::clone(&servers.nfs));
     let (refused, pulse) = (shards.refused_connections(), shards.pulse());
@@ -177,7 +174,9 @@ fn start_control(
     };
     let administration = Arc::new(Administration::of_server(state, declared, of_server, idle));
     let tls = identity.as_ref().map(Identity::config).transpose()?;
+    let counted = Arc::clone(&program);
     let subject = Subject {
+        program,
         shares,
         administration: Arc::clone(&administration) as _,
         holdings: Arc::new(Holdings { smb: Arc::clone(&smb), nfs: Arc::clone(&nfs) }),
@@ -186,7 +185,7 @@ fn start_control(
             let logons = logons.logon_counts();
             Counters {
                 refused_connections: refused.load(Ordering::Relaxed),
-                lost_log_lines: lost_log_lines(),
+                lost_log_lines: counted.lost_log_lines(),
                 logons: logons.succeeded,
                 failed_logons: logons.failed,
                 unheard_logons: logons.unheard,

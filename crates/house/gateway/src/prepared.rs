@@ -1,5 +1,6 @@
 //! Finds and opens everything that the settings name: all of a gateway but its sockets.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use share::{ShareTable, Terms};
@@ -43,6 +44,12 @@ pub fn check_something_to_serve(settings: &Settings) -> Result<()> {
 }
 
 impl Prepared {
+    /// The state directory, as the settings name it.
+    #[must_use]
+    pub fn state_directory(&self) -> &Path {
+        &self.settings.state
+    }
+
     /// Finds and opens everything that the settings name, for a gateway that may have `descriptors_max` descriptors. Of
     /// several gateways in one process, each gets a part of the descriptors of the process.
     ///

@@ -148,6 +148,7 @@ impl MakeWriter<'_> for Lines {
 
 impl Write for Lines {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        crate::recent::keep(line);
         if !QUEUE.enter(line) {
             LOST.fetch_add(1, Ordering::Relaxed);
         }

@@ -2,16 +2,24 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use axum::extract::Request;
+
 use super::*;
 use crate::activity::{
-    Activity, ApiActivity, CacheActivity, ClientActivity, ClientShareActivity, LimitWaits, ShareActivity,
+    Activity, ApiActivity, CacheActivity, ClientActivity, ClientShareActivity, LatencyCount, LimitWaits,
+    ShareActivity, SizeCount,
 };
 use crate::clients::Clients;
 use crate::configuration::{ConfigurationMistake, Section, Setting, Source};
+use crate::explain::Finding;
 use crate::files::{Files, Lock, Locks, OpenFile, OpenedBy};
+use crate::findings::{ClientFindings, Findings};
+use crate::program::{AdvicePiece, Advices, AdvisedChange, Log, LogLine, WorkAdvice};
 use crate::shares::{NewShare, Rules, RulesChange, Share, ShareChange, Shares};
+use crate::sign_in::{NewSignIn, SignIn};
+use crate::simulation::{NewSimulation, Percentiles, SimulatedCredits, SimulatedLimit, SimulatedPlan};
 use crate::status::{ShareStatus, Status};
-use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
+use crate::tokens::{MadeToken, NewToken, Scope, TokenInfo, Tokens};
 use crate::users::{NewUser, Password, User, UserChange, Users};
 
 fn described() -> Value {
@@ -176,6 +184,36 @@ fn of_holdings() -> [(&'static str, Value); 9] {
     ]
 }
 
+/// The types of sign-ins, of the log, of advice and of findings.
+fn of_program() -> [(&'static str, Value); 11] {
+    [
+        ("NewSignIn", json(NewSignIn { token: String::new() })),
+        ("SignIn", json(SignIn { token: None, scope: Scope::Read, csrf: None, seconds_left: None })),
+        ("Log", json(Log::default())),
+        ("LogLine", json(LogLine::default())),
+        ("Advices", json(Advices::default())),
+        ("WorkAdvice", json(WorkAdvice::default())),
+        ("AdvicePiece", json(AdvicePiece::default())),
+        ("AdvisedChange", json(AdvisedChange::default())),
+        ("Findings", json(Findings::default())),
+        ("ClientFindings", json(ClientFindings::default())),
+        ("Finding", json(Finding::default())),
+    ]
+}
+
+/// The types of simulations, and of distributions.
+fn of_simulations() -> [(&'static str, Value); 7] {
+    [
+        ("NewSimulation", json(NewSimulation { credits: Some(1), ..NewSimulation::default() })),
+        ("SimulatedPlan", json(SimulatedPlan::default())),
+        ("Percentiles", json(Percentiles::default())),
+        ("SimulatedLimit", json(SimulatedLimit::default())),
+        ("SimulatedCredits", json(SimulatedCredits::default())),
+        ("LatencyCount", json(LatencyCount { seconds_max: None, calls: 1 })),
+        ("SizeCount", json(SizeCount { bytes_max: None, calls: 1 })),
+    ]
+}
+
 /// The fields of the types match their descriptions. The values contain everything that may be left out.
 #[test]
 fn every_type_is_described_with_its_fields() {
@@ -234,7 +272,8 @@ fn every_type_is_described_with_its_fields() {
         ("Clients", json(Clients::default())),
         ("ApiError", json(ApiError { error: String::new(), message: String::new(), advice: String::new() })),
     ];
-    let values: Vec<_> = values.into_iter().chain(of_holdings()).collect();
+    let values: Vec<_> =
+        values.into_iter().chain(of_holdings()).chain(of_program()).chain(of_simulations()).collect();
     let names: BTreeSet<_> = values.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, schemas.keys().map(String::as_str).collect());
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();

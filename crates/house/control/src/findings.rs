@@ -1,0 +1,44 @@
+//! Why clients have no more connections: `/v1/findings`. [`crate::explain`] derives it from the facts of `/v1/clients`.
+
+use serde::Serialize;
+
+use crate::clients::Clients;
+use crate::explain::{self, Finding};
+
+/// All clients.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Findings {
+    /// The SMB sessions, oldest first; then the NFS clients, by address.
+    pub clients: Vec<ClientFindings>,
+}
+
+/// One SMB session, or one NFS client.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ClientFindings {
+    /// The SMB session or the address, as in `/v1/clients`.
+    pub client: String,
+    /// Its channels or connections.
+    pub connections: u64,
+    /// How many it could have; none where nothing but the client limits them.
+    pub possible: Option<u64>,
+    /// Why it does not have more, and what else is worth knowing.
+    pub findings: Vec<Finding>,
+}
+
+/// What is found of these clients.
+pub(crate) fn of(clients: &Clients) -> Findings {
+    let offer = &clients.smb_offer;
+    let sessions = clients.smb_sessions.iter().map(|session| ClientFindings {
+        client: session.id.clone(),
+        connections: session.channels.len() as u64,
+        possible: Some(explain::channels_possible(offer, session).into()),
+        findings: explain::smb_session(offer, session),
+    });
+    let nfs = clients.nfs_clients.iter().map(|client| ClientFindings {
+        client: client.address.to_string(),
+        connections: client.connections.len() as u64,
+        possible: None,
+        findings: explain::nfs_client(client),
+    });
+    Findings { clients: sessions.chain(nfs).collect() }
+}
