@@ -11,6 +11,7 @@ mod authorization;
 pub mod clients;
 pub mod configuration;
 mod connections;
+mod console;
 mod cookie;
 mod counters;
 pub mod explain;
@@ -179,8 +180,10 @@ fn router(mut about: About) -> Router {
         .route("/healthz", get(tell_health))
         .route("/metrics", get(write_metrics))
         .nest("/v1", api::router(&about))
+        .merge(console::router())
         .with_state(about)
         .layer(middleware::from_fn_with_state(hosts, host::check))
+        .layer(middleware::from_fn(console::harden))
 }
 
 async fn tell_health(State(about): State<Arc<About>>) -> Response {

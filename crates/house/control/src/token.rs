@@ -31,6 +31,11 @@ impl Digest {
             .for_each(|(byte, of_digest)| *byte = *of_digest);
         Self(bytes)
     }
+
+    /// The first half, in hexadecimal: enough to tell texts apart.
+    pub(crate) fn short(&self) -> String {
+        self.0.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 impl Token {
