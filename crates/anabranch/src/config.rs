@@ -137,7 +137,7 @@ fn contents(path: &Path) -> io::Result<(String, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use share::Terms;
+    use share::{Kind, Terms};
 
     use super::*;
     use crate::place::problem;
@@ -169,6 +169,13 @@ mod tests {
             bench-accounting = false
             log-format = "json"
             log = "debug"
+            access-log-file = "/var/log/anabranch/access.json"
+            access-log-mib = 10
+            access-log-files = 5
+            access-log-syslog = "/dev/log"
+            access-log-journal = "/run/systemd/journal/socket"
+            access-log-kinds = ["logon", "read"]
+            access-log-outcomes = "failures"
             continuous-availability = ["data"]
             password-file = ["anna=/etc/anabranch/anna.password"]
             include = []
@@ -191,6 +198,7 @@ mod tests {
             write = ["otto"]
             comment = "What we do"
             hidden = true
+            access-log = false
             [[share.client]]
             network = "10.0.0.0/8"
             access = "ro"
@@ -227,6 +235,9 @@ mod tests {
         assert_eq!(settings.gateway.smb_interfaces.len(), 2);
         assert_eq!(settings.nfs, ["[::1]:12049".parse().unwrap()]);
         assert_eq!(settings.gateway.nfs_lease.as_secs(), 30);
+        let log = &settings.gateway.access_log;
+        assert_eq!(log.file.as_ref().and_then(|file| file.bytes_max), Some(10 << 20));
+        assert!(log.kinds.contains(Kind::Read) && !log.kinds.contains(Kind::Open));
     }
 
     #[test]

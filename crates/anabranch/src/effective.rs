@@ -132,6 +132,7 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
         "write": written.write,
         "comment": comment,
         "hidden": has(Terms::HIDDEN),
+        "access-log": !has(Terms::UNLOGGED),
     });
     let Value::Object(values) = values else { return Map::new() };
     values

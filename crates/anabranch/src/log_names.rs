@@ -5,8 +5,9 @@ use logging::{LEVELS, Names};
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 32] = [
+const PARTS: [&str; 33] = [
     "access",
+    "access_log",
     "accounting",
     "acl",
     "advise",

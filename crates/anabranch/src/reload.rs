@@ -42,7 +42,8 @@ impl OnHangUp {
 fn serve(asked: &Receiver<()>, reloader: &Reloader) {
     while asked.recv().is_ok() {
         // What is wrong was logged.
-        let _ = reloader.read_again("SIGHUP");
+        let result = reloader.read_again("SIGHUP");
+        reloader.tell_access_log(result.is_ok());
     }
 }
 
@@ -100,6 +101,13 @@ impl Reloader {
         }
     }
 
+    /// Tells the access log that somebody who may signal the process had the configuration read again.
+    fn tell_access_log(&self, is_done: bool) {
+        if let Some(administration) = self.administration.upgrade() {
+            administration.tell_signal("reload", is_done);
+        }
+    }
+
     /// Returns the settings that differ and take effect at the next start.
     fn take_effect(&self, sources: &mut Sources) -> Result<Vec<String>, Vec<Mistake>> {
         let given = sources.given();
@@ -142,6 +150,7 @@ fn in_effect(started: &Given, now: Given) -> Given {
         password_file: now.password_file,
         control_certificate,
         control_key,
+        access_log: now.access_log,
         ..started.clone()
     }
 }

@@ -1,5 +1,6 @@
 //! The settings, as given by flags or by a file, and as they are used.
 
+mod access_log;
 mod consistent;
 mod interface;
 mod keys;
@@ -27,6 +28,7 @@ use crate::place::{self, Mistake, Places, Section, Wrong};
 use crate::problem::Result;
 use crate::state_directory;
 
+pub(crate) use self::access_log::AccessLogGiven;
 pub(crate) use self::interface::InterfaceGiven;
 pub(crate) use self::keys::{CLIENT_KEYS, Key, SERVER_KEYS, SHARE_KEYS, USER_KEYS};
 pub(crate) use self::listen::ListenGiven;
@@ -119,6 +121,9 @@ pub(crate) struct Given {
     /// The log level, or a filter such as info,smb_server=debug [default: info]
     #[arg(long, value_name = "FILTER")]
     pub(crate) log: Option<String>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) access_log: AccessLogGiven,
 }
 
 /// Where settings are from. What is in no file is from the command line.
@@ -281,6 +286,7 @@ impl Given {
             nfs_lease: self.nfs_lease.or(file.nfs_lease),
             log_format: self.log_format.or(file.log_format),
             log: self.log.or(file.log),
+            access_log: self.access_log.or(file.access_log),
         }
     }
 }
@@ -377,6 +383,7 @@ impl Settings {
             nfs_lease: given
                 .nfs_lease
                 .map_or(default.nfs_lease, |seconds| Duration::from_secs(seconds.into())),
+            access_log: given.access_log.whole(),
             bench_metadata_latency: given.bench_metadata_latency.map(Duration::from_micros),
             bench_accounting: given.bench_accounting.unwrap_or(default.bench_accounting),
             ..default

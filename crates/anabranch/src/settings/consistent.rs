@@ -28,6 +28,9 @@ impl Given {
             let advice = "Give 10 to 3600 seconds: clients renew the lease several times within it.";
             add("nfs-lease", format!("nfs-lease is {lease}"), advice);
         }
+        for (key, what, advice) in self.access_log.check() {
+            add(key, what, advice);
+        }
         if let Some(Err(problem)) = self.log.as_deref().map(log_names::parse) {
             add("log", problem.what, &problem.advice);
         }

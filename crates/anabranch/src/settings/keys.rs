@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 23] = [
+pub(crate) const SERVER_KEYS: [Key; 30] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -38,6 +38,17 @@ pub(crate) const SERVER_KEYS: [Key; 23] = [
     key("nfs-lease", "90", "90"),
     key("log", "\"info,smb_server=debug\"", "\"info\""),
     key("log-format", "\"json\"", "\"text\""),
+    without_default("access-log-file", "\"/var/log/anabranch/access.json\""),
+    key("access-log-mib", "100", "100"),
+    key("access-log-files", "10", "10"),
+    without_default("access-log-syslog", "\"/dev/log\""),
+    without_default("access-log-journal", "\"/run/systemd/journal/socket\""),
+    key(
+        "access-log-kinds",
+        "[\"logon\", \"delete\", \"permission\"]",
+        "[\"logon\", \"logoff\", \"mount\", \"open\", \"create\", \"delete\", \"rename\", \"permission\", \"administration\"]",
+    ),
+    key("access-log-outcomes", "\"failures\"", "\"all\""),
     key("continuous-availability", "[\"data\"]", "[]"),
     key("password-file", "[\"anna=/etc/anabranch/anna.password\"]", "[]"),
     key("include", "[\"conf.d/*.toml\"]", "[]"),
@@ -46,7 +57,7 @@ pub(crate) const SERVER_KEYS: [Key; 23] = [
 ];
 
 /// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [Key; 19] = [
+pub(crate) const SHARE_KEYS: [Key; 20] = [
     without_default("name", "\"data\""),
     without_default("directory", "\"/srv/data\""),
     key("read-only", "true", "false"),
@@ -66,6 +77,7 @@ pub(crate) const SHARE_KEYS: [Key; 19] = [
     key("write", "[\"otto\"]", "[]"),
     key("comment", "\"What we do\"", "\"\""),
     key("hidden", "true", "false"),
+    key("access-log", "false", "true"),
 ];
 
 /// The keys of `[[share.client]]`. They have the defaults of the share.

@@ -5,7 +5,19 @@ use super::Given;
 impl Given {
     /// The settings of `other` that a server that was started with these settings uses as soon as it reads them.
     pub(crate) fn used_at_once(&self, other: &Self) -> Vec<&'static str> {
-        let mut names = vec!["share", "continuous-availability", "user", "password-file"];
+        let mut names = vec![
+            "share",
+            "continuous-availability",
+            "user",
+            "password-file",
+            "access-log-file",
+            "access-log-mib",
+            "access-log-files",
+            "access-log-syslog",
+            "access-log-journal",
+            "access-log-kinds",
+            "access-log-outcomes",
+        ];
         if self.is_certificate_used_at_once(other) {
             names.extend(["control-certificate", "control-key"]);
         }
@@ -26,6 +38,7 @@ impl Given {
             continuous_availability: _,
             user: _,
             password_file: _,
+            access_log: _,
             smb,
             nfs,
             control,

@@ -50,6 +50,7 @@ pub(crate) struct ShareTable {
     write: Vec<String>,
     comment: String,
     hidden: bool,
+    access_log: bool,
     plan: Option<String>,
     metadata_cache: bool,
     reserved_names: Vec<String>,
@@ -74,6 +75,7 @@ impl Default for ShareTable {
             write: Vec::new(),
             comment: String::new(),
             hidden: false,
+            access_log: true,
             plan: None,
             metadata_cache: true,
             reserved_names: Vec::new(),
@@ -130,6 +132,7 @@ impl ShareTable {
         terms.set(Terms::SET_ID, self.set_id);
         terms.set(Terms::SECURE_PORT, self.secure_port);
         terms.set(Terms::HIDDEN, self.hidden);
+        terms.set(Terms::UNLOGGED, !self.access_log);
         terms
     }
 

@@ -8,7 +8,7 @@ use nfs_proto::duplicate_request;
 use nfs_proto::v4::lease::LeaseTimes;
 use nfs_proto::v4::{client, session};
 use nfs_wire::v3::types::WriteVerifier;
-use share::{Share, ShareTable, Squash};
+use share::{AccessLog, Share, ShareTable, Squash};
 
 use crate::v4::client_records::ClientRecords;
 
@@ -63,6 +63,8 @@ pub struct Config {
     pub client_records: Option<Arc<dyn ClientRecords>>,
     /// The limits of an NFSv4 session.
     pub sessions: session::SessionLimits,
+    /// The access log, for what concerns no share.
+    pub access_log: AccessLog,
     /// The addresses on which the server listens. NFSv4 clients that ask get the addresses that they stand for.
     pub listen: Vec<IpAddr>,
 }
@@ -91,6 +93,7 @@ impl Config {
             sessions: session::SessionLimits::default(),
             client_records: None,
             callback_timeout: CALLBACK_TIMEOUT,
+            access_log: AccessLog::default(),
             listen: Vec::new(),
         }
     }

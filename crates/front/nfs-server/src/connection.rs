@@ -1,7 +1,7 @@
 //! The state of one connection.
 
 use std::cell::Cell;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -19,6 +19,8 @@ use crate::v4;
 pub struct Connection {
     pub(crate) server: Arc<ServerState>,
     pub(crate) client: IpAddr,
+    /// The client's address with its port.
+    pub(crate) peer: SocketAddr,
     pub(crate) callers: CallerCache,
     /// What the connection counts for each share.
     pub(crate) accounts: Accounts,
@@ -47,6 +49,7 @@ impl Connection {
             outbox: outbox.clone(),
             server,
             client,
+            peer: peer.address,
             callers: CallerCache::new(peer.address),
             accounts: Accounts::default(),
             moment: Rc::default(),

@@ -1,11 +1,12 @@
 //! A call that is counted for a share when it ends.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::sync::Arc;
 use std::time::Instant;
 
 use net::turn_clock;
-use share::{Call, Caller, Ending, Outcome, Share};
+use share::{Call, Caller, Ending, Outcome, Replied, Share};
 
 use crate::connection::Connection;
 use crate::operation::Operation;
@@ -34,8 +35,8 @@ impl<'r> Counted<'r> {
         &self.on_share.get_or_init(new).1
     }
 
-    /// Counts the call, with this many bytes of payload.
-    pub(crate) fn end(&self, bytes: u64, outcome: Outcome) {
+    /// Counts the call, with this many bytes of payload, and tells the access log, for which `status` names the status.
+    pub(crate) fn end(&self, bytes: u64, outcome: Outcome, status: impl FnOnce() -> Cow<'static, str>) {
         if let Some((share, call)) = self.on_share.get() {
             share.count(&self.connection.accounts, call, || Ending {
                 at: turn_clock::read(),
@@ -43,6 +44,7 @@ impl<'r> Counted<'r> {
                 bytes,
                 outcome,
             });
+            share.log(call, || Replied { from: self.connection.peer, outcome, status: status() });
         }
     }
 }

@@ -28,6 +28,7 @@ mod credentials;
 mod exclusive;
 mod front;
 mod listing;
+mod logged;
 mod mount;
 mod name;
 mod new_object;
@@ -90,6 +91,7 @@ impl NfsServer {
             ConnectionLimits { max: config.connections_max, of_one_address: config.connections_per_address };
         let state = ServerState {
             exports: Exports::new(config.shares),
+            access_log: config.access_log,
             squashing: config.squashing,
             encryption_required: config.encryption_required,
             file_handles: FileHandleCodec::new(&config.file_handle_key),

@@ -123,6 +123,14 @@ impl<N> Operation<N> {
         }
     }
 
+    /// The same operation, which the access log has as one of this kind.
+    pub(crate) const fn of_kind(self, kind: share::Kind) -> Self
+    where
+        N: Copy,
+    {
+        Self { on_share: self.on_share.of_kind(kind), ..self }
+    }
+
     /// The same operation, which counts against the budget of a share in this way.
     pub(crate) const fn with(self, turn: share::Turn) -> Self
     where

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nfs_proto::filehandle::FileHandleCodec;
 use nfs_wire::v3::types::WriteVerifier;
+use share::AccessLog;
 
 use crate::config::{Exports, Squashing};
 use crate::mount::mounted::MountTable;
@@ -15,6 +16,7 @@ use crate::v4::state::V4State;
 #[derive(Debug)]
 pub(crate) struct ServerState {
     pub(crate) exports: Exports,
+    pub(crate) access_log: AccessLog,
     pub(crate) squashing: Squashing,
     pub(crate) encryption_required: bool,
     pub(crate) file_handles: FileHandleCodec,

@@ -1,6 +1,9 @@
 //! Maps the errors of a share to the statuses of NFSv3 (RFC 1813 2.6), of NFSv4 (RFC 8881 15.1) and of MOUNT.
 #![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
+use std::borrow::Cow;
+use std::fmt::Debug;
+
 use nfs_wire::xdr::Failure;
 use nfs_wire::{mount, v3, v4};
 use share::{Error, Outcome};
@@ -167,5 +170,117 @@ pub(crate) fn of_mount(status: Status) -> mount::Status {
         | Status::TooSmall
         | Status::ServerFault
         | Status::JukeBox => mount::Status::ServerFault,
+    }
+}
+
+/// The names of RFC 1813 2.6, RFC 8881 15.1 and RFC 7862 11.1 that have an underscore after that of the prefix.
+const UNDERSCORED: [&str; 58] = [
+    "ADMIN_REVOKED",
+    "BACK_CHAN_BUSY",
+    "BAD_COOKIE",
+    "BAD_HIGH_SLOT",
+    "BAD_RANGE",
+    "BAD_SEQID",
+    "BAD_SESSION_DIGEST",
+    "BAD_STATEID",
+    "CB_PATH_DOWN",
+    "CLID_INUSE",
+    "CLIENTID_BUSY",
+    "COMPLETE_ALREADY",
+    "CONN_NOT_BOUND_TO_SESSION",
+    "DELEG_ALREADY_WANTED",
+    "DELEG_REVOKED",
+    "DIRDELEG_UNAVAIL",
+    "ENCR_ALG_UNSUPP",
+    "FILE_OPEN",
+    "HASH_ALG_UNSUPP",
+    "LEASE_MOVED",
+    "LOCKS_HELD",
+    "LOCK_NOTSUPP",
+    "LOCK_RANGE",
+    "MINOR_VERS_MISMATCH",
+    "NOMATCHING_LAYOUT",
+    "NOT_ONLY_OP",
+    "NOT_SAME",
+    "NOT_SYNC",
+    "NO_GRACE",
+    "OFFLOAD_DENIED",
+    "OFFLOAD_NO_REQS",
+    "OLD_STATEID",
+    "OP_ILLEGAL",
+    "OP_NOT_IN_SESSION",
+    "PARTNER_NOTSUPP",
+    "PARTNER_NO_AUTH",
+    "PNFS_IO_HOLE",
+    "PNFS_NO_LAYOUT",
+    "RECLAIM_BAD",
+    "RECLAIM_CONFLICT",
+    "REJECT_DELEG",
+    "REP_TOO_BIG",
+    "REP_TOO_BIG_TO_CACHE",
+    "REQ_TOO_BIG",
+    "RETRY_UNCACHED_REP",
+    "SEQUENCE_POS",
+    "SEQ_FALSE_RETRY",
+    "SEQ_MISORDERED",
+    "SHARE_DENIED",
+    "STALE_CLIENTID",
+    "STALE_STATEID",
+    "TOO_MANY_OPS",
+    "UNION_NOTSUPP",
+    "UNKNOWN_LAYOUTTYPE",
+    "UNSAFE_COMPOUND",
+    "WRONG_CRED",
+    "WRONG_LFS",
+    "WRONG_TYPE",
+];
+
+/// The name of a status: its variant in capitals, with the underscores of its RFC.
+fn name(prefix: &str, status: Option<impl Debug>) -> Cow<'static, str> {
+    let Some(status) = status else { return format!("{prefix}_OK").into() };
+    let plain = format!("{status:?}").to_ascii_uppercase();
+    let is_it = |name: &&&str| name.bytes().filter(|byte| *byte != b'_').eq(plain.bytes());
+    let name = UNDERSCORED.iter().find(is_it).map_or(plain.as_str(), |name| *name);
+    format!("{prefix}ERR_{name}").into()
+}
+
+/// The name of an NFSv3 status; None is success.
+pub(crate) fn v3_name(status: Option<Status>) -> Cow<'static, str> {
+    name("NFS3", status)
+}
+
+/// The name of an NFSv4 status; None is success.
+pub(crate) fn v4_name(status: Option<v4::status::Status>) -> Cow<'static, str> {
+    if status == Some(v4::status::Status::XattrTooBig) {
+        return "NFS4ERR_XATTR2BIG".into(); // RFC 8276 8.3
+    }
+    name("NFS4", status)
+}
+
+/// The name of a MOUNT status (RFC 1813 5.1.5); None is success.
+pub(crate) fn mount_name(status: Option<mount::Status>) -> Cow<'static, str> {
+    status
+        .map_or(Cow::Borrowed("MNT3_OK"), |status| format!("MNT3ERR_{status:?}").to_ascii_uppercase().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_have_the_names_of_their_rfcs() {
+        use v4::status::Status as S;
+        assert_eq!((v3_name(None), v4_name(None)), ("NFS3_OK".into(), "NFS4_OK".into()));
+        assert_eq!(v3_name(Some(Status::NameTooLong)), "NFS3ERR_NAMETOOLONG");
+        assert_eq!(v3_name(Some(Status::NotSync)), "NFS3ERR_NOT_SYNC");
+        for (status, name) in [
+            (S::Access, "NFS4ERR_ACCESS"),
+            (S::MinorVersMismatch, "NFS4ERR_MINOR_VERS_MISMATCH"),
+            (S::RepTooBigToCache, "NFS4ERR_REP_TOO_BIG_TO_CACHE"),
+            (S::XattrTooBig, "NFS4ERR_XATTR2BIG"),
+        ] {
+            assert_eq!(v4_name(Some(status)), name);
+        }
+        assert_eq!(mount_name(Some(mount::Status::NotDir)), "MNT3ERR_NOTDIR");
     }
 }

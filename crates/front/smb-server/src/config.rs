@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
-use share::{Identity, Terms};
+use share::{AccessLog, Identity, Terms};
 pub use smb_proto::dialect::Dialect;
 pub use smb_proto::durable::Timeouts;
 pub use smb_proto::session::Protection;
@@ -38,6 +38,8 @@ pub struct Config {
     pub durable: Timeouts,
     /// What clients may use.
     pub limits: Limits,
+    /// The access log, for logons.
+    pub access_log: AccessLog,
 }
 
 impl Default for Config {
@@ -55,6 +57,7 @@ impl Default for Config {
             interfaces: Interfaces::default(),
             durable: Timeouts::default(),
             limits: Limits::default(),
+            access_log: AccessLog::default(),
         }
     }
 }

@@ -19,6 +19,7 @@ use storage::Moment;
 use tokio::sync::Notify;
 
 use crate::endpoint::Endpoint;
+use crate::logged::Ended;
 use crate::server::Server;
 use crate::state::open::Open;
 use crate::state::session::Session;
@@ -280,7 +281,7 @@ impl Connection {
         for Bound { session, .. } in sessions {
             let last = session.state.lock().remove_channel(self.id);
             if last {
-                self.server.remove_session(session.id);
+                self.server.remove_session(session.id, Ended::Disconnected);
                 session.end(&self.server.durable).await;
             } else {
                 let is_again = |setup: &Setup| !setup.binding && setup.session_id == session.id;

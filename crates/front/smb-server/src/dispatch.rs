@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use net::{Buffer, turn_clock};
-use share::{Call, Ending, Outcome, Share, as_of_one_moment};
+use share::{Call, Ending, Outcome, Replied, Share, as_of_one_moment};
 use smb_proto::sequence_window::check_charge;
 use smb_wire::{Command, NtStatus};
 
@@ -15,7 +15,7 @@ use crate::receive::request::check_tree;
 use crate::state::session::Session;
 use crate::status::Failure;
 use crate::tree::{Tree, TreeTarget};
-use crate::{handler, status};
+use crate::{handler, logged, status};
 
 /// Answers an admitted request. Requests about a share are counted there.
 pub(crate) async fn dispatch(ctx: &mut RequestContext, subject: &Subject) -> Result<Buffer, Failure> {
@@ -32,7 +32,9 @@ async fn dispatch_counted(ctx: &mut RequestContext, subject: &Subject) -> Result
         Subject::Connection(named) => Box::pin(dispatch_connection(ctx, named.as_ref())).await,
         Subject::Session(session, login) => {
             let of_session = InSession::new(ctx, session, login);
-            let (reply, tree) = Box::pin(dispatch_session(&of_session)).await?;
+            let answered = Box::pin(dispatch_session(&of_session)).await;
+            let (reply, tree) =
+                answered.inspect_err(|failure| logged::refused_tree_connect(&of_session, begun, failure))?;
             if let Some(tree) = &tree {
                 ctx.envelope.tree_id = Some(tree.id);
                 count_tree_connect(&InSession::new(ctx, session, login), tree, begun);
@@ -48,7 +50,8 @@ async fn dispatch_counted(ctx: &mut RequestContext, subject: &Subject) -> Result
                     let answered = dispatch_share(&OnShare::new(ctx, share, &call)).await;
                     let succeeded = |_: &Buffer| status::outcome(ctx.status());
                     let outcome = answered.as_ref().map_or_else(Failure::outcome, succeeded);
-                    count(&ctx, share, &call, outcome);
+                    let status = answered.as_ref().map_or_else(|failure| failure.status, |_| ctx.status());
+                    count(&ctx, share, &call, (outcome, status));
                     answered
                 }
                 (TreeTarget::Disk(_), None) => Err(NtStatus::INVALID_PARAMETER.into()),
@@ -63,17 +66,22 @@ fn count_tree_connect(ctx: &InSession<'_>, tree: &Tree, begun: Instant) {
     if let (TreeTarget::Disk(share), Some(operation)) = (&tree.target, &ctx.operation.on_share) {
         let call = Call::new(operation, ctx.caller().clone(), begun);
         call.needs_no_turn();
-        count(ctx, share, &call, status::outcome(ctx.status()));
+        count(ctx, share, &call, (status::outcome(ctx.status()), ctx.status()));
     }
 }
 
-/// Counts a request about a share that has ended.
-fn count(ctx: &InSession<'_>, share: &Share, call: &Call, outcome: Outcome) {
+/// Counts a request about a share that has ended, and tells the access log.
+fn count(ctx: &InSession<'_>, share: &Share, call: &Call, (outcome, status): (Outcome, NtStatus)) {
     share.count(&ctx.connection.accounts, call, || Ending {
         at: turn_clock::read(),
         round_trip: ctx.connection.endpoint.round_trip.time(),
         bytes: ctx.payload_bytes(),
         outcome,
+    });
+    share.log(call, || Replied {
+        from: ctx.connection.peer.address,
+        outcome,
+        status: status.name().map_or_else(|| status.to_string().into(), Into::into),
     });
 }
 

@@ -20,6 +20,7 @@ mod front;
 mod guesses;
 mod handler;
 mod interim;
+mod logged;
 mod login;
 mod name;
 mod network_interfaces;

@@ -1,5 +1,6 @@
 //! The user of a session. [MS-SMB2] 3.3.1.8.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -12,6 +13,8 @@ use smb_proto::session::{Principal, SessionCrypto};
 pub(crate) struct Login {
     /// Session.UserName, as written in the account; empty for an anonymous session.
     pub(crate) user: String,
+    /// The address from which the user first logged on.
+    pub(crate) from: SocketAddr,
     /// When the user first logged on.
     pub(crate) since: SystemTime,
     /// The user in the terms of the shares.

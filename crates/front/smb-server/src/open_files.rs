@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use share::{OpenKey, ShareId};
 
+use crate::logged::Ended;
 use crate::report::OpenFile;
 use crate::server::Server;
 use crate::state::open::{Open, OpenTarget};
@@ -50,7 +51,7 @@ impl Server {
                 continue;
             }
             let opens: HashSet<u64> = session.all_opens().iter().map(|open| open.id.persistent).collect();
-            self.remove_session(session.id);
+            self.remove_session(session.id, Ended::Administered);
             session.end(&self.durable).await;
             self.durable.close_disconnected_if(|open| opens.contains(&open.id.persistent)).await;
             endpoints.iter().for_each(|endpoint| endpoint.close());

@@ -16,6 +16,7 @@ use smb_wire::{FileId, FileTime, Guid, NtStatus};
 
 use crate::config::Config;
 use crate::guesses::{Guesses, LogonCounts};
+use crate::logged::{self, Ended};
 use crate::login::Login;
 use crate::network_interfaces::NetworkInterfaces;
 use crate::pipe::Host;
@@ -246,7 +247,7 @@ impl Server {
         for session in self.sessions.all() {
             let login = session.login().filter(|login| login.principal == Principal::User);
             if login.is_some_and(|login| auth::same_name(&login.user, name)) {
-                self.remove_session(session.id);
+                self.remove_session(session.id, Ended::Administered);
                 session.end(&self.durable).await;
             }
         }
@@ -270,8 +271,10 @@ impl Server {
     }
 
     /// Removes a session from the table; the caller ends it.
-    pub(crate) fn remove_session(&self, id: u64) {
-        self.sessions.remove(id);
+    pub(crate) fn remove_session(&self, id: u64, how: Ended) {
+        if let Some(session) = self.sessions.remove(id) {
+            logged::logoff(self, &session, how);
+        }
     }
 }
 

@@ -72,12 +72,13 @@ impl SessionTable {
         self.table(id).lock().get(&id).map(|listed| Arc::clone(&listed.session))
     }
 
-    /// Removes a session; the caller ends it.
-    pub(crate) fn remove(&self, id: u64) {
-        let Some(Listed { user, from, .. }) = self.table(id).lock().remove(&id) else { return };
+    /// Removes a session and returns it; the caller ends it.
+    pub(crate) fn remove(&self, id: u64) -> Option<Arc<Session>> {
+        let Listed { session, user, from } = self.table(id).lock().remove(&id)?;
         let mut counts = self.counts.lock();
         counts.of_users.leave(&user);
         counts.of_addresses.leave(&from);
+        Some(session)
     }
 
     /// All sessions.

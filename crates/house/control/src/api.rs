@@ -11,7 +11,7 @@ use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use share::Recorded;
@@ -21,6 +21,7 @@ use crate::authorization::authorize;
 use crate::configuration::{Configuration, Reload};
 use crate::files::{self, ClientName, Closed, Disconnected, FileId, Filter, NotAClient, NotAFileId};
 use crate::findings::Findings;
+use crate::logged::Concerned;
 use crate::program::{Advices, Log};
 use crate::sign_in;
 use crate::simulation::{NewSimulation, SimulatedPlan};
@@ -240,9 +241,10 @@ async fn share(State(about): State<Arc<About>>, Path(name): Path<String>) -> Jso
 }
 
 async fn create_share(State(about): State<Arc<About>>, body: Bytes) -> Result<Response, Refusal> {
-    let new = read(&body)?;
+    let new: crate::shares::NewShare = read(&body)?;
+    let concerned = Concerned(new.name.clone());
     let made = administer(about, move |administration| administration.create_share(new)).await?;
-    Ok((StatusCode::CREATED, made).into_response())
+    Ok((StatusCode::CREATED, Extension(concerned), made).into_response())
 }
 
 async fn change_share(
@@ -384,9 +386,10 @@ async fn user(State(about): State<Arc<About>>, Path(name): Path<String>) -> Json
 }
 
 async fn add_user(State(about): State<Arc<About>>, body: Bytes) -> Result<Response, Refusal> {
-    let new = read(&body)?;
+    let new: crate::users::NewUser = read(&body)?;
+    let concerned = Concerned(new.name.clone());
     let added = administer(about, move |administration| administration.add_user(new)).await?;
-    Ok((StatusCode::CREATED, added).into_response())
+    Ok((StatusCode::CREATED, Extension(concerned), added).into_response())
 }
 
 async fn change_user(
@@ -410,9 +413,10 @@ async fn tokens(State(about): State<Arc<About>>) -> JsonReply<of_tokens::Tokens>
 }
 
 async fn make_token(State(about): State<Arc<About>>, body: Bytes) -> Result<Response, Refusal> {
-    let new = read(&body)?;
+    let new: of_tokens::NewToken = read(&body)?;
+    let concerned = Concerned(new.name.clone());
     let made = administer(about, move |administration| administration.make_token(new)).await?;
-    Ok((StatusCode::CREATED, made).into_response())
+    Ok((StatusCode::CREATED, Extension(concerned), made).into_response())
 }
 
 async fn remove_token(

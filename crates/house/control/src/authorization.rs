@@ -13,6 +13,7 @@ use axum::response::Response;
 use crate::About;
 use crate::api::refuse;
 use crate::cookie;
+use crate::logged::{self, Called};
 use crate::server::Peer;
 use crate::token::{Digest, Token};
 use crate::tokens::{Bearer, Scope, needed};
@@ -58,11 +59,14 @@ pub(crate) async fn authorize(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let (method, path) = (request.method().clone(), uri.path());
+    let (method, path, begun) = (request.method().clone(), uri.path(), Instant::now());
+    let mut user = None;
     let mut response = if (&method, path) == (&Method::POST, SIGN_IN) {
         next.run(request).await
     } else {
-        match admit(&about, request.headers(), &method, &uri, Instant::now()) {
+        let admitted = admit(&about, request.headers(), &method, &uri, begun);
+        user = admitted.as_ref().ok().map(|admitted| admitted.bearer.clone());
+        match admitted {
             Ok(admitted) if admitted.bearer.scope >= needed(&method, path) => {
                 request.extensions_mut().insert(admitted);
                 next.run(request).await
@@ -85,6 +89,12 @@ pub(crate) async fn authorize(
             }
         }
     };
+    // Every page that is opened asks who is signed in.
+    if (&method, path) != (&Method::GET, SIGN_IN) {
+        let user = user.as_ref().or_else(|| response.extensions().get());
+        let called = Called { method: &method, path, peer, user };
+        logged::call(&about.subject.access_log, &called, begun, &response);
+    }
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

@@ -13,6 +13,10 @@ pub struct Counters {
     pub failed_logons: u64,
     /// SMB logons that were refused without being evaluated, because too many failures of their address were waiting.
     pub unheard_logons: u64,
+    /// Lines that were written to the access log.
+    pub access_log_lines: u64,
+    /// Lines that a sink of the access log did not take in time.
+    pub dropped_access_log_lines: u64,
 }
 
 /// A counter in the form in which it is served.
@@ -25,7 +29,7 @@ pub(crate) struct Counter {
 
 impl Counters {
     /// All counters. docs/metrics.md describes each.
-    pub(crate) fn all(&self) -> [Counter; 5] {
+    pub(crate) fn all(&self) -> [Counter; 7] {
         [
             Counter {
                 name: "anabranch_refused_connections_total",
@@ -51,6 +55,16 @@ impl Counters {
                 name: "anabranch_unheard_logons_total",
                 help: "SMB logons refused unheard: too many failures of their address waited.",
                 count: self.unheard_logons,
+            },
+            Counter {
+                name: "anabranch_access_log_lines_total",
+                help: "Lines written to the access log, in all its sinks.",
+                count: self.access_log_lines,
+            },
+            Counter {
+                name: "anabranch_dropped_access_log_lines_total",
+                help: "Lines of the access log that a sink did not take in time.",
+                count: self.dropped_access_log_lines,
             },
         ]
     }

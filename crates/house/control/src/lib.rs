@@ -19,6 +19,7 @@ pub mod files;
 pub mod findings;
 mod health;
 mod host;
+mod logged;
 mod metrics;
 mod openapi;
 pub mod program;
@@ -49,7 +50,7 @@ use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use rustls::ServerConfig;
-use share::ShareTable;
+use share::{AccessLog, ShareTable};
 use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
@@ -102,6 +103,8 @@ pub struct Subject {
     pub tls: Option<Arc<ServerConfig>>,
     /// When the present certificate expires; None: it is not known.
     pub certificate_expires: Box<dyn Fn() -> Option<SystemTime> + Send + Sync>,
+    /// The access log, for what the API has done.
+    pub access_log: AccessLog,
 }
 
 impl Subject {
@@ -321,6 +324,7 @@ pub(crate) mod tests {
             names: Vec::new(),
             tls: None,
             certificate_expires: Box::new(|| None),
+            access_log: AccessLog::default(),
         };
         Arc::new(About::new(subject, Transport::Plain))
     }
@@ -363,6 +367,7 @@ pub(crate) mod tests {
             names: vec!["files.example.org".to_owned()],
             tls: None,
             certificate_expires: Box::new(|| None),
+            access_log: AccessLog::default(),
         };
         let control = Control::start_within(limits, listener, subject).unwrap();
         Served { control, address, token, tokens }

@@ -122,8 +122,9 @@ pub(crate) async fn sign_in(
     tracing::info!(peer = %peer.client, token = bearer.name, scope = %bearer.scope, "signed in to the console");
     let cookie = cookie::given(about.transport, &headers, &secrets.cookie);
     let signed_in = SignedInHere { csrf: secrets.csrf, left: AGE_MAX };
-    let answer = Json(SignIn::new(bearer, Some(signed_in)));
-    Ok((StatusCode::CREATED, [(SET_COOKIE, cookie)], answer).into_response())
+    let answer = Json(SignIn::new(bearer.clone(), Some(signed_in)));
+    // The access log says who has signed in.
+    Ok((StatusCode::CREATED, [(SET_COOKIE, cookie)], Extension(bearer), answer).into_response())
 }
 
 pub(crate) async fn signed_in(Extension(admitted): Extension<Admitted>) -> Json<SignIn> {

@@ -9,7 +9,7 @@ use control::program::Program;
 use control::tokens::KnownTokens;
 use control::{Concerns, Control, Counters, Health, StuckShard, Subject};
 use net::{Pulse, Shards};
-use share::ShareTable;
+use share::{AccessLog, ShareTable};
 use state::{Closed, State, burst_credits};
 
 use crate::administration::{self, Administration, Serving};
@@ -29,6 +29,9 @@ use crate::{control_access, control_tls, opening};
 /// How long the closing of the opens of disconnected clients may take at the end.
 const CLEAN_UP: Duration = Duration::from_secs(20);
 
+/// How long the sinks of the access log may take for their last lines.
+const LAST_LINES: Duration = Duration::from_secs(2);
+
 /// A running gateway: its own shares over SMB and NFS, and its control address. It runs until [`Gateway::stop`]. If it
 /// is dropped instead, the opens of disconnected clients stay open, as after a kill.
 #[derive(Debug)]
@@ -38,6 +41,7 @@ pub struct Gateway {
     state: Arc<State>,
     shares: Arc<ShareTable>,
     servers: Servers,
+    access_log: AccessLog,
     /// None: the control address does not use TLS.
     identity: Option<Arc<Identity>>,
     // Dropped in this order.
@@ -67,7 +71,7 @@ impl Gateway {
         let shards = Shards::start(cores).map_err(serving("cannot start a shard"))?;
         let servers = Servers::new(&settings, &prepared, &addresses)?;
         let shares = Arc::clone(&prepared.shares);
-        let state = Arc::clone(&prepared.state);
+        let (state, access_log) = (Arc::clone(&prepared.state), prepared.access_log.clone());
         burst_credits::keep(&shares.present(), &state, burst_credits::RESERVE)?;
         let files = settings.control_certificate.as_ref();
         let identity =
@@ -89,7 +93,7 @@ impl Gateway {
         let upkeep = upkeep.map_err(serving("cannot start a thread"))?;
         let outside =
             Outside { _published: published, _control: control, _held_up: held_up, _upkeep: upkeep };
-        Ok(Self { addresses, administration, state, shares, servers, identity, outside, shards })
+        Ok(Self { addresses, administration, state, shares, servers, access_log, identity, outside, shards })
     }
 
     /// The addresses on which the gateway listens.
@@ -117,7 +121,7 @@ impl Gateway {
     /// # Errors
     /// The state database cannot be written.
     pub fn stop(self) -> Result<Closed> {
-        let Self { state, shares, servers, outside, shards, .. } = self;
+        let Self { state, shares, servers, access_log, outside, shards, .. } = self;
         drop(outside);
         shards.shutdown();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -126,6 +130,7 @@ impl Gateway {
         if runtime.block_on(closed).is_err() {
             tracing::error!("opens of clients that are away are left as they are: a storage does not answer");
         }
+        access_log.finish(LAST_LINES);
         burst_credits::keep(&shares.present(), &state, Duration::ZERO)?;
         state.keep_copy();
         Ok(state.closed())
@@ -151,7 +156,9 @@ fn start_control(
     of_control: OfControl,
 ) -> Result<(Control, Arc<Administration>)> {
     let OfControl { listener, identity, program } = of_control;
-    let Prepared { settings, state, shares, accounts, descriptors_max, declared, idle, .. } = prepared;
+    let Prepared { settings, state, shares, accounts, descriptors_max, declared, idle, access_log, .. } =
+        prepared;
+    let logged = access_log.clone();
     let (smb, nfs) = (Arc::clone(&servers.smb), Arc::clone(&servers.nfs));
     let (refused, pulse) = (shards.refused_connections(), shards.pulse());
     let logons = Arc::clone(&servers.smb);
@@ -171,6 +178,7 @@ fn start_control(
         names,
         descriptors: descriptors_max,
         identity: identity.clone(),
+        access_log: access_log.clone(),
     };
     let administration = Arc::new(Administration::of_server(state, declared, of_server, idle));
     let tls = identity.as_ref().map(Identity::config).transpose()?;
@@ -182,13 +190,15 @@ fn start_control(
         holdings: Arc::new(Holdings { smb: Arc::clone(&smb), nfs: Arc::clone(&nfs) }),
         clients: Box::new(move || control::report::clients(&smb, &nfs, &of_clients)),
         counters: Box::new(move || {
-            let logons = logons.logon_counts();
+            let (logons, lines) = (logons.logon_counts(), logged.counts());
             Counters {
                 refused_connections: refused.load(Ordering::Relaxed),
                 lost_log_lines: counted.lost_log_lines(),
                 logons: logons.succeeded,
                 failed_logons: logons.failed,
                 unheard_logons: logons.unheard,
+                access_log_lines: lines.written,
+                dropped_access_log_lines: lines.dropped,
             }
         }),
         stuck_shards: Box::new(move || stuck(&pulse)),
@@ -196,6 +206,7 @@ fn start_control(
         names: settings.control_names,
         tls,
         certificate_expires: Box::new(move || identity.as_ref().and_then(|identity| identity.expires())),
+        access_log,
     };
     let control = Control::start(listener, subject).map_err(serving("cannot serve the control address"))?;
     Ok((control, administration))

@@ -22,6 +22,7 @@ mod held_up;
 mod holdings;
 mod identities;
 pub mod in_time;
+mod logged;
 mod name_service;
 mod names;
 mod opening;

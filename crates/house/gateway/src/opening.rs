@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use limits::Provisioned;
 use rustix::thread::CapabilitySet;
-use share::{Protocols, Share, ShareId, ShareTable, Terms, folded_name};
+use share::{AccessLog, Protocols, Share, ShareId, ShareTable, Terms, folded_name};
 use state::{ShareRecord, State, burst_credits};
 use storage::Storage;
 use storage::fault::{Call, Fault, FaultyStore, Rule};
@@ -35,6 +35,7 @@ pub(crate) struct Opener {
     opens_max: usize,
     metadata_latency: Option<Duration>,
     is_uncounted: bool,
+    access_log: AccessLog,
 }
 
 /// The declared shares and those created by command. A share created by command that cannot be served does not stop the
@@ -46,8 +47,9 @@ pub(crate) fn open_all(
     declared: &Declared,
     state: &Arc<State>,
     opens_max: usize,
+    access_log: &AccessLog,
 ) -> Result<(Arc<ShareTable>, Idle)> {
-    let opener = Opener::new(declared, state, opens_max);
+    let opener = Opener::new(declared, state, opens_max, access_log);
     let (table, mut idle) = (Arc::new(ShareTable::default()), HashMap::new());
     for share in opener.open_declared(&declared.shares, &table)? {
         table.enter(&share).map_err(|e| Problem::new(Cause::Settings, e.to_string(), ""))?;
@@ -205,9 +207,15 @@ fn slowed(store: Arc<dyn Storage>, by: Duration) -> Arc<dyn Storage> {
 }
 
 impl Opener {
-    pub(crate) fn new(declared: &Declared, state: &Arc<State>, opens_max: usize) -> Self {
+    pub(crate) fn new(
+        declared: &Declared,
+        state: &Arc<State>,
+        opens_max: usize,
+        access_log: &AccessLog,
+    ) -> Self {
         let &Declared { metadata_latency, is_uncounted, .. } = declared;
-        Self { state: Arc::clone(state), opens_max, metadata_latency, is_uncounted }
+        let (state, access_log) = (Arc::clone(state), access_log.clone());
+        Self { state, opens_max, metadata_latency, is_uncounted, access_log }
     }
 
     /// Opens those of these shares whose storages answer. The others are awaited.
@@ -372,7 +380,8 @@ impl Opener {
     fn open(&self, settings: share::Settings, store: Arc<dyn Storage>) -> Result<Arc<Share>> {
         let id = ShareId(self.state.share_id(&settings.name)?);
         let opens_max = settings.opens_max.min(self.opens_max);
-        let share = Share::new(id, share::Settings { opens_max, ..settings }, store);
+        let access_log = self.access_log.clone();
+        let share = Share::new(id, share::Settings { opens_max, access_log, ..settings }, store);
         burst_credits::restore(&share, &self.state)?;
         Ok(share)
     }

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use share::{ShareTable, Terms};
+use share::{AccessLog, ShareTable, Terms};
 use state::State;
 
 use crate::accounts::AccountBook;
 use crate::declared::{Declared, Idle};
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::Settings;
-use crate::{accounts, descriptors, opening};
+use crate::{accounts, descriptors, logged, opening};
 
 /// Everything that the settings name, found and opened. It owns the state directory until it, or the gateway made of
 /// it, is dropped.
@@ -26,6 +26,7 @@ pub struct Prepared {
     pub(crate) descriptors_max: u64,
     pub(crate) declared: Declared,
     pub(crate) idle: Idle,
+    pub(crate) access_log: AccessLog,
 }
 
 /// Checks that there is, or may be, a share to serve: one is declared, or may have been created by command.
@@ -58,6 +59,8 @@ impl Prepared {
     pub fn new(settings: &Settings, descriptors_max: u64) -> Result<Self> {
         check_something_to_serve(settings)?;
         let mut declared = opening::declare(settings, &settings.state, None)?;
+        let access_log = AccessLog::default();
+        logged::use_settings(&access_log, settings, &declared)?;
         let state = Arc::new(State::open(&settings.state)?);
         let made = state.made_shares()?;
         let descriptors = descriptors::Allotment::of(descriptors_max, declared.shares.len() + made.len());
@@ -66,7 +69,7 @@ impl Prepared {
             descriptors.smb_connections,
             descriptors.nfs_connections
         );
-        let (shares, idle) = opening::open_all(&declared, &state, descriptors.opens)?;
+        let (shares, idle) = opening::open_all(&declared, &state, descriptors.opens, &access_log)?;
         if shares.present().is_empty() && shares.present().awaited().next().is_none() {
             tracing::warn!(
                 "there is no share to serve: pass --share NAME=DIR, or create a share with `anabranch share create`"
@@ -81,6 +84,16 @@ impl Prepared {
             );
         }
         let settings = settings.clone();
-        Ok(Self { settings, state, shares, accounts, descriptors, descriptors_max, declared, idle })
+        Ok(Self {
+            settings,
+            state,
+            shares,
+            accounts,
+            descriptors,
+            descriptors_max,
+            declared,
+            idle,
+            access_log,
+        })
     }
 }

@@ -107,6 +107,7 @@ fn smb_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
         encryption: settings.smb_encryption,
         interfaces: interfaces(settings, at),
         limits,
+        access_log: prepared.access_log.clone(),
         ..smb_server::Config::default()
     })
 }
@@ -146,6 +147,7 @@ fn nfs_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
         client_records,
         lease_times,
         listen,
+        access_log: prepared.access_log.clone(),
         ..config
     })
 }

@@ -50,6 +50,8 @@ pub struct Settings {
     pub nfs_lease: Duration,
     /// The uid and gid of squashed NFS users; None: nobody.
     pub nfs_anonymous: Option<(u32, u32)>,
+    /// The access log.
+    pub access_log: access_log::Settings,
     /// For measurements: how much slower the metadata of all shares is.
     pub bench_metadata_latency: Option<Duration>,
     /// Whether the cost of calls is counted.
@@ -123,6 +125,7 @@ impl Settings {
             nfs_squash: Squash::Root,
             nfs_lease: Duration::from_secs(90),
             nfs_anonymous: None,
+            access_log: access_log::Settings::default(),
             bench_metadata_latency: None,
             bench_accounting: true,
         }

@@ -144,6 +144,7 @@ fn shares() -> Vec<(&'static str, Vec<u64>)> {
         ("changes that wait in a watch; in all watches of a share", changes.map(count).to_vec()),
         ("calls that wait for a storage", store.map(count).to_vec()),
         ("entries of a client list, of a user list", lists.map(count).to_vec()),
+        ("lines of the access log that wait for a sink", vec![count(access_log::WAITING_BYTES_MAX)]),
     ]
 }
 

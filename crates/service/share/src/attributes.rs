@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access_log::Kind;
 use acl::SecurityDescriptor;
 use file_state::{Access, Operation};
 use storage::{
@@ -10,6 +11,7 @@ use storage::{
 
 use crate::agreement::Admission;
 use crate::found::Found;
+use crate::logged::path_of;
 use crate::schedule::Work;
 use crate::security::Object;
 use crate::security::permission;
@@ -60,6 +62,9 @@ impl Share {
         set: &SetAttributes,
         guard: Guard,
     ) -> Result<Changed> {
+        if set.mode.is_some() || set.uid.is_some() || set.gid.is_some() {
+            self.note(call, Kind::Permission, || (path_of(file.node()), None));
+        }
         self.check_writable(file.node().id())?;
         let (caller, file, set) = (call.caller.clone(), file.clone(), *set);
         let change = move |share: &Arc<Self>, may: MayWait<'_>| {

@@ -1,16 +1,18 @@
 //! One operation of a client.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use access_log::Kind;
 use accounting::{Cost, Used, Waits};
 use file_state::Holder;
 use limits::Limit;
 use storage::{Moment, View};
 
 use crate::Caller;
+use crate::deed::Deed;
 use crate::operation::{DirectoryReport, Operation, Patience};
 
 /// One operation of a client: its front makes it and hands it down, and nothing about the operation is anywhere else.
@@ -29,6 +31,8 @@ pub struct Call {
     under: Cell<Option<Holder>>,
     waits: Cell<Waits>,
     used: Cell<Option<Used>>,
+    /// What the operation does, if the access log wants to know.
+    deed: RefCell<Option<Box<Deed>>>,
 }
 
 /// Who changes names in directories.
@@ -56,6 +60,7 @@ impl Call {
             under: Cell::default(),
             waits: Cell::default(),
             used: Cell::default(),
+            deed: RefCell::default(),
         }
     }
 
@@ -82,6 +87,7 @@ impl Call {
         self.under.set(None);
         self.waits.set(Waits::default());
         self.used.set(None);
+        *self.deed.get_mut() = None;
     }
 
     fn check_turn(&self) {
@@ -154,6 +160,26 @@ impl Call {
     /// Notes what the operation reads or writes.
     pub(crate) fn uses(&self, used: Used) {
         self.used.set(Some(used));
+    }
+
+    /// Notes what the operation does.
+    pub(crate) fn does(&self, deed: Deed) {
+        *self.deed.borrow_mut() = Some(Box::new(deed));
+    }
+
+    /// Whether it is known what the operation does.
+    pub(crate) fn has_done(&self) -> bool {
+        self.deed.borrow().as_ref().is_some_and(|deed| deed.kind.is_some())
+    }
+
+    /// What kind of operation this is for the access log.
+    pub(crate) fn kind(&self) -> Option<Kind> {
+        self.deed.borrow().as_ref().and_then(|deed| deed.kind).or(self.operation.kind)
+    }
+
+    /// What the operation has done, as far as that was noted. It is not known afterwards.
+    pub(crate) fn deed(&self) -> Deed {
+        self.deed.take().map(|deed| *deed).unwrap_or_default()
     }
 
     /// How long the operation has waited so far.

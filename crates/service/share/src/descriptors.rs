@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use access_log::Kind;
 use acl::SecurityDescriptor;
 use file_state::{Access, Operation};
 use storage::{Attributes, Capabilities, NodeRef, Wait, Want};
 
 use crate::agreement::Admission;
+use crate::logged::path_of;
 use crate::schedule::Work;
 use crate::watch::ChangeKinds;
 use crate::{Call, File, Result, SecurityChange, Share, security};
@@ -52,6 +54,7 @@ impl Share {
         file: &File,
         change: SecurityChange,
     ) -> Result<()> {
+        self.note(call, Kind::Permission, || (path_of(file.node()), None));
         self.check_writable(file.node().id())?;
         if let File::Open(open) = file {
             let owners = change.owner.is_some() || change.group.is_some();

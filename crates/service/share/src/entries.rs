@@ -11,6 +11,7 @@ use storage::{Attributes, MayWait, NodeRef, Wait, Want};
 
 use crate::call::Author;
 use crate::found::Found;
+use crate::logged::{path_in, path_of};
 use crate::long_call::LongCall;
 use crate::namespace::{Case, Changing, Lookup, Walk};
 use crate::schedule::Work;
@@ -34,6 +35,7 @@ impl Share {
         case: Case,
         want: Want,
     ) -> Result<Found> {
+        self.note_path(call, || path_in(dir, name));
         let (caller, dir, name) = (call.caller.clone(), Arc::clone(dir), name.to_vec());
         let look: LongCall<_> = Arc::new(move |share, effort, may| {
             let epoch = share.agreement.now();
@@ -58,13 +60,20 @@ impl Share {
         case: Case,
         want: Want,
     ) -> Result<Walk> {
+        self.note_path(call, || path.join(&b'/'));
         let caller = call.caller.clone();
         let walk: LongCall<_> = Arc::new(move |share, effort, may| {
             let epoch = share.agreement.now();
             let lookup = Lookup { who: &caller.identity, case, effort, want, epoch };
             share.namespace.walk(path.clone(), &lookup, may)
         });
-        self.run_long(call, Work::Metadata, &walk).await
+        let walked = self.run_long(call, Work::Metadata, &walk).await?;
+        // The path may have led over symbolic links, and its names may have differed in case.
+        self.note_path(call, || match &walked {
+            Walk::Found(found) => path_of(&found.node),
+            Walk::Missing { dir, name } => path_in(dir, name),
+        });
+        Ok(walked)
     }
 
     /// Begins a change of a directory in which the caller may create an entry.

@@ -108,7 +108,7 @@ impl Share {
         stability: Stability,
     ) -> Result<Written> {
         call.takes_turn();
-        call.uses(file.used());
+        self.note_use(call, file);
         let total = data.as_ref().len();
         if self.budget.asks_for_turns() {
             self.permit(call, file, Operation::Write).await?;

@@ -12,6 +12,7 @@ mod budget;
 mod call;
 mod caller;
 mod data;
+mod deed;
 mod descriptors;
 mod directory;
 mod door;
@@ -20,6 +21,7 @@ mod error;
 mod found;
 mod growth;
 mod io;
+mod logged;
 mod long_call;
 mod namespace;
 mod new_object;
@@ -44,6 +46,7 @@ pub use access::{
     CLIENT_RULES_MAX, ClientRule, Entrance, Group, Names, NamesNobody, Network, NotANetwork, Protocols,
     RIGHTS_MAX, Right, Role, Rules, Squash, Who, folded_name,
 };
+pub use access_log::{AccessLog, Actor, Event, Kind};
 pub use accounting::{
     Account, Accounting, Accounts, AlreadyRecording, Api, Client, Counts, Direction, Ending,
     HISTOGRAM_BUCKETS, InUse, Outcome, Record, Recorded, SIZE_BUCKETS, Traced, TracedData, Used, Waited,
@@ -68,6 +71,7 @@ pub use file_state::{
 pub use found::{Found, Location, Stream};
 pub use identity::{Identity, Proof};
 pub use io::Written;
+pub use logged::{Replied, actor};
 pub use namespace::{Case, DirChange, Walk};
 pub use new_object::NewObject;
 pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use access_log::Kind;
 use file_state::{Access, Holder, Operation};
 use storage::{FileKind, MayWait, Name, NodeRef, Wait, Want};
 
 use crate::agreement::{Admission, Doomed, Ended};
 use crate::found::{Found, is_marked_read_only};
+use crate::logged::path_in;
 use crate::namespace::Changing;
 use crate::operation::DirectoryReport;
 use crate::schedule::Work;
@@ -136,10 +138,9 @@ impl Share {
     fn let_go(self: &Arc<Self>, file: &Arc<Open>) {
         let Some(doomed) = self.release(file) else { return };
         let file = Arc::clone(file);
-        self.afterwards(move |share, may| {
-            if let Err(e) = share.end_deletion(&file, &doomed, may) {
-                tracing::debug!("a file that was to be deleted stays: {e}");
-            }
+        self.afterwards(move |share, may| match share.end_deletion(&file, &doomed, may) {
+            Ok(removed) => removed.iter().for_each(|removed| share.log_removed_unasked(removed)),
+            Err(e) => tracing::debug!("a file that was to be deleted stays: {e}"),
         });
     }
 
@@ -150,7 +151,12 @@ impl Share {
     /// Those of the deletion; the open is closed all the same.
     pub async fn close(self: &Arc<Self>, call: &Call, open: &Arc<Open>) -> Result<()> {
         match self.released(open) {
-            Some(end) => self.run(call, Work::Metadata, end).await,
+            Some(end) => {
+                for removed in self.run(call, Work::Metadata, end).await? {
+                    self.note(call, Kind::Delete, || (path_in(&removed.parent, &removed.name), None));
+                }
+                Ok(())
+            }
             None => Ok(()),
         }
     }
@@ -161,16 +167,20 @@ impl Share {
     /// Those of the deletion; the open is closed all the same.
     pub async fn close_unasked(self: &Arc<Self>, open: &Arc<Open>) -> Result<()> {
         match self.released(open) {
-            Some(end) => self.run_unasked(Work::Metadata, end).await,
+            Some(end) => {
+                let removed = self.run_unasked(Work::Metadata, end).await?;
+                removed.iter().for_each(|removed| self.log_removed_unasked(removed));
+                Ok(())
+            }
             None => Ok(()),
         }
     }
 
-    /// Releases an open. Returns what remains to be done in the store.
+    /// Releases an open. Returns what remains to be done in the store, which returns the names that it has removed.
     fn released(
         self: &Arc<Self>,
         open: &Arc<Open>,
-    ) -> Option<impl FnOnce(&Arc<Self>, MayWait<'_>) -> Result<()> + Send + 'static + use<>> {
+    ) -> Option<impl FnOnce(&Arc<Self>, MayWait<'_>) -> Result<Vec<Location>> + Send + 'static + use<>> {
         let is_directory =
             open.node().kind() == FileKind::Directory && self.agreement.is_delete_on_close(open);
         let (doomed, file) = if is_directory {
@@ -186,12 +196,13 @@ impl Share {
         let open = Arc::clone(open);
         Some(move |share: &Arc<Self>, may: MayWait<'_>| {
             if is_directory {
-                return share.close_directory(&open, may);
+                return Ok(share.close_directory(&open, may)?.into_iter().collect());
             }
-            let ended = doomed.map_or(Ok(()), |doomed| share.end_deletion(&open, &doomed, may));
+            let ended = doomed.map_or(Ok(None), |doomed| share.end_deletion(&open, &doomed, may));
             // The file of a stream is held until the stream is deleted.
             let file = file.or_else(|| share.release_file(&open));
-            file.map_or(Ok(()), |(file, doomed)| share.end_deletion(&file, &doomed, may)).and(ended)
+            let of_file = file.map_or(Ok(None), |(file, doomed)| share.end_deletion(&file, &doomed, may));
+            Ok(ended?.into_iter().chain(of_file?).collect())
         })
     }
 
@@ -203,23 +214,24 @@ impl Share {
     }
 
     /// The close of a delete-on-close open marks a directory only if it is empty.
-    fn close_directory(self: &Arc<Self>, open: &Arc<Open>, may: MayWait<'_>) -> Result<()> {
+    fn close_directory(self: &Arc<Self>, open: &Arc<Open>, may: MayWait<'_>) -> Result<Option<Location>> {
         if is_empty(open.node(), may).is_ok_and(|empty| !empty) {
             self.agreement.keep_on_close(open);
         }
-        self.release(open).map_or(Ok(()), |doomed| self.end_deletion(open, &doomed, may))
+        self.release(open).map_or(Ok(None), |doomed| self.end_deletion(open, &doomed, may))
     }
 
     /// Deletes a file that has no open left, and then drops its state. This is done here, so that it happens even if no
-    /// caller waits for the answer.
-    fn end_deletion(&self, open: &Open, doomed: &Doomed, may: MayWait<'_>) -> Result<()> {
+    /// caller waits for the answer. Returns the name of the file if it was removed.
+    fn end_deletion(&self, open: &Open, doomed: &Doomed, may: MayWait<'_>) -> Result<Option<Location>> {
         let result = match open.file() {
-            Some(_) => self.delete_stream(open, &doomed.location, may),
+            Some(_) => self.delete_stream(open, &doomed.location, may).map(|()| None),
             // As on Windows, the grant of the client that closes last survives only if that client also asked for the
             // deletion.
             None => {
                 let by = open.directory().filter(|own| doomed.under == Some(*own));
-                self.delete_closed(open.node(), &doomed.location, by, may)
+                let removed = self.delete_closed(open.node(), &doomed.location, by, may);
+                removed.map(|removed| removed.then(|| doomed.location.clone()))
             }
         };
         self.agreement.forget_unused(open.node().id());
@@ -252,19 +264,19 @@ impl Share {
         }
     }
 
-    /// Removes the name of a file whose last open is closed, if the name still refers to that file.
+    /// Removes the name of a file whose last open is closed, if the name still refers to that file. Returns whether it does.
     fn delete_closed(
         &self,
         node: &NodeRef,
         location: &Location,
         by: Option<Holder>,
         may: MayWait<'_>,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         let name = Name::new(&location.name)?;
         let dir = &location.parent;
         let (named, gone) = dir.lookup_attributes(name, Want::empty(), Wait::May(may))?;
         if named.id() != node.id() {
-            return Ok(());
+            return Ok(false);
         }
         let changing = Changing::begin(DirectoryReport::Nothing, dir, may)?;
         let is_dir = node.kind() == FileKind::Directory;
@@ -277,7 +289,7 @@ impl Share {
         }
         self.namespace.changed(&changing, Some(name), None, 0)?;
         self.tell_name(dir, &location.name, ChangeAction::Removed, is_dir, by, may);
-        Ok(())
+        Ok(true)
     }
 
     /// Marks a file for deletion when its last open is closed, or clears the mark.

@@ -1,5 +1,6 @@
 //! The operations of clients, as the fronts that serve them describe them: one row for each.
 
+use access_log::Kind;
 use accounting::{Api, Direction};
 
 /// A protocol by which clients reach shares, as far as shares treat its clients differently.
@@ -42,6 +43,8 @@ pub struct Operation {
     pub api: Api,
     /// How it counts against the budget of a share.
     pub turn: Turn,
+    /// The kind as which the access log has it. None: what it turns out to do decides.
+    pub kind: Option<Kind>,
 }
 
 /// How an operation counts against the budget of a share.
@@ -63,7 +66,7 @@ impl Operation {
     /// While it is compiled, if the number is not below [`accounting::APIS_MAX`].
     #[must_use]
     pub const fn new(front: &'static Front, number: usize, name: &'static str) -> Self {
-        Self { front, api: Api::new(front.name, number, name), turn: Turn::Waits }
+        Self { front, api: Api::new(front.name, number, name), turn: Turn::Waits, kind: None }
     }
 
     /// The same operation, which counts in this way.
@@ -73,6 +76,17 @@ impl Operation {
             Turn::ByData(direction) => Some(direction),
             Turn::Waits | Turn::Charged => None,
         };
-        Self { api: Api { data, ..self.api }, turn, ..self }
+        let kind = match data {
+            Some(Direction::Read) => Some(Kind::Read),
+            Some(Direction::Write) => Some(Kind::Write),
+            None => self.kind,
+        };
+        Self { api: Api { data, ..self.api }, turn, kind, ..self }
+    }
+
+    /// The same operation, which the access log has as one of this kind.
+    #[must_use]
+    pub const fn of_kind(self, kind: Kind) -> Self {
+        Self { kind: Some(kind), ..self }
     }
 }

@@ -120,7 +120,7 @@ impl Share {
             return Err(into);
         }
         call.takes_turn();
-        call.uses(file.used());
+        self.note_use(call, &file);
         Ok(ReadWithAttributes { into, count, attributes })
     }
 
@@ -162,7 +162,7 @@ impl Share {
             Err(_) => return Err(into),
         };
         call.takes_turn();
-        call.uses(file.used());
+        self.note_use(call, file);
         Ok((into, count, is_end))
     }
 
@@ -176,7 +176,7 @@ impl Share {
         ahead: usize,
     ) -> Result<Read<B>> {
         call.takes_turn();
-        call.uses(file.used());
+        self.note_use(call, file);
         if self.budget.asks_for_turns() {
             return Box::pin(self.read_in_turn(call, file, offset, into, ahead)).await;
         }

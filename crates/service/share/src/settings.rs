@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use access_log::AccessLog;
+
 use crate::{Rules, Terms};
 
 /// The number of a share on this server: the same after a restart.
@@ -40,6 +42,8 @@ pub struct Settings {
     pub quick_answer: Duration,
     /// Whether the cost of calls is counted. Switched off only to measure the cost of counting.
     pub accounting: bool,
+    /// The access log.
+    pub access_log: AccessLog,
 }
 
 impl Settings {
@@ -60,6 +64,7 @@ impl Settings {
             metadata_cache_bytes_max: cache::BYTES_MAX,
             quick_answer: cache::QUICK,
             accounting: true,
+            access_log: AccessLog::default(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use access_log::AccessLog;
 use storage::Storage;
 
 use crate::agreement::Agreement;
@@ -102,6 +103,10 @@ impl Share {
 
     pub(crate) fn mark_withdrawn(&self) {
         self.withdrawn.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn access_log(&self) -> &AccessLog {
+        &self.settings.access_log
     }
 
     /// The accounts of what calls cost.

@@ -4,7 +4,7 @@ use nfs_wire::mount::{DirPath, MntOk, MntRes, Procedure};
 use nfs_wire::rpc::flavor;
 use nfs_wire::v3::status::Status;
 use nfs_wire::xdr::Failure;
-use share::{Case, Turn, Walk};
+use share::{Case, Kind, Turn, Walk};
 use storage::{FileKind, Want};
 
 use super::mounted::Mounted;
@@ -14,8 +14,10 @@ use crate::object::CalledObject;
 use crate::operation::{Callers, Operation};
 use crate::status;
 
-pub(super) const OPERATION: Operation<Procedure> =
-    Operation { callers: Callers::Mounting, ..Operation::mount(Procedure::Mnt, "Mount").with(Turn::Charged) };
+pub(super) const OPERATION: Operation<Procedure> = Operation {
+    callers: Callers::Mounting,
+    ..Operation::mount(Procedure::Mnt, "Mount").with(Turn::Charged).of_kind(Kind::Mount)
+};
 
 pub(super) async fn handle(
     request: &Request<'_>,
@@ -48,12 +50,12 @@ async fn find<'c>(
     let share = exports.by_name(name).ok_or_else(missing)?;
     let (caller, standing) = request.caller(&share);
     let below: Vec<_> = parts.map(<[u8]>::to_vec).collect();
-    if standing.is_refused() || !standing.is_member() && !below.is_empty() {
-        return Err(Status::Acces);
-    }
     let call = counted.on(&share, caller);
     // Other calls wait for budget. A mount is not held back.
     call.needs_no_turn();
+    if standing.is_refused() || !standing.is_member() && !below.is_empty() {
+        return Err(Status::Acces);
+    }
     let walked = share.walk(call, below, Case::Sensitive, Want::empty()).await;
     match walked.map_err(status::of)? {
         Walk::Found(found) if found.attributes.kind == FileKind::Directory => {

@@ -18,7 +18,9 @@ pub(crate) async fn dispatch(request: &Request<'_>, arguments: Reader<'_>) -> Re
         Procedure::Null => request.success(&()),
         Procedure::Mnt => {
             let result = mnt::handle(request, &counted, decode(arguments)?).await;
-            counted.end(0, status::mount_outcome(&result));
+            counted.end(0, status::mount_outcome(&result), || {
+                status::mount_name(result.as_ref().err().map(|failure| failure.status))
+            });
             request.success(&result)
         }
         Procedure::Dump => {

@@ -7,7 +7,7 @@ use nfs_wire::v3::attr::{SetAttributes, WccData};
 use nfs_wire::v3::create::{Args, How, Res};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{CreateVerifier, CreatedOk, FileHandle, Name};
-use share::{Case, File, Found};
+use share::{Case, File, Found, Kind};
 use storage::{FileKind, SetTime, Want};
 
 use super::for_object::ForObject;
@@ -19,8 +19,11 @@ use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::{name, status};
 
-pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::Create, "Create") };
+pub(super) const OPERATION: Operation<Procedure> = Operation {
+    changes: true,
+    is_kept: true,
+    ..Operation::v3(Procedure::Create, "Create").of_kind(Kind::Create)
+};
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {

@@ -5,7 +5,7 @@ use nfs_wire::v3::link::{Args, FileAndDir, Res};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::Failure;
-use share::{Case, DirChange};
+use share::{Case, DirChange, Kind};
 
 use super::for_object::ForObject;
 use crate::attributes::dir_wcc;
@@ -14,8 +14,11 @@ use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::{name, status};
 
-pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::Link, "Link") };
+pub(super) const OPERATION: Operation<Procedure> = Operation {
+    changes: true,
+    is_kept: true,
+    ..Operation::v3(Procedure::Link, "Link").of_kind(Kind::Create)
+};
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {

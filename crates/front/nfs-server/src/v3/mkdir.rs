@@ -3,6 +3,7 @@
 use nfs_wire::v3::Procedure;
 use nfs_wire::v3::mkdir::{Args, Res};
 use nfs_wire::v3::types::FileHandle;
+use share::Kind;
 use storage::FileKind;
 
 use super::for_object::ForObject;
@@ -11,8 +12,11 @@ use crate::call::Request;
 use crate::object::CalledObject;
 use crate::operation::Operation;
 
-pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::MkDir, "MkDir") };
+pub(super) const OPERATION: Operation<Procedure> = Operation {
+    changes: true,
+    is_kept: true,
+    ..Operation::v3(Procedure::MkDir, "MkDir").of_kind(Kind::Create)
+};
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {

@@ -5,7 +5,7 @@ use nfs_wire::v3::attr::SetAttributes;
 use nfs_wire::v3::mknod::{Args, Res, What};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{FileHandle, SpecData};
-use share::Created;
+use share::{Created, Kind};
 use storage::FileKind;
 
 use super::for_object::ForObject;
@@ -15,8 +15,11 @@ use crate::call::Request;
 use crate::object::CalledObject;
 use crate::operation::Operation;
 
-pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::MkNod, "MkNod") };
+pub(super) const OPERATION: Operation<Procedure> = Operation {
+    changes: true,
+    is_kept: true,
+    ..Operation::v3(Procedure::MkNod, "MkNod").of_kind(Kind::Create)
+};
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {

@@ -7,7 +7,7 @@ use nfs_wire::v3::rename::{Args, DirsWcc, Res};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::Failure;
-use share::{Case, DirChange, Location, RenameHow};
+use share::{Case, DirChange, Kind, Location, RenameHow};
 use storage::Replace;
 
 use super::for_object::ForObject;
@@ -17,8 +17,11 @@ use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::{name, status};
 
-pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::Rename, "Rename") };
+pub(super) const OPERATION: Operation<Procedure> = Operation {
+    changes: true,
+    is_kept: true,
+    ..Operation::v3(Procedure::Rename, "Rename").of_kind(Kind::Rename)
+};
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {

@@ -4,7 +4,7 @@ use nfs_wire::v3::Procedure;
 use nfs_wire::v3::rmdir::{Args, Res, ResOk};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{FileHandle, Name};
-use share::DirChange;
+use share::{DirChange, Kind};
 
 use super::for_object::ForObject;
 use crate::attributes::dir_wcc;
@@ -13,8 +13,11 @@ use crate::object::CalledObject;
 use crate::operation::Operation;
 use crate::{name, status};
 
-pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::RmDir, "RmDir") };
+pub(super) const OPERATION: Operation<Procedure> = Operation {
+    changes: true,
+    is_kept: true,
+    ..Operation::v3(Procedure::RmDir, "RmDir").of_kind(Kind::Delete)
+};
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {

@@ -1,5 +1,7 @@
 //! Dispatches NFSv3 procedures to their handlers.
 
+use std::borrow::Cow;
+
 use net::Buffer;
 use nfs_wire::rpc::AcceptStatus;
 use nfs_wire::v3::status::Status;
@@ -118,7 +120,7 @@ impl Running<'_, '_> {
     /// The reply of a procedure.
     fn end<T: Encode, B: Encode>(&self, result: Result<T, Failure<Status, B>>) -> Buffer {
         self.note(result.is_ok());
-        self.counted.end(0, outcome(&result));
+        self.counted.end(0, outcome(&result), || status_of(&result));
         self.request.success(&result)
     }
 
@@ -126,7 +128,7 @@ impl Running<'_, '_> {
         let bytes = result.as_ref().map_or(0, |ok| u64::from(ok.count));
         self.note(result.is_ok());
         self.request.connection.traffic.writes.add(bytes);
-        self.counted.end(bytes, outcome(&result));
+        self.counted.end(bytes, outcome(&result), || status_of(&result));
         self.request.success(&result)
     }
 
@@ -135,12 +137,17 @@ impl Running<'_, '_> {
             Ok(data) => {
                 self.note(true);
                 self.request.connection.traffic.reads.add(u64::from(data.head.count));
-                self.counted.end(u64::from(data.head.count), Outcome::Done);
+                self.counted.end(u64::from(data.head.count), Outcome::Done, || status::v3_name(None));
                 data.into_reply(self.request)
             }
             Err(failure) => self.end(Err::<(), _>(failure)),
         }
     }
+}
+
+/// The status of a result, for the access log.
+fn status_of<T, B>(result: &Result<T, Failure<Status, B>>) -> Cow<'static, str> {
+    status::v3_name(result.as_ref().err().map(|failure| failure.status))
 }
 
 /// How a call has ended.

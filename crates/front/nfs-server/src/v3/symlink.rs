@@ -4,7 +4,7 @@ use nfs_wire::v3::Procedure;
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::symlink::{Args, Res};
 use nfs_wire::v3::types::FileHandle;
-use share::Created;
+use share::{Created, Kind};
 use storage::FileKind;
 
 use super::for_object::ForObject;
@@ -13,8 +13,11 @@ use crate::call::Request;
 use crate::object::CalledObject;
 use crate::operation::Operation;
 
-pub(super) const OPERATION: Operation<Procedure> =
-    Operation { changes: true, is_kept: true, ..Operation::v3(Procedure::SymLink, "SymLink") };
+pub(super) const OPERATION: Operation<Procedure> = Operation {
+    changes: true,
+    is_kept: true,
+    ..Operation::v3(Procedure::SymLink, "SymLink").of_kind(Kind::Create)
+};
 
 impl ForObject for Args<'_> {
     fn object(&self) -> &FileHandle {

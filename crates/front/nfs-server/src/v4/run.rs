@@ -9,7 +9,7 @@ use nfs_wire::v4::sequence::Args;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::{MINOR_VERSION_MAX, Operation as Number, Procedure};
 use nfs_wire::xdr::{Decode, Reader};
-use share::{Ending, Outcome};
+use share::{Ending, Outcome, Replied};
 
 use super::admission::Admission;
 use super::compound::Compound;
@@ -19,7 +19,7 @@ use super::sequence::{self, Highest, SequenceOutcome};
 use super::sessionless;
 use super::state::Session;
 use crate::call::{CallError, Request};
-use crate::operation::Needs;
+use crate::operation::{Needs, Operation};
 use crate::status;
 
 /// How long a request that is sent again waits for its first run to end. RFC 8881 2.10.6.2 has the server answer
@@ -157,7 +157,8 @@ impl<'a> Runner<'a> {
         let c = &mut self.compound;
         let operation = operation::row(args.operation());
         if let Err(status) = c.check_room(operation.result_bytes).and_then(|()| c.check_standing(operation)) {
-            return c.refuse(args.operation(), status);
+            c.refuse(args.operation(), status);
+            return self.tell_refused(operation);
         }
         if operation.is_counted {
             c.begin_call(operation);
@@ -182,7 +183,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Counts an operation for the share of the current object.
+    /// Counts an operation for the share of the current object, and tells the access log.
     fn count(&self) {
         let c = &self.compound;
         let Some(object) = c.counted() else { return };
@@ -191,7 +192,28 @@ impl<'a> Runner<'a> {
             at: turn_clock::read(),
             round_trip: connection.traffic.round_trip.time(),
             bytes: c.moved_bytes(),
-            outcome: c.outcome().map_or_else(status::v4_outcome, |()| Outcome::Done),
+            outcome: outcome(c),
+        });
+        object.share.log(&object.call, || Replied {
+            from: connection.peer,
+            outcome: outcome(c),
+            status: status::v4_name(c.outcome().err()),
+        });
+    }
+
+    /// Tells the access log of an operation that was refused before it began.
+    fn tell_refused(&mut self, operation: &'static Operation<Number>) {
+        let c = &mut self.compound;
+        if !operation.is_counted || operation.on_share.kind.is_none() {
+            return;
+        }
+        c.begin_call(operation);
+        let Some(object) = c.counted() else { return };
+        object.call.needs_no_turn();
+        object.share.log(&object.call, || Replied {
+            from: c.request.connection.peer,
+            outcome: outcome(c),
+            status: status::v4_name(c.outcome().err()),
         });
     }
 
@@ -204,4 +226,9 @@ impl<'a> Runner<'a> {
             traffic.writes.add(bytes);
         }
     }
+}
+
+/// How the last operation has ended.
+fn outcome(c: &Compound<'_>) -> Outcome {
+    c.outcome().map_or_else(status::v4_outcome, |()| Outcome::Done)
 }

@@ -5,6 +5,7 @@ use smb_wire::Command;
 use smb_wire::logoff::{Request, Response};
 
 use crate::context::InSession;
+use crate::logged::Ended;
 use crate::operation::{Effect, Needs, Operation};
 use crate::status::Failure;
 
@@ -20,7 +21,7 @@ pub(crate) const OPERATION: Operation = Operation {
 /// Ends the session, and closes everything that it has open.
 pub(crate) async fn handle(ctx: &InSession<'_>, _request: Request) -> Result<Buffer, Failure> {
     let session = ctx.session;
-    ctx.server.remove_session(session.id);
+    ctx.server.remove_session(session.id, Ended::Logoff);
     ctx.connection.remove_session(session.id);
     session.end(&ctx.server.durable).await;
     let mut reply = ctx.reply();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use net::{Buffer, turn_clock};
-use share::{Call, Case, Share, Terms, Turn, Walk};
+use share::{Call, Case, Kind, Share, Terms, Turn, Walk};
 use smb_proto::dialect::Dialect;
 use smb_proto::session::Principal;
 use smb_wire::tree_connect::{Request, Response, ShareCapabilities, ShareFlags, ShareType};
@@ -27,7 +27,9 @@ const READ_ONLY: AccessMask = AccessMask::from_bits_retain(0x0012_00A9);
 
 /// The properties of TREE_CONNECT.
 pub(crate) const OPERATION: Operation = Operation {
-    on_share: Some(front::operation(Command::TreeConnect, "TreeConnect").with(Turn::Charged)),
+    on_share: Some(
+        front::operation(Command::TreeConnect, "TreeConnect").with(Turn::Charged).of_kind(Kind::Mount),
+    ),
     needs: Needs::Session,
     answer_bytes: 16,
     ..Operation::of(Command::TreeConnect)

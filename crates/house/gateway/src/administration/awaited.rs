@@ -136,7 +136,10 @@ impl Administration {
             self.check_apart(now.name(), directory, &self.made_shares().map_err(problem)?)
                 .map_err(problem)?;
             let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
-            let share = now.open(&Opener::new(&self.declared(), &self.state, opens_max), directory)?;
+            let share = now.open(
+                &Opener::new(&self.declared(), &self.state, opens_max, &serving.access_log),
+                directory,
+            )?;
             let idle = self.idle.lock();
             // The share may have been changed meanwhile, like any other.
             if self.still(awaited).as_ref() == Some(&now) {

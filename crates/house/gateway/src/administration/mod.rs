@@ -23,12 +23,13 @@ use control::users::{NewUser, User, UserChange, Users};
 use control::{Refusal, RefusalKind};
 use nfs_server::NfsServer;
 use parking_lot::{Mutex, RwLock};
-use share::ShareTable;
+use share::{AccessLog, ShareTable};
 use state::State;
 
 use crate::accounts::AccountBook;
 use crate::control_tls::Identity;
 use crate::declared::{Declared, Idle};
+use crate::logged;
 use crate::names::NameLookup;
 
 /// The most users who can be added by command.
@@ -47,6 +48,7 @@ pub(crate) struct Serving {
     pub(crate) descriptors: u64,
     /// The TLS identity of the control address; None: it does not use TLS.
     pub(crate) identity: Option<Arc<Identity>>,
+    pub(crate) access_log: AccessLog,
 }
 
 /// Carries out commands.
@@ -89,6 +91,13 @@ impl Administration {
     /// Says who knows the configuration as it was written, and reads it again. Only the first call has an effect.
     pub fn set_configured(&self, configured: Arc<dyn Configured>) {
         let _ = self.configured.set(configured);
+    }
+
+    /// Tells the access log that a signal has had something done, or that this was refused.
+    pub fn tell_signal(&self, operation: &str, is_done: bool) {
+        if let Some(serving) = &self.serving {
+            logged::signal(&serving.access_log, operation, is_done);
+        }
     }
 
     fn configured(&self) -> Result<&Arc<dyn Configured>, Refusal> {

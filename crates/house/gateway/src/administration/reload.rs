@@ -14,7 +14,7 @@ use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, ShareSettings, same_share_name};
 use crate::waiting::wait_for;
-use crate::{accounts, control_access, control_tls, opening};
+use crate::{accounts, control_access, control_tls, logged, opening};
 
 impl Administration {
     /// Serves the shares and users that the configuration declares now, in place of those that it declared before.
@@ -33,8 +33,9 @@ impl Administration {
         now.accounts = accounts::declared(settings, &self.state)?;
         let certificate = renewed_certificate(settings, serving)?;
         let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
-        let opener = Opener::new(&now, &self.state, opens_max);
+        let opener = Opener::new(&now, &self.state, opens_max, &serving.access_log);
         let new = open_new(&opener, &now, serving)?;
+        logged::use_settings(&serving.access_log, settings, &now)?;
 
         // From here on, a failure concerns only one share or user, and is logged.
         told(self.end_what_leaves(&before, &now, serving, &mut idle));

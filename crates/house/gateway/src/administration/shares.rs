@@ -145,7 +145,7 @@ impl Administration {
         let share = match &self.serving {
             Some(serving) => {
                 let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
-                let opener = Opener::new(&self.declared(), &self.state, opens_max);
+                let opener = Opener::new(&self.declared(), &self.state, opens_max, &serving.access_log);
                 Some(opener.made_in_time(&record).map_err(of_directory)?)
             }
             None => None,
@@ -211,7 +211,7 @@ impl Administration {
         let Some(share) = present.by_name(&record.name) else {
             self.check_apart(&record.name, &record.directory, &self.made_shares()?)?;
             let opens_max = Allotment::of(serving.descriptors, present.len() + 1).opens;
-            let opener = Opener::new(&self.declared(), &self.state, opens_max);
+            let opener = Opener::new(&self.declared(), &self.state, opens_max, &serving.access_log);
             let share = opener.made_in_time(record).map_err(of_directory)?;
             serving
                 .shares

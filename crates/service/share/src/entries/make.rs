@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access_log::Kind;
 use cache::Effort;
 use file_state::{Holder, Operation};
 use storage::{Attributes, FileKind, MayWait, Name, NewKind, NewNode, NodeRef, Protection, SetAttributes};
@@ -10,6 +11,7 @@ use crate::agreement::Admission;
 use crate::attempt::Attempt;
 use crate::call::Author;
 use crate::found::Found;
+use crate::logged::{path_in, path_of};
 use crate::long_call::LongCall;
 use crate::namespace::{Case, DirChange};
 use crate::schedule::Work;
@@ -41,6 +43,7 @@ impl Share {
         case: Case,
         new: NewObject,
     ) -> Result<Created> {
+        self.note(call, Kind::Create, || (path_in(dir, name), None));
         self.check_writable(dir.id())?;
         let (author, dir, name) = (call.author(), Arc::clone(dir), name.to_vec());
         let create: LongCall<_> = Arc::new(move |share, effort, may| {
@@ -121,6 +124,7 @@ impl Share {
         case: Case,
         opened: Option<Holder>,
     ) -> Result<DirChange> {
+        self.note(call, Kind::Create, || (path_of(target), Some(path_in(dir, name))));
         self.check_writable(dir.id()).and_then(|()| self.check_writable(target.id()))?;
         let (author, dir, target, name) = (call.author(), Arc::clone(dir), Arc::clone(target), name.to_vec());
         self.run_long_settled(call, Work::Metadata, move |share, effort, may| {

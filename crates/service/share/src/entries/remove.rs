@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use access_log::Kind;
 use file_state::Operation;
 use storage::{FileKind, MayWait, Name, NodeRef, Wait, Want};
 
 use super::check_deletion;
 use crate::agreement::Admission;
 use crate::call::Author;
+use crate::logged::path_in;
 use crate::namespace::{Changing, DirChange};
 use crate::schedule::Work;
 use crate::watch::ChangeAction;
@@ -27,6 +29,7 @@ impl Share {
         name: &[u8],
         is_dir: bool,
     ) -> Result<DirChange> {
+        self.note(call, Kind::Delete, || (path_in(dir, name), None));
         self.check_writable(dir.id())?;
         let (author, dir, name) = (call.author(), Arc::clone(dir), name.to_vec());
         let remove =

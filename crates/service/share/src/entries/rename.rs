@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access_log::Kind;
 use cache::Effort;
 use file_state::{Access, Holder, Operation};
 use storage::{Attributes, FileKind, MayWait, Name, NodeRef, Replace, Wait, Want};
@@ -10,6 +11,7 @@ use super::check_deletion;
 use crate::agreement::Admission;
 use crate::attempt::Attempt;
 use crate::call::Author;
+use crate::logged::path_in;
 use crate::namespace::{Case, Changing, DirChange};
 use crate::schedule::Work;
 use crate::security::Object;
@@ -42,6 +44,9 @@ impl Share {
         to: Location,
         how: RenameHow,
     ) -> Result<(DirChange, DirChange)> {
+        self.note(call, Kind::Rename, || {
+            (path_in(&from.parent, &from.name), Some(path_in(&to.parent, &to.name)))
+        });
         self.check_writable(from.parent.id()).and_then(|()| self.check_writable(to.parent.id()))?;
         let author = call.author();
         let rename = move |share: &Arc<Self>, effort, may: MayWait<'_>| {

@@ -28,6 +28,8 @@ bitflags::bitflags! {
         /// Clients of a protocol whose sessions have one user see, in place of the share's directory, its subdirectory with the
         /// name of that user.
         const HOMES = 1 << 9;
+        /// What clients do in the share is not written to the access log.
+        const UNLOGGED = 1 << 10;
     }
 }
 

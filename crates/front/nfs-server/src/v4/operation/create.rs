@@ -4,6 +4,7 @@ use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::create::{Args, ResOk, What};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{SpecData, Text};
+use share::Kind;
 use storage::{Device, FileKind};
 
 use super::directory;
@@ -13,8 +14,11 @@ use crate::v4::attributes;
 use crate::v4::compound::Compound;
 use crate::v4::set_attributes::{AttributesToSet, Of};
 
-pub(super) const OPERATION: Operation<Number> =
-    Operation { changes: true, result_bytes: 64, ..Operation::v4(Number::Create, "Create") };
+pub(super) const OPERATION: Operation<Number> = Operation {
+    changes: true,
+    result_bytes: 64,
+    ..Operation::v4(Number::Create, "Create").of_kind(Kind::Create)
+};
 
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk, Status> {
     let dir = c.object_to_change()?;

@@ -9,6 +9,7 @@ use nfs_wire::v4::create_session::{Args, Flags, ResOk};
 use nfs_wire::v4::status::Status;
 
 use crate::call::Request;
+use crate::logged;
 use crate::operation::{Needs, Operation};
 use crate::v4::callback::{BackChannel, Credential};
 use crate::v4::state::Session;
@@ -16,12 +17,19 @@ use crate::v4::state::Session;
 pub(super) const OPERATION: Operation<Number> =
     Operation { needs: Needs::Nothing, ..Operation::v4_of_no_share(Number::CreateSession) };
 
-/// Runs the operation, in a session or without one.
+/// Runs the operation, in a session or without one, and tells the access log.
 pub(super) async fn handle(
     request: &Request<'_>,
     minor_version: u32,
     args: &Args<'_>,
 ) -> Result<ResOk, Status> {
+    let begun = Instant::now();
+    let created = create(request, minor_version, args).await;
+    logged::logon(request, begun, created.as_ref().err().copied());
+    created
+}
+
+async fn create(request: &Request<'_>, minor_version: u32, args: &Args<'_>) -> Result<ResOk, Status> {
     if !args.flags.is_defined() {
         return Err(Status::Inval);
     }

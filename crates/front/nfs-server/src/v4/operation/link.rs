@@ -5,14 +5,17 @@ use std::sync::Arc;
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::link::{Args, ResOk};
 use nfs_wire::v4::status::Status;
-use share::Case;
+use share::{Case, Kind};
 
 use super::directory;
 use crate::operation::Operation;
 use crate::v4::compound::Compound;
 
-pub(super) const OPERATION: Operation<Number> =
-    Operation { changes: true, result_bytes: 64, ..Operation::v4(Number::Link, "Link") };
+pub(super) const OPERATION: Operation<Number> = Operation {
+    changes: true,
+    result_bytes: 64,
+    ..Operation::v4(Number::Link, "Link").of_kind(Kind::Create)
+};
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<ResOk, Status> {
     let (file, dir) = (c.saved_object_to_change()?, c.object_to_change()?);

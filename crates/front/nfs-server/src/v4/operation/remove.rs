@@ -3,13 +3,17 @@
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::remove::{Args, ResOk};
 use nfs_wire::v4::status::Status;
+use share::Kind;
 
 use super::directory;
 use crate::operation::Operation;
 use crate::v4::compound::Compound;
 
-pub(super) const OPERATION: Operation<Number> =
-    Operation { changes: true, result_bytes: 64, ..Operation::v4(Number::Remove, "Remove") };
+pub(super) const OPERATION: Operation<Number> = Operation {
+    changes: true,
+    result_bytes: 64,
+    ..Operation::v4(Number::Remove, "Remove").of_kind(Kind::Delete)
+};
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<ResOk, Status> {
     let dir = c.object_to_change()?;

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::rename::{Args, ResOk};
 use nfs_wire::v4::status::Status;
-use share::{Case, Location, RenameHow};
+use share::{Case, Kind, Location, RenameHow};
 use storage::Replace;
 
 use super::directory;
 use crate::operation::Operation;
 use crate::v4::compound::Compound;
 
-pub(super) const OPERATION: Operation<Number> =
-    Operation { changes: true, result_bytes: 64, ..Operation::v4(Number::Rename, "Rename") };
+pub(super) const OPERATION: Operation<Number> = Operation {
+    changes: true,
+    result_bytes: 64,
+    ..Operation::v4(Number::Rename, "Rename").of_kind(Kind::Rename)
+};
 
 pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<ResOk, Status> {
     let (from, to) = (c.saved_object_to_change()?, c.object_to_change()?);
@@ -26,7 +29,8 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<ResOk, St
     let old = Location { parent: Arc::clone(&from.node), name: old_name.to_vec() };
     let new = Location { parent: Arc::clone(&to.node), name: new_name.to_vec() };
     let how = RenameHow { replace: Replace::Yes, case: Case::Sensitive, opened: None };
-    let renamed = from.share.rename(&from.call, old, new, how).await;
+    // The call of the saved object is that of an earlier operation.
+    let renamed = from.share.rename(&to.call, old, new, how).await;
     let (source, target) = renamed.map_err(|error| directory::not_found(error, old_name))?;
     Ok(ResOk { source_change: directory::change(&source), target_change: directory::change(&target) })
 }

@@ -12,7 +12,7 @@ mod wish;
 use std::sync::Arc;
 
 use net::Buffer;
-use share::{Access, File};
+use share::{Access, File, Kind};
 use smb_wire::create::{CreateAction, OplockLevel, Request, Response, ResponseFlags};
 use smb_wire::create_context::ResponseContext;
 use smb_wire::{AccessMask, Command};
@@ -31,7 +31,7 @@ use crate::status::Failure;
 
 /// The properties of CREATE.
 pub(crate) const OPERATION: Operation = Operation {
-    on_share: Some(front::operation(Command::Create, "Create")),
+    on_share: Some(front::operation(Command::Create, "Create").of_kind(Kind::Open)),
     needs: Needs::Tree,
     effect: Effect::Finished,
     // The fixed part and the contexts MxAc, QFid, RqLs, DH2Q.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use auth::Authenticated;
-use net::Buffer;
+use net::{Buffer, turn_clock};
 use share::Client;
 use smb_proto::channel::Channel;
 use smb_proto::negotiate::Negotiated;
@@ -129,7 +129,7 @@ async fn bind(
     let Setup { acceptor, mut preauth, .. } = setup.map_or_else(|| begin(ctx, session), Ok)?;
     preauth.update(&ctx.message);
     let outcome = acceptor.step(request.security_buffer, &*ctx.server.accounts);
-    match hold_back(ctx, outcome).await {
+    match hold_back(ctx, turn_clock::now(), outcome).await {
         Ok(Authentication::Continue(reply, next)) => {
             let setup = Setup { session_id: session.id, binding: true, preauth, acceptor: next };
             ctx.connection.setups.borrow_mut().push(setup);

@@ -1,11 +1,13 @@
 //! Delays the outcome of an authentication: failures are answered with increasing delay.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use auth::{Acceptor, Authenticated, FailureClass, Step};
+use share::Actor;
 use smb_wire::NtStatus;
 
 use crate::context::RequestContext;
+use crate::logged;
 
 /// An authentication that has not failed.
 pub(super) enum Authentication {
@@ -19,7 +21,11 @@ pub(super) enum Authentication {
 ///
 /// # Errors
 /// The status of a failure; STATUS_ACCOUNT_LOCKED_OUT, whatever the outcome, when too many other logons wait.
-pub(super) async fn hold_back(ctx: &RequestContext, outcome: Step) -> Result<Authentication, NtStatus> {
+pub(super) async fn hold_back(
+    ctx: &RequestContext,
+    begun: Instant,
+    outcome: Step,
+) -> Result<Authentication, NtStatus> {
     let connection = &ctx.connection;
     let delay = ctx.server.guesses.delay(connection.peer.address, &outcome);
     if delay.is_some_and(|delay| delay > Duration::ZERO) {
@@ -30,6 +36,7 @@ pub(super) async fn hold_back(ctx: &RequestContext, outcome: Step) -> Result<Aut
     }
     if delay.is_none() {
         connection.note_failed_logon(true);
+        logged::logon(ctx, begun, Actor::default(), NtStatus::ACCOUNT_LOCKED_OUT);
         return Err(NtStatus::ACCOUNT_LOCKED_OUT);
     }
     match outcome {
@@ -37,7 +44,9 @@ pub(super) async fn hold_back(ctx: &RequestContext, outcome: Step) -> Result<Aut
         Step::Done(authenticated) => Ok(Authentication::Done(authenticated)),
         Step::Fail(failure) => {
             connection.note_failed_logon(false);
-            Err(status_of(failure.reason.class()))
+            let status = status_of(failure.reason.class());
+            logged::logon(ctx, begun, Actor { user: failure.user.as_deref(), ..Actor::default() }, status);
+            Err(status)
         }
     }
 }

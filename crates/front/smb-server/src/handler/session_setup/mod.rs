@@ -5,10 +5,10 @@ mod hold_back;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use auth::{Acceptor, Authenticated, Identity};
-use net::Buffer;
+use net::{Buffer, turn_clock};
 use share::{Caller, Client, Opener, Proof};
 use smb_proto::negotiate::Negotiated;
 use smb_proto::preauth::PreauthHash;
@@ -19,6 +19,7 @@ use smb_wire::{Command, Guid, NtStatus};
 use self::hold_back::{Authentication, hold_back};
 use crate::connection::Setup;
 use crate::context::RequestContext;
+use crate::logged::{self, Ended};
 use crate::login::Login;
 use crate::operation::{Effect, Operation};
 use crate::server::{now, random};
@@ -35,6 +36,7 @@ pub(crate) async fn handle(
     named: Option<&Arc<Session>>,
     request: Request<'_>,
 ) -> Result<Buffer, Failure> {
+    let begun = turn_clock::now();
     let connection = Rc::clone(&ctx.connection);
     let negotiated = connection.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
     if connection.endpoint.ended.is_set() {
@@ -58,7 +60,7 @@ pub(crate) async fn handle(
     let Setup { acceptor, mut preauth, .. } = setup;
     preauth.update(&ctx.message);
     let outcome = acceptor.step(request.security_buffer, &*ctx.server.accounts);
-    match hold_back(ctx, outcome).await {
+    match hold_back(ctx, begun, outcome).await {
         Ok(Authentication::Continue(reply, next)) => {
             let setup = Setup { session_id: session.id, binding: false, preauth, acceptor: next };
             ctx.connection.setups.borrow_mut().push(setup);
@@ -67,11 +69,16 @@ pub(crate) async fn handle(
             respond(ctx, SessionFlags::empty(), &reply)
         }
         Ok(Authentication::Done(authenticated)) => {
-            match establish(ctx, &session, &request, &authenticated, &preauth) {
+            let established = match establish(ctx, &session, &request, &authenticated, &preauth) {
                 Ok(_) if !is_still_let_in(ctx, &authenticated.identity) => {
-                    abandon(ctx, &session).await;
                     Err(NtStatus::LOGON_FAILURE.into())
                 }
+                established => established,
+            };
+            let status =
+                established.as_ref().map_or_else(|failure: &Failure| failure.status, |_| NtStatus::SUCCESS);
+            tell_logon(ctx, begun, &authenticated.identity, status);
+            match established {
                 Ok(flags) => {
                     end_previous(ctx, &session, request.previous_session_id).await;
                     ctx.compound.borrow_mut().chain.generated_session(session.id);
@@ -168,6 +175,7 @@ fn establish(
     state.endpoints.push(Arc::clone(&ctx.connection.endpoint));
     let login = Arc::new(Login {
         user,
+        from: ctx.connection.peer.address,
         since: SystemTime::now(),
         caller,
         principal,
@@ -187,6 +195,12 @@ fn establish(
     ctx.envelope.logged_on = Some((&*login).into());
     ctx.envelope.channel = Some(channel);
     Ok(flags)
+}
+
+/// Tells the access log how the logon of a user ended who has proved who it is.
+fn tell_logon(ctx: &RequestContext, begun: Instant, identity: &Identity, status: NtStatus) {
+    let (_, _, caller) = who(identity, &ctx.server.config.guest, client(ctx));
+    logged::logon(ctx, begun, share::actor(&caller), status);
 }
 
 /// Whether the account was not removed or disabled while its user logged on. The code that ended the user's sessions
@@ -253,14 +267,14 @@ async fn end_previous(ctx: &RequestContext, session: &Arc<Session>, previous_id:
         session.login().filter(|login| login.principal == Principal::User).map(|login| login.user.clone())
     };
     if user(&previous).is_some_and(|previous| Some(previous) == user(session)) {
-        ctx.server.remove_session(previous_id);
+        ctx.server.remove_session(previous_id, Ended::Replaced);
         previous.end(&ctx.server.durable).await;
     }
 }
 
 /// 3.3.5.5.3: ends the session after a failed authentication, even a repeated one.
 async fn abandon(ctx: &RequestContext, session: &Arc<Session>) {
-    ctx.server.remove_session(session.id);
+    ctx.server.remove_session(session.id, Ended::Refused);
     ctx.connection.remove_session(session.id);
     session.end(&ctx.server.durable).await;
 }

@@ -8,6 +8,7 @@ mod security;
 use std::pin::pin;
 
 use net::Buffer;
+use share::Kind;
 use smb_wire::fscc::{FileInfoClass, FsInfoClass};
 use smb_wire::query_info::{InfoType, SecurityInformation};
 use smb_wire::set_info::{Request, Response};
@@ -35,11 +36,15 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
         return Err(NtStatus::INVALID_PARAMETER.into());
     }
     match request.info_type {
-        InfoType::File => ctx.patiently(pin!(set_file(ctx, &open, &request))).await?,
+        InfoType::File => {
+            let set = ctx.patiently(pin!(set_file(ctx, &open, &request))).await;
+            set.inspect_err(|_| tell_refused(ctx, &open, kind_of(request.info_class)))?;
+        }
         InfoType::FileSystem => return Err(refuse_filesystem(request.info_class).into()),
         InfoType::Security => {
             let parts = SecurityInformation::from_bits_retain(request.additional_information);
-            security::set(ctx, &open, parts, request.buffer).await?;
+            let set = security::set(ctx, &open, parts, request.buffer).await;
+            set.inspect_err(|_| tell_refused(ctx, &open, Some(Kind::Permission)))?;
         }
         InfoType::Quota => return Err(NtStatus::NOT_SUPPORTED.into()),
         InfoType::Unknown(_) => return Err(NtStatus::INVALID_PARAMETER.into()),
@@ -47,6 +52,22 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
     let mut reply = ctx.reply();
     reply.append_with(|out, _| Response.encode(out));
     Ok(reply)
+}
+
+/// What a request of this class would have done, for the access log.
+fn kind_of(class: u8) -> Option<Kind> {
+    match FileInfoClass::from(class) {
+        FileInfoClass::Disposition | FileInfoClass::DispositionEx => Some(Kind::Delete),
+        FileInfoClass::Rename | FileInfoClass::RenameEx => Some(Kind::Rename),
+        FileInfoClass::Link | FileInfoClass::LinkEx => Some(Kind::Create),
+        _ => None,
+    }
+}
+
+fn tell_refused(ctx: &OnShare<'_>, open: &Open, kind: Option<Kind>) {
+    if let (Some(kind), Ok(open)) = (kind, open.file()) {
+        ctx.share.note_refused(ctx.call, kind, open);
+    }
 }
 
 /// [MS-SMB2] 3.3.5.21.1.

@@ -12,7 +12,7 @@ use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::open::{Args, ResOk};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Stateid;
-use share::{Access, File, GrantRequest, OpenRequest};
+use share::{Access, File, GrantRequest, Kind, OpenRequest};
 use storage::SetAttributes;
 
 use super::data::{check_regular, permitted, rights};
@@ -27,7 +27,7 @@ use target::FileToOpen;
 use wish::Wish;
 
 pub(super) const OPERATION: Operation<Number> =
-    Operation { result_bytes: 320, ..Operation::v4(Number::Open, "Open") };
+    Operation { result_bytes: 320, ..Operation::v4(Number::Open, "Open").of_kind(Kind::Open) };
 
 pub(super) async fn handle<'a>(c: &mut Compound<'a>, args: Args<'a>) -> Result<ResOk<'static>, Status> {
     let wish = Wish::of(&args)?;

@@ -1,0 +1,37 @@
+//! What the access log says of NFSv4 clients: the nearest that NFS has to a logon is a client that creates a session.
+
+use std::time::{Instant, SystemTime};
+
+use nfs_wire::v4::status::Status;
+use share::{Actor, Event, Kind, Outcome};
+
+use crate::call::Request;
+use crate::front::NFS4;
+use crate::status;
+
+/// A CREATE_SESSION that began at this time. None: it has succeeded.
+pub(crate) fn logon(request: &Request<'_>, begun: Instant, failed: Option<Status>) {
+    let log = &request.connection.server.access_log;
+    if !log.wants(Kind::Logon) {
+        return;
+    }
+    let took = begun.elapsed();
+    log.write(&Event {
+        kind: Kind::Logon,
+        operation: "CreateSession",
+        protocol: NFS4.name,
+        share: None,
+        path: None,
+        new_path: None,
+        who: Actor {
+            user: None,
+            uid: request.stated.as_ref().map(|stated| stated.uid),
+            authentication: Some("Stated"),
+        },
+        from: Some(request.connection.peer),
+        outcome: failed.map_or(Outcome::Done, status::v4_outcome),
+        status: &status::v4_name(failed),
+        begun: SystemTime::now() - took,
+        took,
+    });
+}
