@@ -1,4 +1,5 @@
-//! What the access log says of NFSv4 clients: the nearest that NFS has to a logon is a client that creates a session.
+//! What the access log says of NFSv4 clients: the nearest that NFS has to a logon is a client that creates a session,
+//! or that NFSv4.0 knows from now on.
 
 use std::time::{Instant, SystemTime};
 
@@ -9,8 +10,8 @@ use crate::call::Request;
 use crate::front::NFS4;
 use crate::status;
 
-/// A CREATE_SESSION that began at this time. None: it has succeeded.
-pub(crate) fn logon(request: &Request<'_>, begun: Instant, failed: Option<Status>) {
+/// An operation by which a client introduces itself, and that began at this time. None: it has succeeded.
+pub(crate) fn logon(request: &Request<'_>, operation: &'static str, begun: Instant, failed: Option<Status>) {
     let log = &request.connection.server.access_log;
     if !log.wants(Kind::Logon) {
         return;
@@ -18,7 +19,7 @@ pub(crate) fn logon(request: &Request<'_>, begun: Instant, failed: Option<Status
     let took = begun.elapsed();
     log.write(&Event {
         kind: Kind::Logon,
-        operation: "CreateSession",
+        operation,
         protocol: NFS4.name,
         share: None,
         path: None,

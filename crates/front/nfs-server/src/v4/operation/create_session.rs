@@ -25,7 +25,7 @@ pub(super) async fn handle(
 ) -> Result<ResOk, Status> {
     let begun = Instant::now();
     let created = create(request, minor_version, args).await;
-    logged::logon(request, begun, created.as_ref().err().copied());
+    logged::logon(request, "CreateSession", begun, created.as_ref().err().copied());
     created
 }
 
