@@ -34,6 +34,12 @@ impl Fields {
         self.hex("nfs.stateid.other", &stateid.other.0);
     }
 
+    /// A stateid, and the number of a request in the sequence of its owner (NFSv4.0).
+    fn sequenced(&mut self, stateid: Stateid, seqid: u32) {
+        self.stateid(stateid);
+        self.put("nfs.seqid", seqid);
+    }
+
     fn range(&mut self, offset: u64, length: u64) {
         self.put("nfs.offset4", offset);
         self.put("nfs.length4", length);
@@ -43,7 +49,10 @@ impl Fields {
         self.put("nfs.opcode", operation.operation() as u32);
         match operation {
             ArgOp::PutFh(args) => self.handle(args.object),
-            ArgOp::Close(args) => self.stateid(args.open_stateid),
+            ArgOp::Open(args) => self.put("nfs.seqid", args.seqid),
+            ArgOp::OpenConfirm(args) => self.sequenced(args.open_stateid, args.seqid),
+            ArgOp::OpenDowngrade(args) => self.sequenced(args.open_stateid, args.seqid),
+            ArgOp::Close(args) => self.sequenced(args.open_stateid, args.seqid),
             ArgOp::SetAttr(args) => self.stateid(args.stateid),
             ArgOp::FreeStateid(args) => self.stateid(args.stateid),
             ArgOp::Write(args) => {
@@ -86,12 +95,12 @@ impl Fields {
             ArgOp::Lock(args) => {
                 self.range(args.offset, args.length);
                 match args.locker {
-                    Locker::New { open_stateid, .. } => self.stateid(open_stateid),
+                    Locker::New { open_stateid, open_seqid, .. } => self.sequenced(open_stateid, open_seqid),
                     Locker::Existing { lock_stateid, .. } => self.stateid(lock_stateid),
                 }
             }
             ArgOp::LockU(args) => {
-                self.stateid(args.lock_stateid);
+                self.sequenced(args.lock_stateid, args.seqid);
                 self.range(args.offset, args.length);
             }
             _ => {}
