@@ -123,6 +123,7 @@ fn clients() -> Vec<(&'static str, Vec<u64>)> {
         ),
         ("replies cached for all NFSv4 sessions", vec![nfs.sessions.all_kept_bytes_max]),
         ("opens of an NFSv4 client", vec![count(of_client.opens_max)]),
+        ("open-owners and lock-owners of an NFSv4.0 client", vec![count(of_client.state_owners_max)]),
         ("sets of locks of an NFSv4 client", vec![count(of_client.lock_states_max)]),
         ("delegations of an NFSv4 client", vec![count(of_client.delegations_max)]),
         ("mounts in the list of MOUNT", vec![count(nfs_server::MOUNTS_MAX)]),

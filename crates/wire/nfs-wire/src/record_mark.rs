@@ -10,8 +10,9 @@ use thiserror::Error;
 /// The length of a fragment's mark in bytes.
 pub const MARK_BYTES: usize = 4;
 
-/// The most fragments of a record. Old clients send fragments of 4 KiB; a megabyte of these is allowed.
-pub const FRAGMENTS_MAX: usize = 512;
+/// The most fragments of a record. Old clients send fragments of 4 KiB, pynfs of 2 KiB; a megabyte of these, and what precedes
+/// the data, is allowed.
+pub const FRAGMENTS_MAX: usize = 1024;
 
 const LAST_FRAGMENT: u32 = 0x8000_0000;
 

@@ -100,6 +100,15 @@ fn paths_lead_down_and_up() {
 }
 
 #[test]
+fn an_empty_directory_needs_room_for_its_end() {
+    let (_server, mut client, root) = started();
+    client.ok(&[put(&root), make("dir", What::Directory)]);
+    let dir = client.path("/data/dir");
+    assert_eq!(page(&mut client, &dir, 0, 15), Err(Status::TooSmall));
+    assert_eq!(page(&mut client, &dir, 0, 16), Ok((Vec::new(), true)));
+}
+
+#[test]
 fn directories_are_listed_page_by_page() {
     let (_server, mut client, root) = started();
     let mut made: Vec<Vec<u8>> = (0..40).map(|number| format!("name-{number:02}").into_bytes()).collect();

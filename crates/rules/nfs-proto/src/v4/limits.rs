@@ -10,11 +10,13 @@ pub struct HoldingLimits {
     pub lock_states_max: usize,
     /// Delegations, including those that were revoked and not freed by the client.
     pub delegations_max: usize,
+    /// Open-owners and lock-owners of a client without sessions.
+    pub state_owners_max: usize,
 }
 
 impl Default for HoldingLimits {
     fn default() -> Self {
-        Self { opens_max: 65_536, lock_states_max: 65_536, delegations_max: 16_384 }
+        Self { opens_max: 65_536, lock_states_max: 65_536, delegations_max: 16_384, state_owners_max: 65_536 }
     }
 }
 

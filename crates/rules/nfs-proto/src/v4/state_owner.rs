@@ -15,9 +15,6 @@ use super::stateid::Other;
 #[cfg(test)]
 mod tests;
 
-/// The most owners of one client that are remembered.
-pub const OWNERS_MAX: usize = 65_536;
-
 /// A state-owner, by the name that the client gives it. Open-owners and lock-owners have names of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum OwnerName {

@@ -34,6 +34,9 @@ const INSTEAD: [(u64, u64); 2] = [(1, 0x7fff_ffff_ffff_fffd), (2, 0x7fff_ffff_ff
 const BARE_ENTRY_BYTES: usize = 64;
 const ENTRY_BYTES: usize = 256;
 
+/// The result for an empty directory, as far as `maxcount` counts it: the verifier, no entry, and the end (RFC 8881 18.23.3).
+const EMPTY_BYTES: usize = 8 + 4 + 4;
+
 /// Bytes of the operation's number and its status, in front of a successful result.
 const FRONT_BYTES: usize = 8;
 
@@ -62,6 +65,9 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<Encoded, Stat
     }
     let room = c.room().saturating_sub(FRONT_BYTES).min(TRANSFER_BYTES_MAX as usize);
     let bytes_max = usize::try_from(args.max_count).unwrap_or(usize::MAX).min(room);
+    if bytes_max < EMPTY_BYTES {
+        return Err(Status::TooSmall);
+    }
     c.take_room(bytes_max).await;
     let mut bytes = Vec::with_capacity(bytes_max.min(64 * 1024));
     let mut writer = Writer::new(&mut bytes);

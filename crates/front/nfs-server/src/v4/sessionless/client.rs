@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nfs_proto::v4::limits::HoldingLimits;
 use nfs_proto::v4::session::{Associations, ConnectionNumber, SessionLimits};
-use nfs_proto::v4::state_owner::{OWNERS_MAX, OwnerName, StateOwners};
+use nfs_proto::v4::state_owner::{OwnerName, StateOwners};
 use nfs_proto::v4::stateid::Other;
 use nfs_wire::v3::types::FileHandle as SignedHandle;
 use nfs_wire::v4::status::Status;
@@ -37,7 +38,7 @@ pub(in crate::v4) struct ClientState {
 impl ClientState {
     pub(in crate::v4) fn new() -> Self {
         Self {
-            owners: Mutex::new(StateOwners::new(OWNERS_MAX)),
+            owners: Mutex::new(StateOwners::new(HoldingLimits::default().state_owners_max)),
             ended: Arc::default(),
             connections: Mutex::default(),
         }

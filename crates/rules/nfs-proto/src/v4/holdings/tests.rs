@@ -184,7 +184,7 @@ fn an_administrator_takes_what_is_not_to_be_kept_and_the_locks_with_it() {
 
 #[test]
 fn no_more_is_remembered_of_what_was_revoked_than_may_be_open() {
-    let mut client = limited(HoldingLimits { opens_max: 2, lock_states_max: 9, delegations_max: 9 });
+    let mut client = limited(HoldingLimits { opens_max: 2, ..HoldingLimits::default() });
     for _ in 0..5 {
         open(&mut client, b"a", R, 1);
         open(&mut client, b"b", R, 2);
@@ -207,7 +207,8 @@ fn a_set_of_locks_is_freed_once_it_is_empty() {
 
 #[test]
 fn limits_hold_at_the_edge() {
-    let limits = HoldingLimits { opens_max: 2, lock_states_max: 1, delegations_max: 1 };
+    let limits =
+        HoldingLimits { opens_max: 2, lock_states_max: 1, delegations_max: 1, ..HoldingLimits::default() };
     let mut client = limited(limits);
     let a = open(&mut client, b"a", R, 1);
     open(&mut client, b"b", R, 2);
