@@ -133,6 +133,7 @@ mod tests {
             client: (address, 700).into(),
             server: (address, 2049).into(),
             version: Some(4),
+            minor_version: None,
             calls: 9,
             round_trip_us: None,
             in_flight: 0,

@@ -202,12 +202,23 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
+/// A version of NFS for people.
+fn nfs_version((version, minor_version): (u32, Option<u32>)) -> String {
+    match minor_version.filter(|_| version == 4) {
+        Some(minor_version) => format!("{version}.{minor_version}"),
+        None => version.to_string(),
+    }
+}
+
 fn nfs_client(client: &NfsClient) -> [String; 10] {
     let connections = &client.connections;
-    let mut versions: Vec<u32> = connections.iter().filter_map(|connection| connection.version).collect();
+    let mut versions: Vec<_> = connections
+        .iter()
+        .filter_map(|connection| Some((connection.version?, connection.minor_version)))
+        .collect();
     versions.sort_unstable();
     versions.dedup();
-    let versions: Vec<String> = versions.iter().map(u32::to_string).collect();
+    let versions: Vec<String> = versions.into_iter().map(nfs_version).collect();
     let shares: Vec<String> = client.shares.iter().map(|share| harmless(share)).collect();
     let or_none = |text: String| if text.is_empty() { "-".to_owned() } else { text };
     [
@@ -248,6 +259,12 @@ mod tests {
     fn round_trips_are_one_or_from_to() {
         assert_eq!((round_trips(None), round_trips(Some(120))), ("-".to_owned(), "120 us".to_owned()));
         assert_eq!(round_trips([2500, 120, 900]), "120 us - 2.50 ms");
+    }
+
+    #[test]
+    fn nfs_versions_have_their_minor_version() {
+        let shown = [(3, None), (3, Some(1)), (4, None), (4, Some(0)), (4, Some(2))].map(nfs_version);
+        assert_eq!(shown, ["3", "3", "4", "4.0", "4.2"]);
     }
 
     #[test]

@@ -243,6 +243,9 @@ pub struct NfsConnection {
     pub server: SocketAddr,
     /// The version of the calls; none before the first NFS call.
     pub version: Option<u32>,
+    /// The minor version of its NFSv4 calls, if it has sent any.
+    #[serde(default)]
+    pub minor_version: Option<u32>,
     /// The round trip time to the client in microseconds, at the time of the last calls.
     #[serde(default)]
     pub round_trip_us: Option<u64>,

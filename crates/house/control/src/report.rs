@@ -190,6 +190,7 @@ fn nfs_connection(report: &ConnectionReport) -> NfsConnection {
         client: report.client,
         server: report.server,
         version: report.version,
+        minor_version: report.minor_version,
         round_trip_us: report.round_trip.map(micros),
         calls: report.calls,
         in_flight: report.in_flight,

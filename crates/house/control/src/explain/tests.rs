@@ -182,6 +182,7 @@ fn an_nfs_client_is_told_of_nconnect() {
         client: SocketAddr::from(([10, 0, 9, 9], 700)),
         server: SocketAddr::from(([10, 0, 1, 1], 2049)),
         version: Some(3),
+        minor_version: None,
         calls: 1,
         round_trip_us: None,
         in_flight: 0,
