@@ -2,7 +2,7 @@
 """pairs.py FOLDER: one client holds something, another one asks; see pairs.sh, which mounts what this uses.
 pairs.py --table LOG: the table in Markdown, with what a run printed.
 
-Clients: smb, nfs3, nfs4 (the kernel's), other (the kernel's NFSv4 as a second client), opens (Samba's library, for share modes
+Clients: smb, nfs3, nfs4, nfs40 (the kernel's; nfs40 is NFSv4.0), other (the kernel's NFSv4 as a second client), opens (Samba's library, for share modes
 that the kernel does not ask for: ../smb-opens), bare (nfs4client.py, for share reservations and delegations of the same kind).
 Each row of the table below prints one line for each order: the asker opens its file before the holder takes what it
 holds, or after. Where asking is opening, there is but one order; the other one is another row.
@@ -324,6 +324,17 @@ nfs4      lock exclusive     other  lock elsewhere    goes
 nfs4      lock exclusive     other  wait for lock     waits
 nfs4      lock shared        other  shared lock       goes
 nfs4      lock exclusive     other  write             goes
+nfs40     lock exclusive     smb    lock              refused
+nfs40     lock exclusive     smb    write             refused
+nfs40     lock shared        smb    shared lock       goes
+nfs40     lock exclusive     nfs4   lock              refused
+nfs40     lock exclusive     nfs4   lock elsewhere    goes
+nfs40     lock exclusive     nfs4   wait for lock     waits
+smb       lock exclusive     nfs40  lock              refused
+smb       lock exclusive     nfs40  write             refused
+nfs4      lock exclusive     nfs40  lock              refused
+nfs4      lock shared        nfs40  shared lock       goes
+nfs4      lock exclusive     nfs40  wait for lock     waits
 # Share modes: what the holder shares is its last word, r, w and d; -- is nothing.
 opens     open rw --         nfs3   read              waits
 opens     open rw --         nfs3   write             waits
@@ -370,6 +381,10 @@ bare      open r r           nfs3   read              goes
 bare      open rw --         nfs3   read              waits
 nfs4      open w             bare   open r r          refused
 nfs4      open r             bare   open r r          goes
+opens     open rw --         nfs40  open r            refused-or-waits
+nfs40     open w             opens  open r r          refused
+nfs40     open w             bare   open r r          refused
+bare      open r r           nfs40  open r            goes
 # What clients cache: leases and oplocks of SMB, delegations of NFSv4, page caches.
 smb       cached             nfs3   write             goes
 smb       cached             nfs4   write             goes
@@ -390,6 +405,7 @@ bare      delegation write   smb    read              fresh
 bare      delegation write   opens  read              fresh
 bare      delegation write   nfs3   read              fresh
 bare      delegation write   nfs4   read              fresh
+bare      delegation write   nfs40  read              fresh
 bare      delegation write   smb    write             goes
 bare      silent-delegation write  smb   read         waits
 bare      silent-delegation write  nfs3  read         waits

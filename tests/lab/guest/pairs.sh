@@ -19,11 +19,12 @@ nfs="port=$NFS_PORT,proto=tcp,hard"
 check "mount over SMB" mount_at /mnt/smb -t cifs "//$SERVER/$SHARE" -o "vers=3.1.1,port=$SMB_PORT,username=$USER,password=$PASS"
 check "mount over NFSv3" mount_at /mnt/nfs3 -t nfs "$SERVER:$EXPORT" -o "vers=3,mountport=$MOUNT_PORT,mountproto=tcp,nolock,noac,lookupcache=none,$nfs"
 check "mount over NFSv4.2" mount_at /mnt/nfs4 -t nfs "$SERVER:$EXPORT" -o "vers=4.2,$nfs"
+check "mount over NFSv4.0" mount_at /mnt/nfs40 -t nfs "$SERVER:$EXPORT" -o "vers=4.0,$nfs"
 mkdir -p /mnt/other; check "mount over NFSv4.2, as a second client" mount_second
-for m in smb nfs3 nfs4 other; do mountpoint -q /mnt/$m || { finish; exit 1; }; done
+for m in smb nfs3 nfs4 nfs40 other; do mountpoint -q /mnt/$m || { finish; exit 1; }; done
 folder=pairs.$$
 mkdir /mnt/nfs3/$folder && chmod 777 /mnt/nfs3/$folder
 TALLY_S=550 tally "pairs:" python3 "$(dirname "$0")/pairs.py" $folder
 rm -rf "/mnt/nfs3/$folder"
-check "unmount all" umount /mnt/smb /mnt/nfs3 /mnt/nfs4 /mnt/other
+check "unmount all" umount /mnt/smb /mnt/nfs3 /mnt/nfs4 /mnt/nfs40 /mnt/other
 finish

@@ -3,7 +3,7 @@
 # that was acknowledged as stable is there, and with NFSv4 no open file and no lock is lost. The host kills and restarts the
 # server each time this script prints `kill me N`, and goes on when it is up again. Environment:
 #   SERVER NFS_PORT MOUNT_PORT EXPORT   where
-#   VERSION   3 (default), 4.1 or 4.2
+#   VERSION   3 (default), 4.0, 4.1 or 4.2
 #   KILLS     how often (3)
 . "$(dirname "$0")/lib.sh"
 : "${NFS_PORT:=2049}" "${EXPORT:=/export}" "${MOUNT_PORT:=$NFS_PORT}" "${VERSION:=3}" "${KILLS:=3}"
