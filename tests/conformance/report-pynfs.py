@@ -1,19 +1,30 @@
 #!/usr/bin/env python3
-"""Write the NFS part of docs/measured/conformance.md: report-pynfs.py OURS.tsv
+"""Write an NFS part of docs/measured/conformance.md: report-pynfs.py MINOR OURS.tsv DOCUMENT
 
-Compares a run of run-pynfs with NFS-Ganesha's (baseline-pynfs41-ganesha-4.3.tsv) and gives
-each test that fails the reason that reasons.tsv names.
+Compares a run of run-pynfs with NFS-Ganesha's (baseline-pynfs41-ganesha-4.3.tsv, for the minor
+version 0 baseline-pynfs40-...) and gives each test that fails the reason that reasons.tsv names.
 """
+import contextlib
+import io
 import os
+import re
 import sys
 
 sys.dont_write_bytecode = True
 from report import HERE, read, reasons, share, why
 
+TITLES = {"0": "NFSv4.0", "1": "NFSv4.1 and NFSv4.2"}
+RUNS = {
+    "0": "Made by `scripts/conformance-nfs --minor 0`: all server tests of pynfs's `nfs4.0` (flags `all` and `reboot`, lease of 10 s),",
+    "1": "Made by `scripts/conformance-nfs`: all server tests of pynfs's `nfs4.1` (flags `all` and `reboot`, asked at minor version 2, lease of 10 s),",
+}
+LEFT_OUT = {"0": "", "1": ": pynfs skips what `all` leaves out (pNFS)"}
 
-def main():
-    ours, details = read(sys.argv[1])
-    ganesha, _ = read(os.path.join(HERE, "baseline-pynfs41-ganesha-4.3.tsv"))
+
+def report(minor, table):
+    ours, details = read(table)
+    baseline = f"baseline-pynfs4{minor}-ganesha-4.3.tsv"
+    ganesha, _ = read(os.path.join(HERE, baseline))
     known = reasons()
 
     def both(suite=None):
@@ -26,21 +37,35 @@ def main():
     def ours_only(key):
         return ours[key] == "ok" and ganesha.get(key) == "FAIL"
 
-    print("## NFSv4.1 and NFSv4.2: pynfs\n")
-    print("Made by `scripts/conformance-nfs`: all server tests of pynfs's `nfs4.1` (flags `all` and `reboot`, asked at minor version 2, lease of 10 s),")
-    print("beside the results of NFS-Ganesha 4.3 (`tests/conformance/baseline-pynfs41-ganesha-4.3.tsv`).\n")
-    print(f"* **{count('ok')} passed, {count('FAIL')} failed, {count('SKIP')} skipped**: pynfs skips what `all` leaves out (pNFS)")
+    print(f"## {TITLES[minor]}: pynfs\n")
+    print(RUNS[minor])
+    print(f"beside the results of NFS-Ganesha 4.3 (`tests/conformance/{baseline}`).\n")
+    print(f"* **{count('ok')} passed, {count('FAIL')} failed, {count('SKIP')} skipped**{LEFT_OUT[minor]}")
     print(f"* Of what Ganesha passes: **{both()}**")
     print(f"* Passed here, failed by Ganesha: **{sum(map(ours_only, ours))}**\n")
     print("| suite | passed here | failed | skipped | of what Ganesha passes |\n|---|---|---|---|---|")
     for suite in dict.fromkeys(s for s, _ in ours):
         print(f"| {suite} | {count('ok', suite)} | {count('FAIL', suite)} | {count('SKIP', suite)} | {both(suite)} |")
-    print("\n### What fails of pynfs\n")
+    print(f"\n### What fails of pynfs over {TITLES[minor]}\n")
     print("| suite | test | Ganesha | reason | what pynfs says |\n|---|---|---|---|---|")
     for (suite, test), result in ours.items():
         if result == "FAIL":
             detail = details[suite, test].replace("|", "/")[:110]
             print(f"| {suite} | {test} | {ganesha.get((suite, test), '-')} | {why(known, suite, test)} | {detail} |")
+
+
+
+def main():
+    minor, table, document = sys.argv[1:]
+    part = io.StringIO()
+    with contextlib.redirect_stdout(part):
+        report(minor, table)
+    whole = open(document).read()
+    old = re.search(rf"^## {re.escape(TITLES[minor])}: pynfs\n.*?(?=^## |\Z)", whole, re.M | re.S)
+    begin, end = old.span() if old else (len(whole), len(whole))
+    parts = [text.strip("\n") for text in (whole[:begin], part.getvalue(), whole[end:])]
+    with open(document, "w") as f:
+        f.write("\n\n".join(text for text in parts if text) + "\n")
 
 
 main()
