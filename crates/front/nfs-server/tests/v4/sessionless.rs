@@ -500,3 +500,41 @@ fn a_silent_client_keeps_what_nobody_needs_and_gives_way() {
     let renew = ArgOp::Renew(renew::Args { client_id: client.client.client_id });
     assert_eq!(client.status(&[renew]), Err(Status::Expired));
 }
+
+#[test]
+fn the_limits_of_clients_hold_for_both_kinds() {
+    let store = Arc::<MemoryStore>::default();
+    let server =
+        TestServer::with(store, export(Squash::None), 1, |_| (), |config| config.clients.clients_max = 2);
+    let _first = Sessionless::start(&server, "one");
+    let _second = V4Client::start(server.address, "two");
+    let mut third = V4Client::connect(server.address);
+    third.minor_version = 0;
+    let reply = third.raw(&[introduction(b"three", 1)]);
+    assert_eq!(reply.status, Err(Status::Delay));
+}
+
+#[test]
+fn what_clients_have_open_is_told_and_can_be_ended() {
+    let server = TestServer::start();
+    let mut client = Sessionless::start(&server, "one");
+    let (open, file) = client.open("file");
+    let lock = client.lock_args(open, LockType::Write, false);
+    client.ok(&[put(&file), lock]);
+    let files = server.server.open_files();
+    let [told] = files.as_slice() else { panic!("{files:?}") };
+    assert!(
+        told.client == "one" && told.is_connected && !told.is_delegation && told.locks().len() == 1,
+        "{told:?}"
+    );
+    let versions: Vec<_> =
+        server.server.connections().iter().map(|one| (one.version, one.minor_version)).collect();
+    assert_eq!(versions, [(Some(4), Some(0))]);
+    let runtime = crate::opens::runtime();
+    assert!(runtime.block_on(server.server.close_file(told.share.id(), told.open.key())));
+    assert_eq!(client.status(&[put(&file), read(open)]), Err(Status::AdminRevoked));
+    let close = client.close_args(Stateid { seqid: 0, ..open });
+    assert_eq!(client.status(&[put(&file), close]), Err(Status::AdminRevoked));
+    client.open("file"); // the CLOSE has counted
+    assert_eq!(runtime.block_on(server.server.disconnect(told.address)).0, 1);
+}

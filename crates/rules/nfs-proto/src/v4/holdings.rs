@@ -8,6 +8,7 @@ use super::limits::{HoldingLimits, LimitReached};
 use super::lock_owner::LockOwners;
 use super::lock_state::LockState;
 use super::open_state::{NoSuchUnion, OpenState, Opened, ShareAccess, ShareDeny};
+use super::state_owner::OwnerName;
 use super::stateid::{FileKey, Names, Other, Stateid, StateidError, check_seqid, seqid_after};
 
 #[cfg(test)]
@@ -95,6 +96,8 @@ pub struct Holdings<O, D> {
     delegations: HashMap<FileKey, Other>,
     lock_owners: LockOwners,
     revoked: Revoked,
+    /// The owners of opens and locks that were revoked.
+    revoked_owners: HashMap<Other, OwnerName>,
 }
 
 /// What a read or write goes through.
@@ -161,6 +164,7 @@ impl<O, D> Holdings<O, D> {
             delegations: HashMap::new(),
             lock_owners: LockOwners::new(names.client()),
             revoked: Revoked::default(),
+            revoked_owners: HashMap::new(),
         }
     }
 
@@ -490,12 +494,14 @@ impl<O, D> Holdings<O, D> {
     /// Revokes what a stateid stands for. As many revoked stateids are remembered as there may be opens; beyond that
     /// the client finds the stateids unknown.
     fn revoke(&mut self, other: Other, why: StateidError) -> Option<HeldState<O, D>> {
+        let owner = self.owner_of(other);
         let state = self.states.remove(&other)?;
         let revocation = Revocation { why, of_delegation: matches!(state.kind, Kind::Delegation(_)) };
         if self.revoked.all < self.limits.opens_max {
             let HeldState { seqid, file, .. } = state;
             self.states.insert(other, HeldState { seqid, file, kind: Kind::Revoked(revocation) });
             self.revoked.add(revocation);
+            self.revoked_owners.extend(owner.map(|owner| (other, owner)));
         }
         Some(state)
     }
@@ -533,6 +539,7 @@ impl<O, D> Holdings<O, D> {
             }
             Kind::Revoked(revocation) => {
                 self.states.remove(&sent.other);
+                self.revoked_owners.remove(&sent.other);
                 self.revoked.take(revocation);
                 Ok(())
             }
@@ -583,10 +590,11 @@ impl<O, D> Holdings<O, D> {
             }
             all.take(state);
         }
-        let Self { states, opens, locks, delegations, .. } = self;
+        let Self { states, opens, locks, delegations, revoked_owners, .. } = self;
         opens.retain(|_, other| states.contains_key(other));
         locks.retain(|_, other| states.contains_key(other));
         delegations.retain(|_, other| states.contains_key(other));
+        revoked_owners.retain(|other, _| states.contains_key(other));
         all
     }
 }

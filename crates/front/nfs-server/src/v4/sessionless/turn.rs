@@ -121,16 +121,7 @@ fn owner(client: &Client, sessionless: &ClientState, names: Names<'_>) -> Result
     let held = client.files.with(|holdings| holdings.owner_of(stateid.other));
     let owner = held.or_else(|| sessionless.owners.lock().of_closed(stateid.other).cloned());
     let fits = |owner: &OwnerName| matches!(owner, OwnerName::Open(_)) == is_open;
-    owner.filter(fits).ok_or_else(|| revoked(client, *stateid))
-}
-
-/// The status for a stateid without an owner.
-fn revoked(client: &Client, stateid: Stateid) -> Status {
-    let latest = Stateid { seqid: 0, ..stateid };
-    client
-        .files
-        .with(|holdings| holdings.test(latest))
-        .map_or_else(crate::v4::files::refused, |()| Status::BadStateId)
+    owner.filter(fits).ok_or(Status::BadStateId)
 }
 
 fn effect(operation: &ArgOp<'_>) -> Effect {

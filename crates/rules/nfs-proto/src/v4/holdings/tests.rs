@@ -333,6 +333,11 @@ fn a_client_without_sessions_finds_owners_by_stateids() {
     let (file, ended) = client.cancel(opened.other).unwrap();
     assert_eq!((file, ended.opens, ended.lock_owners.len()), (FILE, vec![1], 1));
     assert_eq!(client.owner_of(opened.other), None);
+    let revoked = open(&mut client, b"a", R, 2);
+    assert_eq!(client.revoke_of_share(1, |_, _| true).opens, [2]);
+    assert_eq!(client.owner_of(revoked.other), Some(OwnerName::Open(b"a".as_slice().into())));
+    client.free(revoked, |_, _| false).unwrap();
+    assert_eq!(client.owner_of(revoked.other), None);
     assert!(client.is_empty() && client.open_owners().is_empty());
 }
 

@@ -8,13 +8,15 @@ use super::{
 };
 
 impl<O, D> Holdings<O, D> {
-    /// The owner of an open or of a set of locks.
+    /// The owner of an open or of a set of locks, even if it was revoked: the request that learns of that counts in the owner's
+    /// sequence.
     #[must_use]
     pub fn owner_of(&self, other: Other) -> Option<OwnerName> {
         match &self.states.get(&other)?.kind {
             Kind::Open(open) => Some(OwnerName::Open(open.owner.clone())),
             Kind::Lock(lock) => Some(OwnerName::Lock(self.lock_owners.name(lock.owner)?.into())),
-            Kind::Delegation(_) | Kind::Revoked(_) => None,
+            Kind::Delegation(_) => None,
+            Kind::Revoked(_) => self.revoked_owners.get(&other).cloned(),
         }
     }
 
