@@ -1,5 +1,5 @@
-//! The rules of NFS that depend on earlier messages: filehandles, the duplicate request cache, and the state of NFSv4
-//! clients.
+//! The rules of NFS that depend on earlier messages: filehandles, the duplicate request cache, the state of NFSv4 clients,
+//! and the locks of NFSv3.
 //!
 //! No sockets, no clock and no threads; time and keys are arguments.
 #![forbid(unsafe_code)]
@@ -7,4 +7,5 @@
 
 pub mod duplicate_request;
 pub mod filehandle;
+pub mod nlm;
 pub mod v4;
