@@ -10,6 +10,7 @@ use nfs_proto::v4::{client, session};
 use nfs_wire::v3::types::WriteVerifier;
 use share::{AccessLog, Share, ShareTable, Squash};
 
+use crate::nlm::locking::NetworkLocks;
 use crate::v4::client_records::ClientRecords;
 
 /// The most bytes of one READ or WRITE.
@@ -65,6 +66,8 @@ pub struct Config {
     pub sessions: session::SessionLimits,
     /// The access log, for what concerns no share.
     pub access_log: AccessLog,
+    /// Locks for clients of NFSv3 (NLM), and the status monitor (NSM); None: these programs are not there.
+    pub network_locks: Option<NetworkLocks>,
     /// The addresses on which the server listens. NFSv4 clients that ask get the addresses that they stand for.
     pub listen: Vec<IpAddr>,
 }
@@ -92,6 +95,7 @@ impl Config {
             clients: client::ClientLimits::default(),
             sessions: session::SessionLimits::default(),
             client_records: None,
+            network_locks: None,
             callback_timeout: CALLBACK_TIMEOUT,
             access_log: AccessLog::default(),
             listen: Vec::new(),

@@ -21,6 +21,8 @@ pub struct Connection {
     pub(crate) client: IpAddr,
     /// The client's address with its port.
     pub(crate) peer: SocketAddr,
+    /// The server's address that the client has connected to.
+    pub(crate) local: IpAddr,
     pub(crate) callers: CallerCache,
     /// What the connection counts for each share.
     pub(crate) accounts: Accounts,
@@ -38,6 +40,12 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// The client's end, with an IPv4 address that a socket of IPv6 has received as what it is.
+    pub(crate) fn peer(&self) -> SocketAddr {
+        let peer = self.callers.address();
+        if self.client.is_ipv4() { SocketAddr::new(self.client, peer.port()) } else { peer }
+    }
+
     pub(crate) fn new(server: Arc<ServerState>, peer: Peer, outbox: &Outbox) -> Self {
         let v4 = v4::connection::Connection::new(&server.v4, outbox);
         let traffic =
@@ -50,6 +58,7 @@ impl Connection {
             server,
             client,
             peer: peer.address,
+            local: peer.local.ip().to_canonical(),
             callers: CallerCache::new(peer.address),
             accounts: Accounts::default(),
             moment: Rc::default(),

@@ -55,6 +55,11 @@ impl CallerCache {
         Self { client, known: RefCell::default() }
     }
 
+    /// The client's end of the connection.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.client
+    }
+
     /// The sender of a call with this credential, independent of the share.
     pub(crate) fn claimant(&self, stated: Option<&AuthSys<'_>>) -> Claimant {
         Claimant::new(self.client, stated)

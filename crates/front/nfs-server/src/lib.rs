@@ -1,4 +1,4 @@
-//! The NFS server: NFSv3, NFSv4.0, NFSv4.1, NFSv4.2 and MOUNT on one port, on top of [`net`] and [`share`].
+//! The NFS server: NFSv3 with MOUNT, NLM and NSM, and NFSv4.0 to NFSv4.2 on one port, on top of [`net`] and [`share`].
 //!
 //! Each procedure has a file with the name of its codec in [`nfs_wire`]. Anything that the two protocols must agree on
 //! is in [`share`]. State that only NFS has (filehandles, repeated calls, exports) is in [`nfs_proto`].
@@ -32,6 +32,8 @@ mod logged;
 mod mount;
 mod name;
 mod new_object;
+mod nlm;
+mod nsm;
 mod object;
 mod operation;
 mod operations;
@@ -60,8 +62,11 @@ pub use config::{Anonymous, Config, PENDING_CALLS_MAX, RECORD_BYTES_MAX, Squashi
 pub use connection::Connection;
 pub use front::{NFS3, NFS4};
 pub use mount::mounted::{MOUNTS_MAX, Mounted};
+pub use nfs_proto::nlm::hosts::HostLimits;
 pub use nfs_proto::v4::recovery::ClientRecord;
 pub use nfs_wire::record_mark::FRAGMENTS_MAX;
+pub use nlm::locking::NetworkLocks;
+pub use nlm::records::{HostRecord, HostRecords};
 pub use operations::operations;
 pub use traffic::{ConnectionReport, Sizes};
 pub use v4::client_records::ClientRecords;
@@ -70,6 +75,7 @@ pub use v4::state::SessionReport;
 
 use config::Exports;
 use mount::mounted::MountTable;
+use nlm::state::NlmState;
 use repeated::RepeatedCalls;
 use server::ServerState;
 use traffic::Connections;
@@ -87,6 +93,10 @@ impl NfsServer {
     #[must_use]
     pub fn new(config: Config) -> Arc<Self> {
         let v4 = v4::state::V4State::new(&config);
+        let nlm = config
+            .network_locks
+            .as_ref()
+            .map(|locks| Arc::new(NlmState::new(&config, locks, Instant::now())));
         let connections =
             ConnectionLimits { max: config.connections_max, of_one_address: config.connections_per_address };
         let state = ServerState {
@@ -101,6 +111,7 @@ impl NfsServer {
             mounts: MountTable::default(),
             connections: Connections::default(),
             v4,
+            nlm,
         };
         Arc::new(Self { state: Arc::new(state), connections, silence: config.silence })
     }
@@ -109,6 +120,9 @@ impl NfsServer {
     /// before a share that was awaited is entered.
     pub fn await_reclaims(&self, share: &Share) {
         self.state.v4.recovery.await_reclaims(share, Instant::now());
+        if let Some(nlm) = &self.state.nlm {
+            nlm.await_reclaims(share);
+        }
     }
 
     /// Ends everything that clients have in a share that was withdrawn from the table: mounts, and NFSv4 opens, locks
@@ -116,6 +130,9 @@ impl NfsServer {
     pub async fn end_share(&self, share: &Share) {
         self.state.mounts.forget_share(share.name());
         self.state.v4.end_share(share).await;
+        if let Some(nlm) = &self.state.nlm {
+            nlm.end_share(share.id()).await;
+        }
     }
 
     /// Revokes the opens, locks and delegations of NFSv4 clients in a share that its current rules no longer allow.
@@ -123,6 +140,9 @@ impl NfsServer {
     /// meaning of names in them.
     pub async fn reconsider(&self, share: &Share) {
         self.state.reconsider(share).await;
+        if let Some(nlm) = &self.state.nlm {
+            nlm.reconsider(share).await;
+        }
     }
 
     /// The mounts that clients have reported: an NFSv3 client may unmount without a message.
@@ -131,29 +151,42 @@ impl NfsServer {
         self.state.mounts.all()
     }
 
-    /// Removes NFSv4 clients that are gone for good, and distributes slots among the others, for ever. Pass it to
+    /// Removes NFSv4 clients that are gone for good, distributes slots among the others, and tells hosts with NFSv3 locks that
+    /// the server has restarted, for ever. Pass it to
     /// [`net::Shards::spawn`].
     pub async fn look_after_clients(&self) {
-        tokio::join!(self.state.v4.look_after_clients(), v4::slots::look_after_slots(&self.state));
+        let hosts = async {
+            if let Some(nlm) = &self.state.nlm {
+                nlm.look_after_hosts().await;
+            }
+        };
+        tokio::join!(self.state.v4.look_after_clients(), v4::slots::look_after_slots(&self.state), hosts);
     }
 
-    /// The files that NFSv4 clients have open, and their delegations.
+    /// The files that NFSv4 clients have open, and their delegations; and the files in which clients of NFSv3 hold locks.
     #[must_use]
     pub fn open_files(&self) -> Vec<OpenFile> {
-        self.state.open_files()
+        let mut files = self.state.open_files();
+        files.extend(self.state.files_of_hosts());
+        files
     }
 
     /// Revokes an open or a delegation of an NFSv4 client (RFC 8881 8.5), with the other opens of its open-owner for the
     /// file and the locks under them. Returns false if no client has such an open.
     pub async fn close_file(&self, share: ShareId, key: OpenKey) -> bool {
-        self.state.revoke_open(share, key).await
+        self.state.revoke_open(share, key).await || self.state.close_file_of_host(share, key).await
     }
 
-    /// Ends the connections from an address, and the sessions, opens, locks and delegations of the NFSv4 clients there. They
-    /// may connect again. Returns the number of NFSv4 clients and of connections.
+    /// Ends the connections from an address, the sessions, opens, locks and delegations of the NFSv4 clients there, and the
+    /// locks of NFSv3 clients. They
+    /// may connect again. Returns the number of clients that held something, and of connections.
     pub async fn disconnect(&self, address: IpAddr) -> (usize, usize) {
         let clients = self.state.expire_clients_at(address).await;
-        (clients, self.state.connections.end_from(address))
+        let hosts = match &self.state.nlm {
+            Some(nlm) => nlm.end_hosts_at(address).await,
+            None => 0,
+        };
+        (clients + hosts, self.state.connections.end_from(address))
     }
 
     /// The sessions of NFSv4 clients.

@@ -2,7 +2,7 @@
 //! rows.
 
 use nfs_wire::v4::Operation as Number;
-use nfs_wire::{mount as mount_wire, v3 as v3_wire};
+use nfs_wire::{mount as mount_wire, nlm as nlm_wire, v3 as v3_wire};
 
 use crate::front::{NFS3, NFS4};
 
@@ -82,6 +82,16 @@ impl Operation<mount_wire::Procedure> {
 
 /// NFSv4's operations may come over a connection that NFSv3 uses too, so their numbers begin after MOUNT's.
 const V4_NUMBERS: usize = 40;
+
+/// NLM's procedures come over connections of NFSv3, and their numbers follow those of the work beside NFSv4 ([`beside`]).
+const NLM_NUMBERS: usize = V4_NUMBERS + LAST_NUMBER + 3;
+
+impl Operation<nlm_wire::Procedure> {
+    /// A procedure on a file, with its place among these, and its name in metrics.
+    pub(crate) const fn nlm(number: nlm_wire::Procedure, place: usize, name: &'static str) -> Self {
+        Self::on_share(number, share::Operation::new(&NFS3, NLM_NUMBERS + place, name))
+    }
+}
 
 impl Operation<Number> {
     /// An operation on an object of a share that changes nothing, with its name in metrics.

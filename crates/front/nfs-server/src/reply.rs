@@ -16,6 +16,16 @@ pub(crate) fn success(xid: u32, result: &impl Encode) -> Buffer {
     reply(&Reply { xid, body: ReplyBody::accepted(AcceptStatus::Success) }, result)
 }
 
+/// A result that is encoded already.
+pub(crate) struct Encoded(pub(crate) Vec<u8>);
+
+impl Encode for Encoded {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        // Without padding: the length of what is encoded is a multiple of four.
+        writer.opaque_fixed(&self.0);
+    }
+}
+
 /// A reply with its record mark.
 pub(crate) fn reply(header: &Reply<'_>, result: &impl Encode) -> Buffer {
     let mut buffer = Buffer::with_capacity(REPLY_BYTES);

@@ -6,15 +6,16 @@ use std::rc::Rc;
 use bytes::Bytes;
 use net::Buffer;
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call, Denied, Reply, ReplyBody, flavor};
-use nfs_wire::{mount as mount_wire, v3 as v3_wire, v4 as v4_wire};
+use nfs_wire::xdr::Reader;
+use nfs_wire::{mount as mount_wire, nlm as nlm_wire, nsm as nsm_wire, v3 as v3_wire, v4 as v4_wire};
 use share::as_of_one_moment;
 
 use crate::call::{CallError, Request};
 use crate::connection::Connection;
 use crate::received::Received;
-use crate::reply::{reply, success};
+use crate::reply::{Encoded, reply, success};
 use crate::traffic::Traffic;
-use crate::{credentials, mount, v3, v4};
+use crate::{credentials, mount, nlm, nsm, v3, v4};
 
 /// Runs a call, and reports its end to `ended`. There always is a reply; [`net::Later`] allows none.
 ///
@@ -30,6 +31,7 @@ pub(crate) async fn answer(
         Ok(Some(request)) if call.program == v3_wire::PROGRAM => {
             as_of_one_moment(&connection.moment, pin!(v3::run::dispatch(&request, arguments))).await
         }
+        Ok(Some(request)) if call.program == nsm_wire::PROGRAM => monitor(&request, arguments),
         Ok(Some(request)) => {
             as_of_one_moment(&connection.moment, pin!(mount::run::dispatch(&request, arguments))).await
         }
@@ -59,6 +61,33 @@ pub(crate) async fn answer_v4(
     Some(reply_of(&call, answer))
 }
 
+/// Like [`answer`], for a call of NLM.
+pub(crate) async fn answer_nlm(
+    connection: Rc<Connection>,
+    received: Received,
+    ended: fn(&Traffic),
+) -> Option<Buffer> {
+    let (call, arguments) = (received.call(), received.arguments());
+    let answer = match (admitted(&connection, &received.record, &call), &connection.server.nlm) {
+        (Ok(Some(request)), Some(nlm)) => {
+            as_of_one_moment(&connection.moment, pin!(nlm::run::dispatch(&request, nlm, arguments))).await
+        }
+        (Ok(_), _) => Ok(success(call.xid, &())),
+        (Err(not_run), _) => Err(not_run),
+    };
+    ended(&connection.traffic);
+    Some(reply_of(&call, answer))
+}
+
+/// Runs a call of NSM.
+fn monitor(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, CallError> {
+    let procedure = nsm_wire::Procedure::try_from(request.call.procedure);
+    let procedure = procedure.map_err(|_| AcceptStatus::ProcedureUnavailable)?;
+    let connection = request.connection;
+    let result = nsm::answer(&connection.server, connection.client, procedure, arguments)?;
+    Ok(request.success(&Encoded(result)))
+}
+
 fn reply_of(call: &Call<'_>, answer: Result<Buffer, CallError>) -> Buffer {
     answer.unwrap_or_else(|not_run| {
         let body = match not_run {
@@ -78,6 +107,8 @@ fn admitted<'a>(
     let (low, high) = match call.program {
         v3_wire::PROGRAM => (v3_wire::VERSION, v4_wire::VERSION),
         mount_wire::PROGRAM => (mount_wire::VERSION, mount_wire::VERSION),
+        nlm_wire::PROGRAM if connection.server.nlm.is_some() => (nlm_wire::VERSION, nlm_wire::VERSION),
+        nsm_wire::PROGRAM if connection.server.nlm.is_some() => (nsm_wire::VERSION, nsm_wire::VERSION),
         _ => return Err(AcceptStatus::ProgramUnavailable.into()),
     };
     if !(low..=high).contains(&call.version) {

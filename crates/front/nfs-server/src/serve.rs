@@ -10,7 +10,7 @@ use net::{Answer, Prefix, PrefixError, Protocol};
 use nfs_proto::duplicate_request::Key;
 use nfs_wire::record_mark::{MARK_BYTES, Mark};
 use nfs_wire::rpc::{Call, CallError};
-use nfs_wire::{v3 as v3_wire, v4 as v4_wire};
+use nfs_wire::{nlm as nlm_wire, v3 as v3_wire, v4 as v4_wire};
 
 use crate::connection::Connection;
 use crate::received::Received;
@@ -61,6 +61,10 @@ impl Protocol for Connection {
         self.traffic.begin(&call);
         if (call.program, call.version) == (v4_wire::PROGRAM, v4_wire::VERSION) {
             return self.answer_v4(received);
+        }
+        if call.program == nlm_wire::PROGRAM {
+            // What a host holds is entered in several steps. Locking and unlocking twice does no harm.
+            return Answer::Certainly(Box::pin(run::answer_nlm(self, received, Traffic::end)));
         }
         if !is_kept(&call) {
             return Answer::Later(Box::pin(run::answer(self, received, Traffic::end)));

@@ -8,6 +8,7 @@ use share::AccessLog;
 
 use crate::config::{Exports, Squashing};
 use crate::mount::mounted::MountTable;
+use crate::nlm::state::NlmState;
 use crate::repeated::RepeatedCalls;
 use crate::traffic::Connections;
 use crate::v4::state::V4State;
@@ -28,4 +29,6 @@ pub(crate) struct ServerState {
     pub(crate) mounts: MountTable,
     pub(crate) connections: Connections,
     pub(crate) v4: V4State,
+    /// NLM and NSM, if they are on.
+    pub(crate) nlm: Option<Arc<NlmState>>,
 }

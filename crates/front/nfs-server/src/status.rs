@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 
 use nfs_wire::xdr::Failure;
-use nfs_wire::{mount, v3, v4};
+use nfs_wire::{mount, nlm, v3, v4};
 use share::{Error, Outcome};
 use v3::status::Status;
 
@@ -120,6 +120,34 @@ fn v4_of_storage(error: storage::Error) -> v4::status::Status {
         E::NoAttribute => S::NoXattr,
         E::AttributeTooLarge => S::XattrTooBig,
         E::Io(_) => S::Io,
+    }
+}
+
+/// The NLM status of an error. A client tries again after DENIED_GRACE_PERIOD, and gives up after FAILED.
+pub(crate) fn nlm(error: Error) -> nlm::Status {
+    use nlm::Status as S;
+    match error {
+        Error::Storage(storage::Error::Stale | storage::Error::BadHandle | storage::Error::NotFound) => {
+            S::StaleFileHandle
+        }
+        Error::Storage(storage::Error::ReadOnly) | Error::ReadOnly(_) => S::RoFs,
+        Error::Storage(storage::Error::WouldBlock | storage::Error::OutOfResources)
+        | Error::Delayed
+        | Error::Gone
+        | Error::DeletePending
+        | Error::Closed => S::DeniedGracePeriod,
+        Error::SharingViolation | Error::LockNotGranted | Error::RangeLocked => S::Denied,
+        Error::LimitReached(_) | Error::TooManyOpens | Error::PlanFull => S::DeniedNoLocks,
+        Error::InvalidRange => S::FBig,
+        Error::Storage(_)
+        | Error::AccessDenied
+        | Error::NotOwner
+        | Error::InvalidOwner
+        | Error::InvalidGroup
+        | Error::GuardFailed
+        | Error::RangeNotLocked
+        | Error::CannotDelete
+        | Error::NotOpenedForThis => S::Failed,
     }
 }
 

@@ -11,6 +11,7 @@ mod filesystem;
 mod hostile;
 mod identity;
 mod listing;
+mod locks;
 mod mount;
 mod names;
 mod other_protocol;
