@@ -37,6 +37,7 @@ mod nsm;
 mod object;
 mod operation;
 mod operations;
+pub mod portmap;
 mod received;
 mod repeated;
 mod reply;
