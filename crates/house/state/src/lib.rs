@@ -1,6 +1,6 @@
 //! What a server must remember across restarts, in one database of its state directory: who it is, the key of its filehandles,
 //! the shares, users and tokens that were created by command, the numbers of shares and the burst credits that they have left, password
-//! hashes, the persistent opens of SMB clients, and the NFSv4 clients that hold something. Beside it: whether that database is sound
+//! hashes, the persistent opens of SMB clients, the NFSv4 clients that hold something, and the hosts with NFSv3 locks. Beside it: whether that database is sound
 //! ([`image`]), its last good copy ([`copies`]), and who has the directory ([`lock`]).
 //!
 //! The invariant: what a call here has returned as kept is on stable storage, whole, and there at the next start; what was only
@@ -13,6 +13,7 @@ mod error;
 mod handles;
 pub mod image;
 pub mod lock;
+mod lock_hosts;
 mod nfs_clients;
 mod persistent_opens;
 mod records;
@@ -23,6 +24,7 @@ mod state_file;
 pub mod store;
 
 pub use error::{Error, Result};
+pub use lock_hosts::LockHostTable;
 pub use nfs_clients::NfsClientTable;
 pub use persistent_opens::PersistentOpenTable;
 pub use records::{ShareRecord, TokenRecord, UserRecord};

@@ -3,10 +3,12 @@
 
 use std::path::Path;
 
-use anabranch_state::{NfsClientTable, PersistentOpenTable, ShareRecord, State, TokenRecord, UserRecord};
+use anabranch_state::{
+    LockHostTable, NfsClientTable, PersistentOpenTable, ShareRecord, State, TokenRecord, UserRecord,
+};
 use control::Token;
 use control::tokens::Scope;
-use nfs_server::{ClientRecord, ClientRecords};
+use nfs_server::{ClientRecord, ClientRecords, HostRecord, HostRecords};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 use smb_server::{Change, PersistentOpen, PersistentOpens};
 
@@ -19,11 +21,19 @@ const ADDED_USERS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("adde
 const TOKENS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("tokens");
 const OPENS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("persistent-opens");
 const CLIENTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("nfs-clients");
+const LOCK_HOSTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("nfs-lock-hosts");
 const HANDLES: TableDefinition<'_, u64, (u64, u64, u64, &[u8])> =
     TableDefinition::new("storage-local.data.names");
 
 const USER: &str = r#"{"name":"Anna","nt_hash":[7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7],"uid":1000,"gid":null,"groups":null,"disabled":false}"#;
 const SHARE: &str = r#"{"name":"Data","directory":"/srv","terms":1,"plan":"","increased":null,"uncached":false,"rules":{"clients":["10.0.0.0/8"]},"comment":"files"}"#;
+
+/// The host "a" at 10.0.0.7, which knows the server as 10.0.0.1.
+const LOCK_HOST: &[u8] = b"\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\x07\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\x01a";
+
+fn lock_host() -> HostRecord {
+    HostRecord { name: b"a".to_vec(), address: [10, 0, 0, 7].into(), server: [10, 0, 0, 1].into() }
+}
 
 fn open(directory: &Path) -> Database {
     Database::open(anabranch_state::file(directory)).unwrap()
@@ -44,6 +54,7 @@ fn written_by_hand(directory: &Path) {
     let open = serde_json::to_vec(&PersistentOpen { id: 300, ..PersistentOpen::default() }).unwrap();
     transaction.open_table(OPENS).unwrap().insert(300, open.as_slice()).unwrap();
     transaction.open_table(CLIENTS).unwrap().insert(b"client".as_slice(), ()).unwrap();
+    transaction.open_table(LOCK_HOSTS).unwrap().insert(LOCK_HOST, ()).unwrap();
     transaction.open_table(HANDLES).unwrap().insert(5, (1, 2, 3, b"name".as_slice())).unwrap();
     transaction.commit().unwrap();
 }
@@ -65,6 +76,7 @@ fn what_is_on_the_disk_is_read() {
     assert_eq!((&*user.name, user.uid, user.nt_hash), ("Anna", Some(1000), [7; 16]));
     assert_eq!(PersistentOpenTable(state.store()).all().unwrap()[0].id, 300);
     assert_eq!(NfsClientTable(state.store()).all().unwrap(), [ClientRecord { owner: b"client".to_vec() }]);
+    assert_eq!(LockHostTable(state.store()).all().unwrap(), [lock_host()]);
     state.forget_share("data").unwrap();
     drop(state);
     let database = open(&directory);
@@ -89,6 +101,7 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     let open_file = PersistentOpen { id: u64::MAX - 1, ..PersistentOpen::default() };
     PersistentOpenTable(state.store()).write(&[Change::Keep(Box::new(open_file))]).unwrap();
     NfsClientTable(state.store()).keep(&ClientRecord { owner: b"client".to_vec() }).unwrap();
+    LockHostTable(state.store()).keep(&lock_host()).unwrap();
     drop(state);
     let database = open(&directory);
     let transaction = database.begin_read().unwrap();
@@ -107,4 +120,5 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     let opens = transaction.open_table(OPENS).unwrap();
     assert_eq!(opens.first().unwrap().unwrap().0.value(), u64::MAX - 1);
     assert_eq!(transaction.open_table(CLIENTS).unwrap().first().unwrap().unwrap().0.value(), b"client");
+    assert_eq!(transaction.open_table(LOCK_HOSTS).unwrap().first().unwrap().unwrap().0.value(), LOCK_HOST);
 }
