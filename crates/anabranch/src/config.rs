@@ -165,6 +165,7 @@ mod tests {
             smb-interface = ["10.0.0.1", "10.0.1.1"]
             nfs-squash = "none"
             nfs-lease = 30
+            portmap = "register"
             bench-metadata-latency = 1000
             bench-accounting = false
             log-format = "json"
@@ -238,6 +239,7 @@ mod tests {
         let log = &settings.gateway.access_log;
         assert_eq!(log.file.as_ref().and_then(|file| file.bytes_max), Some(10 << 20));
         assert!(log.kinds.contains(Kind::Read) && !log.kinds.contains(Kind::Open));
+        assert_eq!(settings.gateway.portmap, gateway::settings::Portmap::Register);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use gateway::settings::ShareSettings;
-use gateway::{Addresses, Sockets};
+use gateway::{Addresses, PortmapSockets, Sockets};
 
 use crate::cli::Demo;
 use crate::control_access::write_private;
@@ -45,6 +45,7 @@ pub(crate) fn run(demo: &Demo) -> Result<()> {
         smb: vec![listen(ports::SMB, demo.listen, demo.smb)?],
         nfs: vec![listen(ports::NFS, demo.listen, demo.nfs)?],
         control: listen(ports::CONTROL, Ipv4Addr::LOCALHOST.into(), demo.control)?,
+        portmap: PortmapSockets::default(),
     };
     serve::serve(None, prepared, sockets, |at| {
         log::say(std::io::stdout(), &instructions(demo.listen, at, &share, &password));

@@ -20,6 +20,7 @@ mod log_names;
 mod manual;
 mod password;
 mod place;
+mod port_mapper;
 mod ports;
 mod print;
 mod problem;

@@ -14,16 +14,19 @@ use crate::reload::{OnHangUp, Reloader};
 use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::supervised::{Report, supervisor};
-use crate::{log, ports, state_directory};
+use crate::{log, port_mapper, ports, state_directory};
 
 /// How often it is said how many lines of the log were lost.
 const LOST_LINES_INTERVAL: Duration = Duration::from_secs(5);
 
 fn listen(settings: &Settings) -> Result<Sockets> {
+    let nfs = ports::listen_at_all(ports::NFS, &settings.nfs)?;
+    let portmap = port_mapper::listen(settings.gateway.portmap, &nfs)?;
     Ok(Sockets {
         smb: ports::listen_at_all(ports::SMB, &settings.smb)?,
-        nfs: ports::listen_at_all(ports::NFS, &settings.nfs)?,
+        nfs,
         control: ports::listen(ports::CONTROL, settings.control)?,
+        portmap,
     })
 }
 

@@ -6,6 +6,7 @@ mod interface;
 mod keys;
 mod listen;
 mod password_file;
+mod portmap;
 mod restart;
 mod share;
 mod user;
@@ -33,6 +34,7 @@ pub(crate) use self::interface::InterfaceGiven;
 pub(crate) use self::keys::{CLIENT_KEYS, Key, SERVER_KEYS, SHARE_KEYS, USER_KEYS};
 pub(crate) use self::listen::ListenGiven;
 pub(crate) use self::password_file::PasswordFileGiven;
+pub(crate) use self::portmap::PortmapGiven;
 pub(crate) use self::share::{ClientTable, ShareGiven, ShareTable, check_client};
 pub(crate) use self::user::{UserGiven, UserTable};
 
@@ -105,6 +107,10 @@ pub(crate) struct Given {
     /// Which users of NFS clients are mapped to nobody [default: root]
     #[arg(long, value_enum)]
     pub(crate) nfs_squash: Option<Squash>,
+    /// Whether clients of NFSv3 find this server by themselves, and can lock: registered with the rpcbind of this machine, or by
+    /// answering port 111 itself [default: off]
+    #[arg(long, value_enum)]
+    pub(crate) portmap: Option<PortmapGiven>,
     /// Each call of a store that reads or changes names and attributes takes so much longer: to measure what is kept
     #[arg(long, value_name = "MICROSECONDS", hide = true)]
     pub(crate) bench_metadata_latency: Option<u64>,
@@ -281,6 +287,7 @@ impl Given {
             connections_per_address: self.connections_per_address.or(file.connections_per_address),
             smb_interface: list_of(lists, self.smb_interface, file.smb_interface),
             nfs_squash: self.nfs_squash.or(file.nfs_squash),
+            portmap: self.portmap.or(file.portmap),
             bench_metadata_latency: self.bench_metadata_latency.or(file.bench_metadata_latency),
             bench_accounting: self.bench_accounting.or(file.bench_accounting),
             nfs_lease: self.nfs_lease.or(file.nfs_lease),
@@ -380,6 +387,7 @@ impl Settings {
                 .map(|max| usize::try_from(max.get()).unwrap_or(usize::MAX)),
             smb_interfaces: given.smb_interface.into_iter().map(InterfaceGiven::whole).collect(),
             nfs_squash: given.nfs_squash.map_or(default.nfs_squash, Squash::whole),
+            portmap: given.portmap.map_or(default.portmap, PortmapGiven::whole),
             nfs_lease: given
                 .nfs_lease
                 .map_or(default.nfs_lease, |seconds| Duration::from_secs(seconds.into())),

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use ::share::Terms;
 use gateway::settings::same_share_name;
 
-use super::{Given, Requirement};
+use super::{Given, ListenGiven, PortmapGiven, Requirement};
 use crate::log_names;
 use crate::place::{Section, Wrong};
 
@@ -30,6 +30,11 @@ impl Given {
         }
         for (key, what, advice) in self.access_log.check() {
             add(key, what, advice);
+        }
+        let nfs_is_off = !self.nfs.is_empty() && self.nfs.iter().all(|at| *at == ListenGiven::Off);
+        if nfs_is_off && self.portmap.is_some_and(|portmap| portmap != PortmapGiven::Off) {
+            let what = "portmap is for clients of NFSv3, and NFS is off".to_owned();
+            add("portmap", what, "Give NFS an address, or leave portmap out.");
         }
         if let Some(Err(problem)) = self.log.as_deref().map(log_names::parse) {
             add("log", problem.what, &problem.advice);

@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 30] = [
+pub(crate) const SERVER_KEYS: [Key; 31] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -36,6 +36,7 @@ pub(crate) const SERVER_KEYS: [Key; 30] = [
     key("smb-interface", "[\"10.0.0.1;speed=10000000000;rss\"]", "[]"),
     key("nfs-squash", "\"root\"", "\"root\""),
     key("nfs-lease", "90", "90"),
+    key("portmap", "\"on\"", "\"off\""),
     key("log", "\"info,smb_server=debug\"", "\"info\""),
     key("log-format", "\"json\"", "\"text\""),
     without_default("access-log-file", "\"/var/log/anabranch/access.json\""),

@@ -78,6 +78,8 @@ pub struct Concerns {
     pub is_reload_failed: bool,
     /// How long the certificate of the control address is valid, zero if it has expired; None: there is none.
     pub certificate_left: Option<Duration>,
+    /// Whether NFS programs that are to be registered with rpcbind are not.
+    pub is_unregistered: bool,
 }
 
 impl Concerns {
@@ -85,7 +87,8 @@ impl Concerns {
     #[must_use]
     pub fn now(reload: &Reload, certificate_expires: Option<SystemTime>, now: SystemTime) -> Self {
         let left = |expires: SystemTime| expires.duration_since(now).unwrap_or_default();
-        Self { is_reload_failed: !reload.last_succeeded, certificate_left: certificate_expires.map(left) }
+        let certificate_left = certificate_expires.map(left);
+        Self { is_reload_failed: !reload.last_succeeded, certificate_left, is_unregistered: false }
     }
 }
 
@@ -114,6 +117,11 @@ pub fn health(shards: &[StuckShard], shares: &Shares, concerns: Concerns) -> Hea
         health
             .alarms
             .push_str("configuration: it has mistakes, and the server goes on with the one before\n");
+    }
+    if concerns.is_unregistered {
+        health.alarms.push_str(
+            "portmap: NFS programs are not registered with rpcbind, the log says why: clients of NFSv3 do not find them\n",
+        );
     }
     for StuckShard { shard, silent } in shards {
         let _ = writeln!(health.shards, "shard {shard}: held up for {} s", silent.as_secs());

@@ -39,6 +39,7 @@ pub mod users;
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Instant, SystemTime};
 
@@ -94,6 +95,8 @@ pub struct Subject {
     pub counters: Box<dyn Fn() -> Counters + Send + Sync>,
     /// The shards that are held up.
     pub stuck_shards: Box<dyn Fn() -> Vec<StuckShard> + Send + Sync>,
+    /// Whether NFS programs that are to be registered with rpcbind are not.
+    pub is_unregistered: Arc<AtomicBool>,
     /// The tokens that callers of the API present.
     pub tokens: Arc<KnownTokens>,
     /// Names and addresses under which the control address answers, in addition to loopback and the address to which
@@ -110,7 +113,9 @@ pub struct Subject {
 impl Subject {
     /// What matters now beside shards and shares.
     pub(crate) fn concerns(&self) -> Concerns {
-        Concerns::now(&self.administration.reloads(), (self.certificate_expires)(), SystemTime::now())
+        let concerns =
+            Concerns::now(&self.administration.reloads(), (self.certificate_expires)(), SystemTime::now());
+        Concerns { is_unregistered: self.is_unregistered.load(Ordering::Relaxed), ..concerns }
     }
 }
 
@@ -320,6 +325,7 @@ pub(crate) mod tests {
             clients: Box::new(Clients::default),
             counters: Box::new(Counters::default),
             stuck_shards: Box::new(Vec::new),
+            is_unregistered: Arc::default(),
             tokens: Arc::new(KnownTokens::new(&Token::new([7; 32]), Vec::new())),
             names: Vec::new(),
             tls: None,
@@ -363,6 +369,7 @@ pub(crate) mod tests {
             clients: Box::new(clients),
             counters: Box::new(Counters::default),
             stuck_shards: Box::new(Vec::new),
+            is_unregistered: Arc::default(),
             tokens: Arc::clone(&tokens),
             names: vec!["files.example.org".to_owned()],
             tls: None,

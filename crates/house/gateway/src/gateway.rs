@@ -2,13 +2,14 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use control::program::Program;
 use control::tokens::KnownTokens;
 use control::{Concerns, Control, Counters, Health, StuckShard, Subject};
 use net::{Pulse, Shards};
+use nfs_server::portmap::registrations;
 use share::{AccessLog, ShareTable};
 use state::{Closed, State, burst_credits};
 
@@ -21,8 +22,9 @@ use crate::name_service::System;
 use crate::names::NameLookup;
 use crate::prepared::Prepared;
 use crate::problem::{Result, serving};
+use crate::registered::Registered;
 use crate::servers::Servers;
-use crate::sockets::{Addresses, Sockets};
+use crate::sockets::{Addresses, PortmapSockets, Sockets};
 use crate::upkeep::Upkeep;
 use crate::{control_access, control_tls, opening};
 
@@ -42,6 +44,8 @@ pub struct Gateway {
     shares: Arc<ShareTable>,
     servers: Servers,
     access_log: AccessLog,
+    /// Whether something is not registered with rpcbind.
+    is_unregistered: Arc<AtomicBool>,
     /// None: the control address does not use TLS.
     identity: Option<Arc<Identity>>,
     // Dropped in this order.
@@ -52,6 +56,7 @@ pub struct Gateway {
 /// The parts that others find, and those that look after the rest.
 #[derive(Debug)]
 struct Outside {
+    _registered: Option<Registered>,
     _published: Published,
     _control: Control,
     _held_up: HeldUp,
@@ -76,11 +81,18 @@ impl Gateway {
         let files = settings.control_certificate.as_ref();
         let identity =
             control_tls::identity(files, addresses.control, &settings.control_names, &settings.state)?;
-        let of_control = OfControl { listener: sockets.control, identity: identity.clone(), program };
+        let is_unregistered = Arc::<AtomicBool>::default();
+        let of_control = OfControl {
+            listener: sockets.control,
+            identity: identity.clone(),
+            is_unregistered: Arc::clone(&is_unregistered),
+            program,
+        };
         let (control, administration) = start_control(prepared, &servers, &shards, of_control)?;
         administration.await_stores();
         state.keep_copy();
         servers.listen(&shards, sockets.smb, sockets.nfs)?;
+        let registered = find(&servers, &shards, sockets.portmap, &addresses.nfs, &is_unregistered)?;
         let certificate = identity.as_ref().map(|identity| identity.pem());
         let published = control_access::publish(&settings.state, addresses.control, certificate.as_deref())?;
         for share in shares.present().in_order() {
@@ -91,9 +103,25 @@ impl Gateway {
         let held_up = held_up.map_err(serving("cannot start a thread"))?;
         let upkeep = Upkeep::start(Arc::clone(&shares), Arc::clone(&state), identity.clone());
         let upkeep = upkeep.map_err(serving("cannot start a thread"))?;
-        let outside =
-            Outside { _published: published, _control: control, _held_up: held_up, _upkeep: upkeep };
-        Ok(Self { addresses, administration, state, shares, servers, access_log, identity, outside, shards })
+        let outside = Outside {
+            _registered: registered,
+            _published: published,
+            _control: control,
+            _held_up: held_up,
+            _upkeep: upkeep,
+        };
+        Ok(Self {
+            addresses,
+            administration,
+            state,
+            shares,
+            servers,
+            access_log,
+            is_unregistered,
+            identity,
+            outside,
+            shards,
+        })
     }
 
     /// The addresses on which the gateway listens.
@@ -110,7 +138,8 @@ impl Gateway {
     pub fn health(&self) -> Health {
         let reload = control::Administration::reloads(&*self.administration);
         let expires = self.identity.as_ref().and_then(|identity| identity.expires());
-        let concerns = Concerns::now(&reload, expires, SystemTime::now());
+        let is_unregistered = self.is_unregistered.load(Ordering::Relaxed);
+        let concerns = Concerns { is_unregistered, ..Concerns::now(&reload, expires, SystemTime::now()) };
         control::health(&stuck(&self.shards.pulse()), &self.shares.present(), concerns)
     }
 
@@ -137,6 +166,21 @@ impl Gateway {
     }
 }
 
+/// Has clients of NFSv3 find the server: by a port mapper of its own, or by the rpcbind of the machine.
+fn find(
+    servers: &Servers,
+    shards: &Shards,
+    sockets: PortmapSockets,
+    nfs: &[SocketAddr],
+    is_unregistered: &Arc<AtomicBool>,
+) -> Result<Option<Registered>> {
+    let registrations = registrations(nfs);
+    let registers = !sockets.monitor.is_empty() && sockets.tcp.is_empty();
+    servers.listen_for_finders(shards, sockets, &registrations)?;
+    let start = || Registered::start(registrations, Arc::clone(is_unregistered));
+    registers.then(start).transpose().map_err(serving("cannot start a thread"))
+}
+
 /// The shards that are held up.
 fn stuck(pulse: &Pulse) -> Vec<StuckShard> {
     pulse.stuck().into_iter().map(|(shard, silent)| StuckShard { shard, silent }).collect()
@@ -146,6 +190,7 @@ fn stuck(pulse: &Pulse) -> Vec<StuckShard> {
 struct OfControl {
     listener: TcpListener,
     identity: Option<Arc<Identity>>,
+    is_unregistered: Arc<AtomicBool>,
     program: Arc<dyn Program>,
 }
 
@@ -155,7 +200,7 @@ fn start_control(
     shards: &Shards,
     of_control: OfControl,
 ) -> Result<(Control, Arc<Administration>)> {
-    let OfControl { listener, identity, program } = of_control;
+    let OfControl { listener, identity, is_unregistered, program } = of_control;
     let Prepared { settings, state, shares, accounts, descriptors_max, declared, idle, access_log, .. } =
         prepared;
     let logged = access_log.clone();
@@ -202,6 +247,7 @@ fn start_control(
             }
         }),
         stuck_shards: Box::new(move || stuck(&pulse)),
+        is_unregistered,
         tokens,
         names: settings.control_names,
         tls,

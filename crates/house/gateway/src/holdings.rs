@@ -178,7 +178,7 @@ fn of_nfs(file: &nfs_server::OpenFile, locks: &[ByteRangeLock]) -> OpenFile {
         name: Some(file.client.clone()),
     };
     let locks = locks.len() as u64;
-    let told = told_open("nfs4", &file.share, &file.open, path, client);
+    let told = told_open(file.protocol(), &file.share, &file.open, path, client);
     OpenFile { delegation: file.is_delegation, locks, ..told }
 }
 

@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use net::Shards;
 use nfs_proto::v4::lease::LeaseTimes;
-use nfs_server::{Anonymous, NfsServer, Squashing};
+use nfs_server::portmap::{Portmapper, Registration};
+use nfs_server::{Anonymous, HostLimits, NetworkLocks, NfsServer, Squashing};
 use share::Terms;
 use smb_server::Interfaces;
-use state::{NfsClientTable, PersistentOpenTable};
+use state::{LockHostTable, NfsClientTable, PersistentOpenTable};
 use storage::{StoreThread, View};
 
 use crate::names::Changed;
 use crate::prepared::Prepared;
 use crate::problem::{Cause, Problem, Result, serving};
-use crate::settings::Settings;
-use crate::sockets::Addresses;
+use crate::settings::{Portmap, Settings};
+use crate::sockets::{Addresses, PortmapSockets};
 use crate::waiting::wait_for;
 
 /// Restores the persistent opens of SMB clients, before any client is served.
@@ -90,6 +91,24 @@ impl Servers {
         listen(shards.listen_at_all(smb, Arc::new(smb_server::Service::new(Arc::clone(&self.smb)))))?;
         listen(shards.listen_at_all(nfs, Arc::clone(&self.nfs)))
     }
+
+    /// Passes the sockets by which clients of NFSv3 find the server.
+    pub(crate) fn listen_for_finders(
+        &self,
+        shards: &Shards,
+        sockets: PortmapSockets,
+        registrations: &[Registration],
+    ) -> Result<()> {
+        let PortmapSockets { monitor, tcp, udp } = sockets;
+        let listen = |result: std::io::Result<()>| result.map_err(serving("cannot listen"));
+        listen(shards.answer_datagrams(monitor, &self.nfs))?;
+        if tcp.is_empty() {
+            return Ok(());
+        }
+        let portmapper = Portmapper::new(registrations.to_vec());
+        listen(shards.answer_datagrams(udp, &portmapper))?;
+        listen(shards.listen_at_all(tcp, portmapper))
+    }
 }
 
 fn smb_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Result<smb_server::Config> {
@@ -124,6 +143,12 @@ fn interfaces(settings: &Settings, at: &[SocketAddr]) -> Interfaces {
     Interfaces { listen: at.iter().map(SocketAddr::ip).collect(), given: settings.smb_interfaces.clone() }
 }
 
+/// The name by which this machine calls itself; empty if it is not known.
+fn host_name() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| String::new(), |name| name.trim().to_owned())
+}
+
 fn nfs_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Result<nfs_server::Config> {
     let mut squashing = Squashing { squash: settings.nfs_squash, ..Squashing::default() };
     if let Some((uid, gid)) = settings.nfs_anonymous {
@@ -138,6 +163,11 @@ fn nfs_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
     let connections_per_address = settings.connections_per_address;
     let client_records: Option<Arc<dyn nfs_server::ClientRecords>> =
         Some(Arc::new(NfsClientTable(prepared.state.store())));
+    let network_locks = (settings.portmap != Portmap::Off).then(|| NetworkLocks {
+        limits: HostLimits::default(),
+        records: Some(Arc::new(LockHostTable(prepared.state.store()))),
+        host_name: host_name(),
+    });
     let lease_times = LeaseTimes { lease: settings.nfs_lease, ..config.lease_times };
     let listen = at.iter().map(SocketAddr::ip).collect();
     Ok(nfs_server::Config {
@@ -145,6 +175,7 @@ fn nfs_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
         encryption_required: settings.encryption_required(),
         connections_per_address,
         client_records,
+        network_locks,
         lease_times,
         listen,
         access_log: prepared.access_log.clone(),

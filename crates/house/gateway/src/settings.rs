@@ -48,6 +48,8 @@ pub struct Settings {
     pub nfs_squash: Squash,
     /// How long an NFSv4 client may be silent before it loses its files and locks.
     pub nfs_lease: Duration,
+    /// Whether clients of NFSv3 find this server by themselves, and lock.
+    pub portmap: Portmap,
     /// The uid and gid of squashed NFS users; None: nobody.
     pub nfs_anonymous: Option<(u32, u32)>,
     /// The access log.
@@ -56,6 +58,20 @@ pub struct Settings {
     pub bench_metadata_latency: Option<Duration>,
     /// Whether the cost of calls is counted.
     pub bench_accounting: bool,
+}
+
+/// How clients of NFSv3 find the programs of this server, and whether they can lock. They need to find NLM for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Portmap {
+    /// They are told the port, and lock for themselves only.
+    #[default]
+    Off,
+    /// The programs are registered with the rpcbind of the machine.
+    Register,
+    /// The server answers port 111 itself.
+    Serve,
+    /// As [`Portmap::Register`] where a rpcbind runs, otherwise as [`Portmap::Serve`].
+    On,
 }
 
 /// A declared share.
@@ -124,6 +140,7 @@ impl Settings {
             smb_interfaces: Vec::new(),
             nfs_squash: Squash::Root,
             nfs_lease: Duration::from_secs(90),
+            portmap: Portmap::Off,
             nfs_anonymous: None,
             access_log: access_log::Settings::default(),
             bench_metadata_latency: None,

@@ -1,6 +1,6 @@
 //! The sockets of a gateway, and their addresses.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 use crate::problem::{Result, serving};
 
@@ -13,6 +13,19 @@ pub struct Sockets {
     pub nfs: Vec<TcpListener>,
     /// The socket of the control address, with health, metrics and the API.
     pub control: TcpListener,
+    /// How clients of NFSv3 find the server.
+    pub portmap: PortmapSockets,
+}
+
+/// The sockets by which clients of NFSv3 find the server, and say that they have restarted.
+#[derive(Debug, Default)]
+pub struct PortmapSockets {
+    /// UDP at the addresses of NFS, for the status monitor.
+    pub monitor: Vec<UdpSocket>,
+    /// TCP at port 111; none: the server is registered with the rpcbind of the machine, if there is a monitor.
+    pub tcp: Vec<TcpListener>,
+    /// UDP at port 111.
+    pub udp: Vec<UdpSocket>,
 }
 
 /// The addresses on which a gateway listens.

@@ -11,7 +11,9 @@ const DOCUMENT: &str = include_str!("../../../../docs/security.md");
 const HEAD: &str = "| what | how much | how the rest is refused |";
 
 /// Rows whose limits are fractions of others, or are private to their part and tested there.
-const NOT_COMPARED: [&str; 6] = [
+const NOT_COMPARED: [&str; 8] = [
+    "calls of the server to NFSv3 clients",
+    "connections to the port mapper (`portmap = \"serve\"`)",
     "connections of one address",
     "unidentified connections",
     "opens of a user, an SMB client or an NFS address on a share",
@@ -105,6 +107,7 @@ fn transport() -> Vec<(&'static str, Vec<u64>)> {
 /// Limits on what one client holds.
 fn clients() -> Vec<(&'static str, Vec<u64>)> {
     let (smb, nfs, of_client) = (smb_server::Limits::default(), nfs_config(), ClientLimits::default());
+    let hosts = nfs_server::HostLimits::default();
     let logons = [smb.sessions_max, smb.sessions_per_connection_max, smb.logons_per_connection_max];
     let delays = [auth::brake::DELAY_FIRST, auth::brake::DELAY_MAX].map(milliseconds);
     let queue = milliseconds(auth::brake::LINE_MAX);
@@ -126,6 +129,12 @@ fn clients() -> Vec<(&'static str, Vec<u64>)> {
         ("open-owners and lock-owners of an NFSv4.0 client", vec![count(of_client.state_owners_max)]),
         ("sets of locks of an NFSv4 client", vec![count(of_client.lock_states_max)]),
         ("delegations of an NFSv4 client", vec![count(of_client.delegations_max)]),
+        ("hosts with NFSv3 locks", vec![count(hosts.hosts_max)]),
+        ("NFSv3 locks that are waited for", vec![count(hosts.waiting_max)]),
+        (
+            "lock-owners, share reservations of a host",
+            vec![count(hosts.owners_max), count(hosts.reservations_max)],
+        ),
         ("mounts in the list of MOUNT", vec![count(nfs_server::MOUNTS_MAX)]),
     ]
 }

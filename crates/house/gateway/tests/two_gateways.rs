@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anabranch_gateway::settings::{Settings, ShareSettings};
-use anabranch_gateway::{Cause, Gateway, Prepared, Sockets};
+use anabranch_gateway::{Cause, Gateway, PortmapSockets, Prepared, Sockets};
 use control::program::{Advices, Log, Program};
 use control::shares::NewShare;
 use control::{Administration as _, Refusal};
@@ -43,7 +43,12 @@ fn settings(directory: &Path, name: &str) -> Settings {
 
 fn sockets() -> Sockets {
     let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
-    Sockets { smb: vec![listen()], nfs: vec![listen()], control: listen() }
+    Sockets {
+        smb: vec![listen()],
+        nfs: vec![listen()],
+        control: listen(),
+        portmap: PortmapSockets::default(),
+    }
 }
 
 fn start(directory: &TempDir, name: &str) -> Gateway {
