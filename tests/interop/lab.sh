@@ -10,7 +10,7 @@
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab
 ns=anabranch-$$
-all="cifs nfs3 nfs4 nfs4.0 copy both both4 pairs trunks acl pjdfstest pjdfstest4 restart restart4 restart4.0 channels host"      # and by name: defaults frozen fio restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
+all="cifs nfs3 nfs4 nfs4.0 copy both both4 pairs nlm trunks acl pjdfstest pjdfstest4 restart restart4 restart4.0 channels host"      # and by name: defaults frozen fio restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
 kills_of_4_0=${KILLS:-1}
 : "${KILLS:=3}" "${FSX_SECS:=600}"
 parts=${*:-$all}
@@ -188,7 +188,9 @@ for part in $parts; do
     defaults | cifs | nfs3 | nfs4 | copy | both | both4 | acl | pjdfstest | pjdfstest4 | restart | restart4 | restart4.1 | fsx) serve 1 ;;
     nfs4.0 | restart4.0) serve 1 --nfs-lease 10 ;;
     channels | host | fio) serve 2 "${two_rss[@]}" ;;
-    pairs | trunks) serve 2 ;;
+    pairs) serve 2 --portmap serve ;;
+    nlm) serve 2 --portmap serve --nfs-lease 20 ;;
+    trunks) serve 2 ;;
     frozen)
       # The server is started in the namespace of the disk.
       if ! mount_disk; then echo "not tested: frozen: no loop device, or no right to mount one: $(tail -n 1 "$scratch/said")"; continue; fi
@@ -220,6 +222,7 @@ for part in $parts; do
     both) tell "" < <(guest 300 both.sh -e OWNER=1000 2>&1) ;;
     both4) tell "nfs v4.2" < <(guest 300 both.sh -e OWNER=1000 -e VERSION=4.2 2>&1) ;;
     pairs) pairs ;;
+    nlm) tell "nlm:" < <(guest 400 nlm.sh 2>&1) ;;
     trunks) tell "trunks:" < <(guest 400 nfs-rate.sh -e WAYS="discovered trunked" -e ROUNDS=1 -e MIB=16 -e SIZE=16 2>&1) ;;
     acl) tell "acl:" < <(guest 200 cifs-acl.sh -e OWNER=1000 2>&1) ;;
     pjdfstest) posix nfs3 "$known" ;;

@@ -2,7 +2,7 @@
 """pairs.py FOLDER: one client holds something, another one asks; see pairs.sh, which mounts what this uses.
 pairs.py --table LOG: the table in Markdown, with what a run printed.
 
-Clients: smb, nfs3, nfs4, nfs40 (the kernel's; nfs40 is NFSv4.0), other (the kernel's NFSv4 as a second client), opens (Samba's library, for share modes
+Clients: smb, nfs3, nlm (the kernel's NFSv3 without and with locks on the server), nfs4, nfs40 (the kernel's; nfs40 is NFSv4.0), other (the kernel's NFSv4 as a second client), opens (Samba's library, for share modes
 that the kernel does not ask for: ../smb-opens), bare (nfs4client.py, for share reservations and delegations of the same kind).
 Each row of the table below prints one line for each order: the asker opens its file before the holder takes what it
 holds, or after. Where asking is opening, there is but one order; the other one is another row.
@@ -335,6 +335,40 @@ smb       lock exclusive     nfs40  write             refused
 nfs4      lock exclusive     nfs40  lock              refused
 nfs4      lock shared        nfs40  shared lock       goes
 nfs4      lock exclusive     nfs40  wait for lock     waits
+# Locks of NFSv3 clients (NLM).
+nlm       lock exclusive     smb    lock              refused
+nlm       lock exclusive     smb    shared lock       refused
+nlm       lock exclusive     smb    lock elsewhere    goes
+nlm       lock exclusive     smb    wait for lock     waits
+nlm       lock shared        smb    lock              refused
+nlm       lock shared        smb    shared lock       goes
+nlm       lock exclusive     smb    write             refused
+nlm       lock exclusive     smb    read              refused
+nlm       lock shared        opens  read              goes
+nlm       lock exclusive     nfs4   lock              refused
+nlm       lock exclusive     nfs4   shared lock       refused
+nlm       lock exclusive     nfs4   lock elsewhere    goes
+nlm       lock exclusive     nfs4   wait for lock     waits
+nlm       lock shared        nfs4   shared lock       goes
+nlm       lock exclusive     nfs4   write             goes
+nlm       lock exclusive     nfs3   write             goes
+smb       lock exclusive     nlm    lock              refused
+smb       lock exclusive     nlm    shared lock       refused
+smb       lock exclusive     nlm    lock elsewhere    goes
+smb       lock exclusive     nlm    wait for lock     waits
+smb       lock shared        nlm    lock              refused
+smb       lock shared        nlm    shared lock       goes
+nfs4      lock exclusive     nlm    lock              refused
+nfs4      lock exclusive     nlm    shared lock       refused
+nfs4      lock exclusive     nlm    lock elsewhere    goes
+nfs4      lock exclusive     nlm    wait for lock     waits
+nfs4      lock shared        nlm    shared lock       goes
+nlm       lock exclusive     nfs40  lock              refused
+nlm       lock shared        nfs40  shared lock       goes
+nlm       lock exclusive     nfs40  wait for lock     waits
+nfs40     lock exclusive     nlm    lock              refused
+nfs40     lock shared        nlm    shared lock       goes
+nfs40     lock exclusive     nlm    wait for lock     waits
 # Share modes: what the holder shares is its last word, r, w and d; -- is nothing.
 opens     open rw --         nfs3   read              waits
 opens     open rw --         nfs3   write             waits

@@ -1,6 +1,6 @@
 #!/bin/bash
 # What one protocol's client holds, every other one's must honour: locks, share modes and what clients cache, SMB and NFSv3 and
-# NFSv4 in every pair and direction, through the kernel's own clients (pairs.py has the table). Wants two interfaces: the second
+# NFSv4 and NLM in every pair and direction, through the kernel's own clients (pairs.py has the table). Wants two interfaces: the second
 # one goes to a network of its own, so that a second NFSv4 client of the kernel has it. Environment:
 #   SERVER SERVERS SMB_PORT SHARE USER PASS   the share over SMB
 #   NFS_PORT MOUNT_PORT EXPORT        the same over NFS
@@ -21,10 +21,12 @@ check "mount over NFSv3" mount_at /mnt/nfs3 -t nfs "$SERVER:$EXPORT" -o "vers=3,
 check "mount over NFSv4.2" mount_at /mnt/nfs4 -t nfs "$SERVER:$EXPORT" -o "vers=4.2,$nfs"
 check "mount over NFSv4.0" mount_at /mnt/nfs40 -t nfs "$SERVER:$EXPORT" -o "vers=4.0,$nfs"
 mkdir -p /mnt/other; check "mount over NFSv4.2, as a second client" mount_second
-for m in smb nfs3 nfs4 nfs40 other; do mountpoint -q /mnt/$m || { finish; exit 1; }; done
+start_finders
+check "mount over NFSv3 with locks" mount_at /mnt/nlm -t nfs "$SERVER:$EXPORT" -o vers=3,noac,lookupcache=none,nosharecache,hard
+for m in smb nfs3 nlm nfs4 nfs40 other; do mountpoint -q /mnt/$m || { finish; exit 1; }; done
 folder=pairs.$$
 mkdir /mnt/nfs3/$folder && chmod 777 /mnt/nfs3/$folder
 TALLY_S=550 tally "pairs:" python3 "$(dirname "$0")/pairs.py" $folder
 rm -rf "/mnt/nfs3/$folder"
-check "unmount all" umount /mnt/smb /mnt/nfs3 /mnt/nfs4 /mnt/nfs40 /mnt/other
+check "unmount all" umount /mnt/smb /mnt/nfs3 /mnt/nlm /mnt/nfs4 /mnt/nfs40 /mnt/other
 finish
