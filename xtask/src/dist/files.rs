@@ -50,6 +50,7 @@ pub(super) fn installed(release: &Release) -> Result<Vec<Installed>, String> {
             kind: Kind::Configuration,
             ..of("firewall/anabranch.ufw", "etc/ufw/applications.d/anabranch")
         },
+        of("firewall/anabranch-portmap.xml", "usr/lib/firewalld/services/anabranch-portmap.xml"),
         of("firewall/anabranch.xml", "usr/lib/firewalld/services/anabranch.xml"),
         of("systemd/anabranch.service", "usr/lib/systemd/system/anabranch.service"),
         of("systemd/anabranch@.service", "usr/lib/systemd/system/anabranch@.service"),
