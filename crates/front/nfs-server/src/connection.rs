@@ -19,8 +19,6 @@ use crate::v4;
 pub struct Connection {
     pub(crate) server: Arc<ServerState>,
     pub(crate) client: IpAddr,
-    /// The client's address with its port.
-    pub(crate) peer: SocketAddr,
     /// The server's address that the client has connected to.
     pub(crate) local: IpAddr,
     pub(crate) callers: CallerCache,
@@ -57,7 +55,6 @@ impl Connection {
             outbox: outbox.clone(),
             server,
             client,
-            peer: peer.address,
             local: peer.local.ip().to_canonical(),
             callers: CallerCache::new(peer.address),
             accounts: Accounts::default(),

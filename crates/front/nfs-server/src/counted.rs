@@ -44,7 +44,7 @@ impl<'r> Counted<'r> {
                 bytes,
                 outcome,
             });
-            share.log(call, || Replied { from: self.connection.peer, outcome, status: status() });
+            share.log(call, || Replied { from: self.connection.peer(), outcome, status: status() });
         }
     }
 }

@@ -29,7 +29,7 @@ pub(crate) fn logon(request: &Request<'_>, operation: &'static str, begun: Insta
             uid: request.stated.as_ref().map(|stated| stated.uid),
             authentication: Some("Stated"),
         },
-        from: Some(request.connection.peer),
+        from: Some(request.connection.peer()),
         outcome: failed.map_or(Outcome::Done, status::v4_outcome),
         status: &status::v4_name(failed),
         begun: SystemTime::now() - took,

@@ -285,6 +285,24 @@ pub(crate) fn v4_name(status: Option<v4::status::Status>) -> Cow<'static, str> {
     name("NFS4", status)
 }
 
+/// The name of a status of NLM version 4 (nlm4_stats).
+pub(crate) fn nlm_name(status: nlm::Status) -> Cow<'static, str> {
+    use nlm::Status as S;
+    let name = match status {
+        S::Granted => "NLM4_GRANTED",
+        S::Denied => "NLM4_DENIED",
+        S::DeniedNoLocks => "NLM4_DENIED_NOLOCKS",
+        S::Blocked => "NLM4_BLOCKED",
+        S::DeniedGracePeriod => "NLM4_DENIED_GRACE_PERIOD",
+        S::Deadlock => "NLM4_DEADLCK",
+        S::RoFs => "NLM4_ROFS",
+        S::StaleFileHandle => "NLM4_STALE_FH",
+        S::FBig => "NLM4_FBIG",
+        S::Failed => "NLM4_FAILED",
+    };
+    Cow::Borrowed(name)
+}
+
 /// The name of a MOUNT status (RFC 1813 5.1.5); None is success.
 pub(crate) fn mount_name(status: Option<mount::Status>) -> Cow<'static, str> {
     status

@@ -1,6 +1,6 @@
 //! Assembles the parts: state, shares, accounts, sockets, servers; and takes them down again.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};

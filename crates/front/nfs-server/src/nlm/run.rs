@@ -17,6 +17,7 @@ use crate::counted::Counted;
 use crate::operation::Operation;
 use crate::reply::Encoded;
 use crate::server::ServerState;
+use crate::status;
 
 /// Runs a call.
 pub(crate) async fn dispatch(
@@ -118,7 +119,12 @@ impl Running<'_, '_> {
     async fn test<'x>(&self, args: nlm::TestArgs<'x>) -> Answer<'x> {
         let counted = self.begin(&test::OPERATION);
         let result = test::handle(self.request, self.nlm, &counted, &args).await;
-        counted.end(0, outcome(result.as_ref().err()));
+        let status = match &result {
+            Ok(Some(_)) => Status::Denied,
+            Ok(None) => Status::Granted,
+            Err(status) => *status,
+        };
+        counted.end(0, outcome(result.as_ref().err()), || status::nlm_name(status));
         match result {
             Ok(Some(conflict)) => Answer::Conflict(args.cookie, conflict),
             Ok(None) => Answer::Status(args.cookie, Status::Granted),
@@ -168,8 +174,10 @@ impl Running<'_, '_> {
     }
 
     fn end(&self, counted: &Counted<'_>, result: Result<Status, Status>) -> Status {
-        counted.end(0, outcome(result.as_ref().err()));
-        result.unwrap_or_else(|status| status)
+        let outcome = outcome(result.as_ref().err());
+        let status = result.unwrap_or_else(|status| status);
+        counted.end(0, outcome, || status::nlm_name(status));
+        status
     }
 }
 

@@ -195,7 +195,7 @@ impl<'a> Runner<'a> {
             outcome: outcome(c),
         });
         object.share.log(&object.call, || Replied {
-            from: connection.peer,
+            from: connection.peer(),
             outcome: outcome(c),
             status: status::v4_name(c.outcome().err()),
         });
@@ -211,7 +211,7 @@ impl<'a> Runner<'a> {
         let Some(object) = c.counted() else { return };
         object.call.needs_no_turn();
         object.share.log(&object.call, || Replied {
-            from: c.request.connection.peer,
+            from: c.request.connection.peer(),
             outcome: outcome(c),
             status: status::v4_name(c.outcome().err()),
         });
