@@ -73,6 +73,11 @@ impl Chromium {
 
     /// Opens a page of a file on a screen, and waits until it is there.
     pub(crate) fn visit(&mut self, page: &Path, screen: Screen) -> Visit {
+        self.open(&format!("file://{}", page.display()), screen, "en-US")
+    }
+
+    /// Opens a page as a browser of somebody with this language, and waits until it is there.
+    pub(crate) fn open(&mut self, url: &str, screen: Screen, language: &str) -> Visit {
         let target = self.call(None, "Target.createTarget", json!({ "url": "about:blank" }));
         let attached = self.call(
             None,
@@ -88,8 +93,9 @@ impl Chromium {
         self.call(Some(&session), "Emulation.setEmulatedMedia", json!({ "features": features }));
         let metrics = json!({ "width": screen.width, "height": screen.height, "deviceScaleFactor": 1, "mobile": screen.width < 600 });
         self.call(Some(&session), "Emulation.setDeviceMetricsOverride", metrics);
+        let agent = json!({ "userAgent": "Chromium", "acceptLanguage": language });
+        self.call(Some(&session), "Emulation.setUserAgentOverride", agent);
         self.events.clear();
-        let url = format!("file://{}", page.display());
         self.call(Some(&session), "Page.navigate", json!({ "url": url }));
         self.wait_for("Page.loadEventFired");
         let mut visit = Visit { session, requests: Vec::new(), errors: Vec::new(), overflow: 0 };
@@ -97,7 +103,7 @@ impl Chromium {
         self.evaluate(&visit, "new Promise(done => setTimeout(done, 300))");
         let width = self.evaluate(&visit, "document.documentElement.scrollWidth").as_i64().unwrap();
         visit.overflow = width - i64::from(screen.width);
-        visit.requests = self.events.iter().filter_map(requested).filter(|asked| *asked != url).collect();
+        visit.requests = self.events.iter().filter_map(requested).filter(|asked| asked != url).collect();
         visit.errors = self.events.iter().filter_map(error).collect();
         visit
     }
@@ -108,6 +114,35 @@ impl Chromium {
         let answer = self.call(Some(&visit.session), "Runtime.evaluate", parameters);
         assert!(answer["exceptionDetails"].is_null(), "{expression}: {answer}");
         answer["result"]["value"].clone()
+    }
+
+    /// Types a text where the focus is.
+    pub(crate) fn type_text(&mut self, visit: &Visit, text: &str) {
+        self.call(Some(&visit.session), "Input.insertText", json!({ "text": text }));
+    }
+
+    /// Presses a key: its name and its code in Windows.
+    pub(crate) fn press(&mut self, visit: &Visit, (key, code): (&str, u32)) {
+        let text = if key == "Enter" { "\r" } else { "" };
+        for (kind, text) in [("keyDown", text), ("keyUp", "")] {
+            let event =
+                json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text });
+            self.call(Some(&visit.session), "Input.dispatchKeyEvent", event);
+        }
+    }
+
+    /// The bytes that came over the network since the page was opened.
+    pub(crate) fn received(&self) -> u64 {
+        let of = |event: &Value| match event["method"] == "Network.loadingFinished" {
+            true => event["params"]["encodedDataLength"].as_u64().unwrap_or(0),
+            false => 0,
+        };
+        self.events.iter().map(of).sum()
+    }
+
+    /// What has gone wrong in the page since it was opened.
+    pub(crate) fn errors(&self) -> Vec<String> {
+        self.events.iter().filter_map(error).collect()
     }
 
     /// Sends a request and waits for its answer.
