@@ -170,6 +170,7 @@ mod tests {
             bench-accounting = false
             log-format = "json"
             log = "debug"
+            discovery = ["wsd", "mdns"]
             access-log-file = "/var/log/anabranch/access.json"
             access-log-mib = 10
             access-log-files = 5
@@ -236,6 +237,7 @@ mod tests {
         assert_eq!(settings.gateway.smb_interfaces.len(), 2);
         assert_eq!(settings.nfs, ["[::1]:12049".parse().unwrap()]);
         assert_eq!(settings.gateway.nfs_lease.as_secs(), 30);
+        assert!(settings.gateway.discovery.wsd && settings.gateway.discovery.mdns);
         let log = &settings.gateway.access_log;
         assert_eq!(log.file.as_ref().and_then(|file| file.bytes_max), Some(10 << 20));
         assert!(log.kinds.contains(Kind::Read) && !log.kinds.contains(Kind::Open));

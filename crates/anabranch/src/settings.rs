@@ -127,6 +127,9 @@ pub(crate) struct Given {
     /// The log level, or a filter such as info,smb_server=debug [default: info]
     #[arg(long, value_name = "FILTER")]
     pub(crate) log: Option<String>,
+    /// How the server announces itself to clients in its networks: to Windows, to macOS and Linux; several times for both
+    #[arg(long, value_enum)]
+    pub(crate) discovery: Vec<DiscoveryGiven>,
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) access_log: AccessLogGiven,
@@ -186,6 +189,16 @@ pub(crate) enum Requirement {
     Enabled,
     /// Clients without it are refused.
     Required,
+}
+
+/// How the server announces itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DiscoveryGiven {
+    /// WS-Discovery: the Network view of Windows.
+    Wsd,
+    /// DNS-SD over mDNS: macOS and Linux.
+    Mdns,
 }
 
 /// Which users of NFS clients are mapped to nobody.
@@ -293,6 +306,7 @@ impl Given {
             nfs_lease: self.nfs_lease.or(file.nfs_lease),
             log_format: self.log_format.or(file.log_format),
             log: self.log.or(file.log),
+            discovery: list_of(lists, self.discovery, file.discovery),
             access_log: self.access_log.or(file.access_log),
         }
     }
@@ -391,6 +405,10 @@ impl Settings {
             nfs_lease: given
                 .nfs_lease
                 .map_or(default.nfs_lease, |seconds| Duration::from_secs(seconds.into())),
+            discovery: discovery::Protocols {
+                wsd: given.discovery.contains(&DiscoveryGiven::Wsd),
+                mdns: given.discovery.contains(&DiscoveryGiven::Mdns),
+            },
             access_log: given.access_log.whole(),
             bench_metadata_latency: given.bench_metadata_latency.map(Duration::from_micros),
             bench_accounting: given.bench_accounting.unwrap_or(default.bench_accounting),

@@ -52,6 +52,7 @@ pub(super) fn installed(release: &Release) -> Result<Vec<Installed>, String> {
         },
         of("firewall/anabranch-portmap.xml", "usr/lib/firewalld/services/anabranch-portmap.xml"),
         of("firewall/anabranch.xml", "usr/lib/firewalld/services/anabranch.xml"),
+        of("firewall/anabranch-discovery.xml", "usr/lib/firewalld/services/anabranch-discovery.xml"),
         of("systemd/anabranch.service", "usr/lib/systemd/system/anabranch.service"),
         of("systemd/anabranch@.service", "usr/lib/systemd/system/anabranch@.service"),
         Installed { mode: 0o700, kind: Kind::Folder, ..plain(PathBuf::new(), "var/lib/anabranch") },

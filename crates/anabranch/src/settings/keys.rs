@@ -39,6 +39,7 @@ pub(crate) const SERVER_KEYS: [Key; 31] = [
     key("portmap", "\"on\"", "\"off\""),
     key("log", "\"info,smb_server=debug\"", "\"info\""),
     key("log-format", "\"json\"", "\"text\""),
+    key("discovery", "[\"wsd\", \"mdns\"]", "[]"),
     without_default("access-log-file", "\"/var/log/anabranch/access.json\""),
     key("access-log-mib", "100", "100"),
     key("access-log-files", "10", "10"),

@@ -58,6 +58,7 @@ impl Given {
             nfs_lease,
             log_format,
             log,
+            discovery,
         } = self;
         let is_certificate_late = !self.is_certificate_used_at_once(other);
         let differ = [
@@ -80,6 +81,7 @@ impl Given {
             ("nfs-lease", *nfs_lease != other.nfs_lease),
             ("log-format", *log_format != other.log_format),
             ("log", *log != other.log),
+            ("discovery", *discovery != other.discovery),
         ];
         differ.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect()
     }

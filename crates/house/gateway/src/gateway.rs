@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use control::program::Program;
 use control::tokens::KnownTokens;
 use control::{Concerns, Control, Counters, Health, StuckShard, Subject};
+use discovery::Discovery;
 use net::{Pulse, Shards};
 use nfs_server::portmap::registrations;
 use share::{AccessLog, ShareTable};
@@ -26,7 +27,7 @@ use crate::registered::Registered;
 use crate::servers::Servers;
 use crate::sockets::{Addresses, PortmapSockets, Sockets};
 use crate::upkeep::Upkeep;
-use crate::{control_access, control_tls, opening};
+use crate::{announced, control_access, control_tls, opening};
 
 /// How long the closing of the opens of disconnected clients may take at the end.
 const CLEAN_UP: Duration = Duration::from_secs(20);
@@ -61,6 +62,7 @@ struct Outside {
     _control: Control,
     _held_up: HeldUp,
     _upkeep: Upkeep,
+    _discovery: Option<Discovery>,
 }
 
 impl Gateway {
@@ -78,6 +80,7 @@ impl Gateway {
         let shares = Arc::clone(&prepared.shares);
         let (state, access_log) = (Arc::clone(&prepared.state), prepared.access_log.clone());
         burst_credits::keep(&shares.present(), &state, burst_credits::RESERVE)?;
+        let discovery = announced::start(&settings, &prepared, &addresses)?;
         let files = settings.control_certificate.as_ref();
         let identity =
             control_tls::identity(files, addresses.control, &settings.control_names, &settings.state)?;
@@ -109,6 +112,7 @@ impl Gateway {
             _control: control,
             _held_up: held_up,
             _upkeep: upkeep,
+            _discovery: discovery,
         };
         Ok(Self {
             addresses,

@@ -10,6 +10,7 @@
 
 mod accounts;
 mod administration;
+mod announced;
 mod apart;
 pub mod control_access;
 pub mod control_tls;

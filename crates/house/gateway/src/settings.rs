@@ -52,6 +52,8 @@ pub struct Settings {
     pub portmap: Portmap,
     /// The uid and gid of squashed NFS users; None: nobody.
     pub nfs_anonymous: Option<(u32, u32)>,
+    /// The protocols by which the server announces itself in its networks.
+    pub discovery: discovery::Protocols,
     /// The access log.
     pub access_log: access_log::Settings,
     /// For measurements: how much slower the metadata of all shares is.
@@ -142,6 +144,7 @@ impl Settings {
             nfs_lease: Duration::from_secs(90),
             portmap: Portmap::Off,
             nfs_anonymous: None,
+            discovery: discovery::Protocols::default(),
             access_log: access_log::Settings::default(),
             bench_metadata_latency: None,
             bench_accounting: true,
