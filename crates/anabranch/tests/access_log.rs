@@ -20,6 +20,7 @@ mod nfs4;
 mod server;
 
 use nfs::{Nfs, Status};
+use nfs_wire::v4::open::ShareDeny;
 use nfs4::Nfs4;
 use server::{Server, flags, path, program};
 
@@ -284,12 +285,20 @@ fn nfs_clients_leave_a_line_for_each_kind_of_operation_and_forge_none() {
     assert!(!text.contains('\u{9b}') && text.contains("\\u009b31m"), "a terminal would obey");
 
     // A client of NFSv4 creates a session; nobody else can tell who it is.
-    drop(Nfs4::start("127.0.0.1".parse().unwrap(), machine.server.address("nfs"), "a test"));
+    let mut nfs4 = Nfs4::start("127.0.0.1".parse().unwrap(), machine.server.address("nfs"), "a test");
+    let top = nfs4.top("data").unwrap();
+    nfs4.open(&top, "c", ShareDeny::empty()).unwrap();
+    nfs4.open(&top, "new", ShareDeny::empty()).unwrap();
     let is_it = |line: &Value| {
         (line["kind"] == "logon" && line["operationName"] == "CreateSession").then(|| facts(line))
     };
     let logon = until("a session of NFSv4", || lines(&file).iter().find_map(is_it));
     assert_eq!((&logon["protocol"], &logon["statusText"]), (&json!("nfs4"), &json!("NFS4_OK")));
+    // It asks for files to be created that are not there.
+    let by_nfs4 = |kind: &str, path: &str| {
+        by_nfs3(kind, "Open", "NFS4_OK", &json!({ "path": path, "uid": 0, "protocol": "nfs4" }))
+    };
+    expect(&file, &[by_nfs4("open", "/c"), by_nfs4("create", "/new")]);
 }
 
 #[test]

@@ -36,16 +36,18 @@ impl Share {
         want: Want,
     ) -> Result<Found> {
         self.note_path(call, || path_in(dir, name));
-        let (caller, dir, name) = (call.caller.clone(), Arc::clone(dir), name.to_vec());
+        let (caller, parent, wanted) = (call.caller.clone(), Arc::clone(dir), name.to_vec());
         let look: LongCall<_> = Arc::new(move |share, effort, may| {
             let epoch = share.agreement.now();
             let lookup = Lookup { who: &caller.identity, case, effort, want, epoch };
-            match share.namespace.find(&dir, &name, &lookup, may)? {
+            match share.namespace.find(&parent, &wanted, &lookup, may)? {
                 Walk::Found(found) => Ok(found.secured(may)?),
                 Walk::Missing { .. } => Err(storage::Error::NotFound.into()),
             }
         });
-        self.run_long(call, Work::Metadata, &look).await
+        let found = self.run_long(call, Work::Metadata, &look).await?;
+        self.note_found(call, || path_in(dir, name));
+        Ok(found)
     }
 
     /// Walks a path from the root, and follows symbolic links that stay inside the share.

@@ -36,10 +36,12 @@ impl Share {
         self.access_log().wants(kind) && !self.terms().contains(Terms::UNLOGGED)
     }
 
-    /// Notes what the operation does, and to which path (and new path). It replaces what was noted before.
+    /// Notes what the operation does, and to which path (and new path). It replaces what was noted before, except that what is
+    /// created stays that if its permissions are set, too.
     #[inline]
     pub(crate) fn note(&self, call: &Call, kind: Kind, paths: impl FnOnce() -> (Vec<u8>, Option<Vec<u8>>)) {
-        if self.logs(kind) {
+        let is_part = kind == Kind::Permission && call.has_done();
+        if self.logs(kind) && !is_part {
             let (path, new_path) = paths();
             call.does(Deed { kind: Some(kind), path: Some(path), new_path });
         }
@@ -49,6 +51,14 @@ impl Share {
     #[inline]
     pub(crate) fn note_path(&self, call: &Call, path: impl FnOnce() -> Vec<u8>) {
         if call.operation().kind.is_some_and(|kind| self.logs(kind)) && !call.has_done() {
+            call.does(Deed { path: Some(path()), ..Deed::default() });
+        }
+    }
+
+    /// Notes that an object was found that the operation opens. If it was to create the object, it has not.
+    #[inline]
+    pub(crate) fn note_found(&self, call: &Call, path: impl FnOnce() -> Vec<u8>) {
+        if call.operation().kind == Some(Kind::Open) && self.logs(Kind::Open) && call.has_done() {
             call.does(Deed { path: Some(path()), ..Deed::default() });
         }
     }

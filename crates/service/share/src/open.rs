@@ -8,7 +8,7 @@ use storage::{FileKind, MayWait, Name, NodeRef, Wait, Want};
 
 use crate::agreement::{Admission, Doomed, Ended};
 use crate::found::{Found, is_marked_read_only};
-use crate::logged::path_in;
+use crate::logged::{path_in, path_of};
 use crate::namespace::Changing;
 use crate::operation::DirectoryReport;
 use crate::schedule::Work;
@@ -68,6 +68,8 @@ impl Share {
         found: &Found,
         request: &OpenRequest,
     ) -> Result<Arc<Open>> {
+        // It may have been found by its filehandle.
+        self.note_path(call, || path_of(&found.node));
         let mut patience = None;
         loop {
             match self.open_granted(found, request)? {
