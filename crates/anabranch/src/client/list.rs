@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use control::clients::{Clients, NfsClient, NfsSession, SmbSession};
+use control::clients::{Clients, NfsClient, NfsLockHost, NfsSession, SmbSession};
 use control::explain::bound_by;
 
 use super::{counted, duration, harmless, latency, table};
@@ -31,6 +31,9 @@ pub(crate) fn render(clients: &Clients) -> String {
     );
     if !clients.nfs_clients.is_empty() {
         let _ = write!(text, "\n{}", nfs(&clients.nfs_clients));
+    }
+    if clients.nfs_clients.iter().any(|client| !client.lock_hosts.is_empty()) {
+        let _ = write!(text, "\n{}", lock_hosts(&clients.nfs_clients));
     }
     if clients.nfs_clients.iter().any(|client| !client.sessions.is_empty()) {
         let _ = write!(text, "\n{}", nfs_sessions(&clients.nfs_clients));
@@ -157,6 +160,17 @@ fn nfs(clients: &[NfsClient]) -> String {
         "IDLE",
     ];
     table::render(heads, &rows)
+}
+
+/// The hosts that hold NFSv3 locks.
+fn lock_hosts(clients: &[NfsClient]) -> String {
+    let row = |client: &NfsClient, host: &NfsLockHost| {
+        [client.address.to_string(), harmless(&host.name), host.files.to_string()]
+    };
+    let of_client =
+        |client: &'_ NfsClient| client.lock_hosts.iter().map(|host| row(client, host)).collect::<Vec<_>>();
+    let rows: Vec<_> = clients.iter().flat_map(of_client).collect();
+    table::render(["CLIENT", "NFSV3 LOCKS OF", "FILES"], &rows)
 }
 
 /// The sessions of NFSv4 clients, with their slots.

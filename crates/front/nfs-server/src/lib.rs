@@ -68,6 +68,7 @@ pub use nfs_proto::v4::recovery::ClientRecord;
 pub use nfs_wire::record_mark::FRAGMENTS_MAX;
 pub use nlm::locking::NetworkLocks;
 pub use nlm::records::{HostRecord, HostRecords};
+pub use nlm::report::LockHost;
 pub use operations::operations;
 pub use traffic::{ConnectionReport, Sizes};
 pub use v4::client_records::ClientRecords;
@@ -144,6 +145,12 @@ impl NfsServer {
         if let Some(nlm) = &self.state.nlm {
             nlm.reconsider(share).await;
         }
+    }
+
+    /// The hosts that hold NFSv3 locks, by their addresses.
+    #[must_use]
+    pub fn lock_hosts(&self) -> Vec<LockHost> {
+        self.state.lock_hosts()
     }
 
     /// The mounts that clients have reported: an NFSv3 client may unmount without a message.

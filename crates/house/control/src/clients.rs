@@ -188,6 +188,18 @@ pub struct NfsClient {
     pub connections: Vec<NfsConnection>,
     /// The client's NFSv4 sessions: usually one, which uses all connections.
     pub sessions: Vec<NfsSession>,
+    /// The hosts at this address that hold NFSv3 locks.
+    #[serde(default)]
+    pub lock_hosts: Vec<NfsLockHost>,
+}
+
+/// A host that holds NFSv3 locks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NfsLockHost {
+    /// The name by which the host calls itself.
+    pub name: String,
+    /// Files in which it holds locks or share reservations.
+    pub files: u64,
 }
 
 /// A session of an NFSv4 client.

@@ -10,8 +10,8 @@ use share::{Client, Share, ShareTable};
 use smb_server::report;
 
 use crate::clients::{
-    Channel, Clients, Encryption, Interface, NfsClient, NfsConnection, NfsSession, NfsTransfers, Principal,
-    RefusalReason, RefusedBinding, Signing, SmbOffer, SmbSession,
+    Channel, Clients, Encryption, Interface, NfsClient, NfsConnection, NfsLockHost, NfsSession, NfsTransfers,
+    Principal, RefusalReason, RefusedBinding, Signing, SmbOffer, SmbSession,
 };
 
 /// The current clients of both servers, with the shares (of these) that they use.
@@ -152,6 +152,7 @@ fn nfs_clients(nfs: &NfsServer, used: &Used) -> Vec<NfsClient> {
                 shares,
                 connections: Vec::new(),
                 sessions: Vec::new(),
+                lock_hosts: lock_hosts(nfs, address),
             });
         }
         if let Some(client) = clients.last_mut() {
@@ -162,6 +163,11 @@ fn nfs_clients(nfs: &NfsServer, used: &Used) -> Vec<NfsClient> {
         }
     }
     clients
+}
+
+fn lock_hosts(nfs: &NfsServer, address: IpAddr) -> Vec<NfsLockHost> {
+    let here = nfs.lock_hosts().into_iter().filter(|host| host.address == address);
+    here.map(|host| NfsLockHost { name: host.name, files: host.files as u64 }).collect()
 }
 
 fn nfs_session(session: &SessionReport) -> NfsSession {

@@ -1,13 +1,27 @@
 //! What hosts hold by NLM, for administrators.
 
-use nfs_proto::nlm::hosts::HostNumber;
+use std::net::IpAddr;
+
+use net::Origin;
+use nfs_proto::nlm::hosts::{HostNumber, HostReport};
 use share::{OpenKey, ShareId};
 
 use crate::front::{NFS3, NFS4};
 use crate::server::ServerState;
 use crate::v4::open_files::OpenFile;
 
-use super::state::shown;
+use super::state::{Held, shown};
+
+/// A host that holds NFSv3 locks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockHost {
+    /// The name by which the host calls itself.
+    pub name: String,
+    /// Its address.
+    pub address: IpAddr,
+    /// Files in which it holds locks or share reservations.
+    pub files: usize,
+}
 
 impl OpenFile {
     /// The name of the protocol by which the client holds it, as in metrics.
@@ -26,12 +40,25 @@ impl ServerState {
         }
     }
 
+    /// The hosts that hold locks or reservations.
+    pub(crate) fn lock_hosts(&self) -> Vec<LockHost> {
+        let Some(nlm) = &self.nlm else { return Vec::new() };
+        let hosts = nlm.with(|hosts| hosts.report());
+        let told = |host: HostReport<Origin, Held>| {
+            let address = host.held.first()?.client.ip().to_canonical();
+            Some(LockHost { name: shown(&host.name), address, files: host.held.len() })
+        };
+        let mut told: Vec<_> = hosts.into_iter().filter_map(told).collect();
+        told.sort_unstable_by(|one, other| (one.address, &one.name).cmp(&(other.address, &other.name)));
+        told
+    }
+
     /// The files in which hosts hold locks or reservations.
     pub(crate) fn files_of_hosts(&self) -> Vec<OpenFile> {
         let Some(nlm) = &self.nlm else { return Vec::new() };
         let hosts = nlm.with(|hosts| hosts.report());
         let connected = self.connections.report();
-        let of_host = |host: nfs_proto::nlm::hosts::HostReport<_, super::state::Held>| {
+        let of_host = |host: HostReport<Origin, Held>| {
             let (number, name) = (host.number.get(), shown(&host.name));
             host.held.into_iter().map(move |held| (number, name.clone(), held)).collect::<Vec<_>>()
         };

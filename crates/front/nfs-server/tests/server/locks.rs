@@ -379,6 +379,8 @@ fn what_hosts_hold_is_shown_and_ended_by_administrators() {
     assert_eq!(files.len(), 2);
     let of_a = files.iter().find(|file| file.client == "a").unwrap();
     assert_eq!((of_a.protocol(), of_a.locks().len(), of_a.is_connected), ("nfs3", 1, true));
+    let hosts = server.server.lock_hosts();
+    assert_eq!((&*hosts[1].name, hosts[1].address, hosts[1].files), ("b", [127, 0, 0, 12].into(), 1));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     assert!(runtime.block_on(server.server.close_file(of_a.share.id(), of_a.open.key())));
     assert_eq!(b.lock((0, 10)), Status::Granted);

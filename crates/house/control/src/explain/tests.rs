@@ -197,6 +197,7 @@ fn an_nfs_client_is_told_of_nconnect() {
         shares: Vec::new(),
         connections: vec![connection],
         sessions: Vec::new(),
+        lock_hosts: Vec::new(),
     };
     assert_eq!(nfs_client(&client)[0].id, "one-connection");
     // The connection of the mount protocol does not count.
@@ -231,6 +232,7 @@ fn an_nfs_client_is_bound_by_its_slots_or_by_its_one_connection() {
         shares: Vec::new(),
         connections: Vec::new(),
         sessions: vec![session],
+        lock_hosts: Vec::new(),
     };
     let findings = nfs_client(&client(session(64, 4)));
     assert_eq!(
