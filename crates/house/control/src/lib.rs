@@ -508,6 +508,24 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn bodies_are_short_but_for_recorded_operations() {
+        let Served { control: _control, address, token, .. } = serve();
+        let status = |path: &str, bytes: usize| {
+            let (token, body) = (token.as_str(), "x".repeat(bytes));
+            let head = format!(
+                "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Length: {bytes}"
+            );
+            // The answer may get lost where the server does not read the whole body.
+            send(address, &format!("{head}\r\n\r\n{body}")).get(9..12).unwrap_or("413").to_owned()
+        };
+        let most = 64 * 1024;
+        assert_eq!([status("/v1/shares", most), status("/v1/shares", most + 1)], ["422", "413"]);
+        let most = simulation::BODY_BYTES_MAX;
+        assert_eq!(status("/v1/simulations", most), "422");
+        assert_ne!(status("/v1/simulations", most + 1), "422");
+    }
+
+    #[test]
     fn requests_are_limited_and_those_who_say_nothing_keep_nobody_out() {
         let Served { control: _control, address, .. } = serve();
         let _silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();

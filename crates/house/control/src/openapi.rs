@@ -91,4 +91,109 @@ mod tests {
             assert!(whole.pointer(name).is_some(), "{name}");
         }
     }
+
+    /// The description of the last release, without its texts. A release replaces it.
+    const RELEASED: &str = include_str!("../testdata/openapi-0.1.json");
+
+    /// A document without its texts, and with parameters and responses in the places that refer to them.
+    fn plain(value: &Value, whole: &Value) -> Value {
+        match value {
+            Value::Object(fields) => {
+                let referred =
+                    fields.get("$ref").and_then(Value::as_str).filter(|name| !name.contains("/schemas/"));
+                if let Some(name) = referred {
+                    return plain(whole.pointer(name.trim_start_matches('#')).unwrap(), whole);
+                }
+                let says_nothing = |(key, value): &(&String, &Value)| match key.as_str() {
+                    "description" | "summary" => value.is_string(),
+                    "required" => **value == false,
+                    _ => false,
+                };
+                let kept = fields.iter().filter(|field| !says_nothing(field));
+                Value::Object(kept.map(|(key, value)| (key.clone(), plain(value, whole))).collect())
+            }
+            Value::Array(entries) => entries.iter().map(|entry| plain(entry, whole)).collect(),
+            other => other.clone(),
+        }
+    }
+
+    /// What of the last release is no longer there, or asks for more. `path` is where `released` is.
+    fn broken(released: &Value, present: &Value, path: &str, broken_at: &mut Vec<String>) {
+        let is_sent = path.split('/').any(|part| part.starts_with("New") || part.ends_with("Change"));
+        match (released, present) {
+            (Value::Object(released), Value::Object(present)) => {
+                for (key, value) in released {
+                    broken(
+                        value,
+                        present.get(key).unwrap_or(&Value::Null),
+                        &format!("{path}/{key}"),
+                        broken_at,
+                    );
+                }
+                let asks_for_more =
+                    is_sent && present.contains_key("required") && !released.contains_key("required");
+                broken_at.extend(asks_for_more.then(|| format!("{path}/required")));
+            }
+            // Answers may have more fields, kinds and values, and calls more parameters. Of requests, no more may be asked.
+            (Value::Array(released), Value::Array(present)) => {
+                let is_asked = path.ends_with("/required") && is_sent;
+                let mut lost = released.iter().filter(|entry| !present.contains(entry));
+                let mut more = present.iter().filter(|entry| !released.contains(entry));
+                let asks_for_more = match is_asked {
+                    true => more.next().is_some(),
+                    false => more.any(|entry| entry["required"] == true),
+                };
+                if asks_for_more || (!is_asked && lost.next().is_some()) {
+                    broken_at.push(path.to_owned());
+                }
+            }
+            _ if released == present => {}
+            _ => broken_at.push(path.to_owned()),
+        }
+    }
+
+    fn broken_since_release(present: &Value) -> Vec<String> {
+        let released: Value = serde_json::from_str(RELEASED).unwrap();
+        let (released, present) = (plain(&released, &released), plain(present, present));
+        let mut broken_at = Vec::new();
+        for key in ["/paths", "/components/schemas", "/servers"] {
+            broken(released.pointer(key).unwrap(), present.pointer(key).unwrap(), key, &mut broken_at);
+        }
+        broken_at
+    }
+
+    #[test]
+    fn what_programs_know_of_the_last_release_still_holds() {
+        assert_eq!(broken_since_release(&document().unwrap()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_would_break_programs_is_found() {
+        let with = |change: &dyn Fn(&mut Value)| {
+            let mut present = document().unwrap();
+            change(&mut present);
+            broken_since_release(&present).len()
+        };
+        let remove = |value: &mut Value, key: &str| drop(value.as_object_mut().unwrap().remove(key));
+        assert_eq!(with(&|all| remove(&mut all["paths"], "/locks")), 1);
+        assert_eq!(with(&|all| remove(&mut all["paths"]["/users"], "post")), 1);
+        assert_eq!(with(&|all| remove(&mut all["components"]["schemas"]["User"]["properties"], "uid")), 1);
+        let of_shares = |all: &mut Value, name: &str, more: Value| {
+            all["components"]["schemas"][name]["required"] = more;
+        };
+        assert_eq!(
+            with(&|all| of_shares(all, "NewShare", serde_json::json!(["name", "directory", "plan"]))),
+            1
+        );
+        assert_eq!(
+            with(&|all| of_shares(all, "NewShare", serde_json::json!(["name"]))),
+            0,
+            "it asks for less"
+        );
+        assert_eq!(with(&|all| of_shares(all, "Shares", serde_json::json!([]))), 1, "an answer may lack it");
+        assert_eq!(
+            with(&|all| all["components"]["schemas"]["User"]["properties"]["uid"]["type"] = "string".into()),
+            1
+        );
+    }
 }
