@@ -1,0 +1,84 @@
+"""Every call of the API, by a client that openapi-python-client has made of its description.
+
+    api_client.py URL TOKEN DIRECTORY    the control address, a token with the scope all, a directory; a client works in the share data
+
+Each answer must have a status that the description knows, and must survive the way into the client's types and back. Prints one line for
+each call.
+"""
+
+import importlib
+import json
+import re
+import sys
+
+from api_of_server import AuthenticatedClient, Client
+from api_of_server import models as m
+
+url, token, directory = sys.argv[1:4]
+known = AuthenticatedClient(base_url=f"{url}/v1", token=token)
+called = set()
+
+
+def call(operation, status, client=known, **arguments):
+    """Makes a call, and checks that its answer is what the description says. Returns the answer in the client's types."""
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", operation).lower()
+    module = importlib.import_module(f"api_of_server.api.default.{name}")
+    answer = module.sync_detailed(client=client, **arguments)
+    sent = json.loads(answer.content)
+    assert answer.status_code == status, f"{operation}: {answer.status_code} and not {status}: {sent}"
+    assert answer.parsed is not None, f"{operation}: the description has no status {status}"
+    assert answer.parsed.to_dict() == sent, f"{operation}: {answer.parsed.to_dict()} and not {sent}"
+    called.add(operation)
+    print(f"{operation} {status}")
+    return answer.parsed
+
+
+described = call("describe", 200).to_dict()
+call("createShare", 201, body=m.NewShare(name="made", directory=directory, plan="custom iops=50"))
+call("createShare", 409, body=m.NewShare(name="made", directory=directory))
+assert [share.name for share in call("listShares", 200).shares] == ["data", "made"]
+assert call("showShare", 200, name="made").plan == "custom iops=50"
+call("showShare", 404, name="none")
+assert call("changeShare", 200, name="made", body=m.ShareChange(read_only=True, rules=m.RulesChange(read=["tester"]))).read_only
+call("changeShare", 422, name="made", body=m.ShareChange(plan="quick"))
+call("beginTrace", 201, name="data", body=m.NewTrace(seconds=1))
+lines, is_over = "", False
+while not is_over:
+    part = call("takeTrace", 200, name="data")
+    lines, is_over = lines + part.lines, part.over
+assert call("simulate", 200, body=m.NewSimulation(plan="custom iops=1", lines=lines)).waited > 0
+call("simulate", 422, body=m.NewSimulation(plan="quick", lines=lines))
+assert call("showShareActivity", 200, name="data").latencies
+call("activity", 200)
+call("status", 200)
+session = call("clients", 200).smb_sessions[0].to_dict()
+assert call("findings", 200).clients[0].client == session["id"]
+call("showClientActivity", 200, client_path=session["client_guid"])
+call("advice", 200, client_path=session["id"], seconds=1)
+call("advice", 422, client_path=session["id"], seconds=0)
+call("files", 200, share="data")
+call("files", 422, client_query="nobody")
+call("closeFile", 404, id="1-999999")
+call("locks", 200)
+call("log", 200, after=0)
+call("configuration", 200)
+call("reload", 200)
+call("addUser", 201, body=m.NewUser(name="anna", password="hush-hush", uid=1000, gid=1000, groups=[100]))
+call("listUsers", 200)
+call("showUser", 200, name="anna")
+assert call("changeUser", 200, name="anna", body=m.UserChange(disabled=True)).disabled
+call("removeUser", 200, name="anna")
+made = call("makeToken", 201, body=m.NewToken(name="look", scope=m.NewTokenScope.READ))
+call("listTokens", 200)
+call("listTokens", 403, client=AuthenticatedClient(base_url=f"{url}/v1", token=made.token))
+call("listTokens", 401, client=Client(base_url=f"{url}/v1"))
+assert call("signedIn", 200).token == "tester"
+call("signIn", 201, client=Client(base_url=f"{url}/v1"), body=m.NewSignIn(token=made.token))
+call("signOut", 404)
+call("removeToken", 200, name="look")
+call("disconnectClient", 200, client_path=session["id"])
+call("removeShare", 200, name="made")
+
+methods = [call for path in described["paths"].values() for name, call in path.items() if name != "parameters"]
+assert called == {call["operationId"] for call in methods}, {call["operationId"] for call in methods} ^ called
+print(f"{len(called)} calls")
