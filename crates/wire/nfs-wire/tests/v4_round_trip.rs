@@ -862,12 +862,10 @@ proptest! {
             let mut bytes = Vec::new();
             compound::encode_args(&mut Writer::new(&mut bytes), "", 0, std::slice::from_ref(&open));
             let read = compound::Args::from_bytes(&bytes).unwrap().operations.next().unwrap();
-            let since_1 = match &open {
-                ArgOp::Open(Args { how: How::Create(CreateHow::ExclusiveWithAttributes(..)), .. })
-                | ArgOp::Open(Args { claim: Claim::Fh | Claim::DelegCurFh(_) | Claim::DelegPrevFh, .. })
-                | ArgOp::Open(Args { claim: Claim::Previous(DelegationType::NoneExt), .. }) => true,
-                _ => false,
-            };
+            let ArgOp::Open(Args { how, claim, .. }) = &open else { continue };
+            let since_1 = matches!(how, How::Create(CreateHow::ExclusiveWithAttributes(..)))
+                || matches!(claim, Claim::Fh | Claim::DelegCurFh(_) | Claim::DelegPrevFh)
+                || matches!(claim, Claim::Previous(DelegationType::NoneExt));
             prop_assert_eq!(read.ok(), (!since_1).then_some(open));
         }
     }
