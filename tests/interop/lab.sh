@@ -10,7 +10,7 @@
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab
 ns=anabranch-$$
-all="cifs nfs3 nfs4 nfs4.0 copy both both4 pairs nlm trunks acl pjdfstest pjdfstest4 restart restart4 restart4.0 channels host"      # and by name: defaults frozen fio restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
+all="cifs nfs3 nfs4 copy both both4 pairs nlm trunks acl pjdfstest pjdfstest4 restart restart4 nfs4.0 restart4.0 channels host"      # and by name: defaults frozen fio lost4.0 restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
 kills_of_4_0=${KILLS:-1}
 : "${KILLS:=3}" "${FSX_SECS:=600}"
 parts=${*:-$all}
@@ -186,7 +186,7 @@ two_rss=(--smb-interface '10.0.2.2;rss' --smb-interface '10.0.3.2;rss')
 for part in $parts; do
   case $part in
     defaults | cifs | nfs3 | nfs4 | copy | both | both4 | acl | pjdfstest | pjdfstest4 | restart | restart4 | restart4.1 | fsx) serve 1 ;;
-    nfs4.0 | restart4.0) serve 1 --nfs-lease 10 ;;
+    nfs4.0 | restart4.0 | lost4.0) serve 2 --nfs-lease 10 ;;
     channels | host | fio) serve 2 "${two_rss[@]}" ;;
     pairs) serve 2 --portmap serve ;;
     nlm) serve 2 --portmap serve --nfs-lease 20 ;;
@@ -229,6 +229,7 @@ for part in $parts; do
     pjdfstest4) posix nfs4.1 "$known4"; posix nfs4.2 "$known4" ;;
     restart) restart 3 ;;
     restart4) restart 4.2 ;;
+    lost4.0) tell "nfs v4.0 lost:" < <(guest 200 lost-client.sh -e VERSION=4.0 2>&1) ;;
     restart4.0) KILLS=$kills_of_4_0 restart 4.0 ;;
     restart4.1) restart 4.1 ;;
     frozen) tell "frozen:" < <(guest 200 frozen.sh 2>&1) ;;
