@@ -7,7 +7,7 @@ use share::{DirectoryReport, Front, Patience};
 pub static NFS3: Front =
     Front { name: "nfs3", patience: Patience::UntilRetry, directories: DirectoryReport::Attributes };
 
-/// NFSv4.1 and 4.2. An operation that would wait for long is answered NFS4ERR_DELAY (RFC 8881 15.1.1.3), and the client
+/// NFSv4. An operation that would wait for long is answered NFS4ERR_DELAY (RFC 8881 15.1.1.3), and the client
 /// retries. The change of a directory goes into `change_info4` (3.3.8).
 pub static NFS4: Front =
     Front { name: "nfs4", patience: Patience::UntilRetry, directories: DirectoryReport::Change };
