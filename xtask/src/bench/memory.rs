@@ -108,7 +108,7 @@ fn watch(pid: u32, ended: &AtomicBool) -> Result<f64, String> {
 }
 
 /// The resident set in MiB (proc_pid_status(5), VmRSS).
-fn resident(pid: u32) -> Result<f64, String> {
+pub(super) fn resident(pid: u32) -> Result<f64, String> {
     let path = format!("/proc/{pid}/status");
     let status = fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

@@ -11,6 +11,7 @@ mod client_cost;
 mod figures;
 mod fsload;
 mod guest;
+mod idle;
 mod known_answers;
 mod limits;
 mod links;
@@ -73,6 +74,12 @@ enum Bench {
     /// --markdown docs/measured/hostile.md writes its section. About 20 minutes; root. ANABRANCH=PROGRAM COMMIT=COMMIT
     /// measures that program, which is of that commit.
     Hostile(Script),
+    /// What a server costs that nobody uses
+    ///
+    /// Ten shares: the time from the start to the ready line, resident memory, and the first page of the console, its
+    /// bytes and its time over the loopback. --write writes its section of docs/measured/performance.md. ANABRANCH names
+    /// another build than the release one.
+    Idle(idle::IdleArguments),
     /// The load generator against servers whose latency or rate is known
     ///
     /// Each figure must be within 2 %. On a busy machine, neither those servers nor the generator are punctual: the
@@ -139,6 +146,7 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
         Some(Bench::ClientCost(given)) => client_cost::run(given),
         Some(Bench::Fio(script)) => command::script("scripts/bench-fio", &script.arguments),
         Some(Bench::Hostile(script)) => hostile(script),
+        Some(Bench::Idle(given)) => idle::run(given),
         Some(Bench::KnownAnswers) => known_answers::run(),
         Some(Bench::Limits(given)) => limits::run(given),
         Some(Bench::Links(given)) => links::run(given),
