@@ -1,13 +1,16 @@
-//! How far a run has come, on standard error where that is a terminal.
+//! How far a run has come: one line on standard error, where that is a terminal.
 
 use std::io::{IsTerminal, Write};
 
 use load::bench::Progress;
+use rustix::termios::tcgetwinsize;
 
 use crate::print::duration;
 
 /// Characters of the bar.
 const WIDTH: usize = 24;
+/// Columns where the terminal does not say how many it has.
+const COLUMNS_DEFAULT: usize = 80;
 
 /// A line that is written over.
 pub(crate) struct Bar {
@@ -22,7 +25,7 @@ impl Bar {
     pub(crate) fn show(&self, progress: &Progress<'_>) {
         if self.terminal {
             // It is of no use to fail for the bar's sake.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}", line(progress));
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", cut(line(progress), columns()));
         }
     }
 
@@ -31,6 +34,20 @@ impl Bar {
         if self.terminal {
             let _ = write!(std::io::stderr(), "\r\x1b[K");
         }
+    }
+}
+
+fn columns() -> usize {
+    let size = tcgetwinsize(std::io::stderr()).ok().filter(|size| size.ws_col > 0);
+    size.map_or(COLUMNS_DEFAULT, |size| usize::from(size.ws_col))
+}
+
+/// As much of a line as fits into these columns. The last one stays free, so that the line does not wrap: what wraps is not
+/// written over.
+fn cut(line: String, columns: usize) -> String {
+    match line.char_indices().nth(columns.saturating_sub(1)) {
+        Some((end, _)) => line[..end].to_owned(),
+        None => line,
     }
 }
 
@@ -54,5 +71,14 @@ mod tests {
         let at = |done| line(&Progress { now: "x", done, all: 4, seconds_left: 61.0 });
         assert_eq!(at(0), "[........................] 0/4 1 min 1 s left  x");
         assert_eq!(at(2), "[############............] 2/4 1 min 1 s left  x");
+    }
+
+    #[test]
+    fn the_line_fits_the_terminal() {
+        assert_eq!(cut("abcdef".to_owned(), 80), "abcdef");
+        assert_eq!(cut("abcdef".to_owned(), 7), "abcdef");
+        assert_eq!(cut("abcdef".to_owned(), 6), "abcde");
+        assert_eq!(cut("\u{e4}\u{f6}\u{fc}".to_owned(), 3), "\u{e4}\u{f6}");
+        assert_eq!(cut("a".to_owned(), 0), "");
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Machine(TempDir);
 impl Machine {
     pub(crate) fn new() -> Self {
         let machine = Self(TempDir::new().unwrap());
-        for directory in ["/srv/data", "/srv/projects", "/srv/backup", "/var/lib", "/etc"] {
+        for directory in ["/srv/data", "/srv/projects", "/srv/backup", "/srv/home", "/var/lib", "/etc"] {
             fs::create_dir_all(machine.at(directory)).unwrap();
         }
         machine

@@ -247,5 +247,5 @@ fn the_configuration_files_of_the_pages_are_taken() {
             }
         }
     }
-    assert_eq!(count, 8, "files");
+    assert_eq!(count, 10, "files");
 }
