@@ -7,6 +7,7 @@ use share::Share;
 use smb_wire::AccessMask;
 
 use crate::admission::TreeAdmission;
+use crate::name::path_to_client;
 
 /// The share of named pipes.
 pub(crate) const IPC: &str = "IPC$";
@@ -50,6 +51,17 @@ impl Tree {
         home: Option<Vec<u8>>,
     ) -> Self {
         Self { id, target, maximal_access, encrypt_data, admitted, home, ended: AtomicBool::new(false) }
+    }
+
+    /// The share's path of what a client names by this path, which begins at the root of the tree connect; both with
+    /// backslashes.
+    pub(crate) fn path_in_share(&self, path: &str) -> String {
+        let home = self.home.as_deref().map(path_to_client);
+        match home {
+            None => path.to_owned(),
+            Some(home) if path.is_empty() => home,
+            Some(home) => format!("{home}\\{path}"),
+        }
     }
 
     /// A path from the share's directory as a path from the root of the tree connect; None: it leads elsewhere.

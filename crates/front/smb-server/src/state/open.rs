@@ -49,7 +49,7 @@ pub(crate) struct Open {
     pub(crate) target: OpenTarget,
     /// Open.GrantedAccess
     pub(crate) granted_access: AccessMask,
-    /// The path from the share's root as the client named it, with backslashes.
+    /// The path from the share's directory as the client named it, with backslashes.
     pub(crate) path: String,
     /// Open.CreateOptions
     pub(crate) create_options: CreateOptions,

@@ -21,7 +21,7 @@ use smb_wire::{Command, Guid, NtStatus, negotiate};
 use storage::conformance::MAY;
 use storage::memory::MemoryStore;
 
-use crate::client::{Client, PASSWORD, SHARE, TestServer, USER};
+use crate::client::{Client, OTHER_USER, PASSWORD, SHARE, TestServer, USER};
 use crate::durable::{
     Asking, EXCLUSIVE, Got, disconnect, finish, lease, lock, read_handle, reconnect_v2, request_v2, until,
 };
@@ -461,4 +461,32 @@ fn a_replay_does_not_get_what_is_not_written_down_yet() {
     machine.kept.fails.store(false, Ordering::Relaxed);
     let got = persistent(GUID).replayed().send(&mut client, "f").unwrap();
     assert_eq!(persistent(GUID).replayed().send(&mut client, "f").unwrap().id, got.id);
+}
+
+#[test]
+fn a_persistent_open_in_a_home_keeps_nobody_from_another_home() {
+    let machine = Machine::new(Config::default());
+    let server = machine.start();
+    let mut whole = client(&server);
+    for home in [USER, OTHER_USER] {
+        Opening::directory().try_out(&mut whole, home).unwrap();
+    }
+    drop((whole, server));
+    let machine = Machine { terms: Terms::CONTINUOUSLY_AVAILABLE | Terms::HOMES, ..machine };
+    let server = machine.start();
+    let got = persistent(GUID).send(&mut client(&server), "f").unwrap();
+    drop(server);
+
+    let server = machine.start();
+    assert_eq!(server.server.disconnected_opens(), 1);
+    let mut other = server.connect();
+    other.negotiate(&[Dialect::Smb311]);
+    other.log_in(OTHER_USER, PASSWORD).unwrap();
+    other.tree_connect(SHARE).unwrap();
+    let of_other = Opening::default().send(&mut other, "f").map(|_| ());
+    assert_eq!(of_other, Err(NtStatus::OBJECT_NAME_NOT_FOUND), "another file, which does not exist");
+    let mut owner = client(&server);
+    assert_eq!(Opening::default().send(&mut owner, "F"), Err(NtStatus::FILE_NOT_AVAILABLE));
+    let got = reclaim(&mut owner, &got, GUID).unwrap();
+    owner.write(got.id, 0, b"written").unwrap();
 }

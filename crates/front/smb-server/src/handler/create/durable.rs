@@ -23,6 +23,7 @@ use crate::state::lease::LeaseId;
 use crate::state::open::{Grant, Open};
 use crate::state::oplock;
 use crate::status::Failure;
+use crate::tree::Tree;
 
 /// How a CREATE continues.
 pub(super) enum Start {
@@ -134,7 +135,7 @@ async fn reconnect(
         client_guid,
         user: &ctx.login.user,
         lease: asked.lease.as_ref().map(lease_name),
-        names_file: names(ctx.share, request, &open)?,
+        names_file: names(ctx, request, &open)?,
     };
     let found = Found::of(ctx, &open).await?;
     let open = take_up(ctx, &open, |open| {
@@ -155,24 +156,25 @@ fn resume_lease(share: &Share, asked: &Asked, open: &Open) -> Result<(), Failure
     Ok(())
 }
 
-/// The file name of the request, regardless of case. An invalid name is refused later.
-fn name(request: &Request<'_>) -> Option<String> {
-    request.name.decode().ok().map(|name| folded_name(name.trim_end_matches('\\')))
+/// The path that the request names, from the share's directory and regardless of case. An invalid one is refused later.
+fn name(tree: &Tree, request: &Request<'_>) -> Option<String> {
+    let name = request.name.decode().ok()?;
+    Some(folded_name(&tree.path_in_share(name.trim_end_matches('\\'))))
 }
 
 /// Whether the request has the name by which the open's file was opened, or its present name.
-fn names(share: &Share, request: &Request<'_>, open: &Open) -> Result<bool, Failure> {
-    let Some(name) = name(request) else { return Ok(false) };
+fn names(ctx: &OnShare<'_>, request: &Request<'_>, open: &Open) -> Result<bool, Failure> {
+    let Some(name) = name(ctx.tree, request) else { return Ok(false) };
     if name == folded_name(&open.path) {
         return Ok(true);
     }
-    let now = share.location(open.file()?).and_then(|at| {
+    let now = ctx.share.location(open.file()?).and_then(|at| {
         let mut path = at.parent.path().ok()?;
         if !path.is_empty() {
             path.push(b'/');
         }
         path.extend(at.name);
-        String::from_utf8(open.tree.path_from_root(path)?).ok()
+        String::from_utf8(path).ok()
     });
     Ok(now.is_some_and(|now| name == folded_name(&now.replace('/', "\\"))))
 }
@@ -315,7 +317,7 @@ fn check_available(ctx: &OnShare<'_>, request: &Request<'_>) -> Result<(), Failu
     if !is_smb3(ctx) {
         return Ok(());
     }
-    let Some(name) = name(request) else { return Ok(()) };
+    let Some(name) = name(ctx.tree, request) else { return Ok(()) };
     let tree = ctx.tree;
     let waits_for_its_client = |open: &Open| is_same_share(&open.tree, tree) && !open.keeps_handle();
     if ctx.server.durable.any_disconnected(&name, waits_for_its_client) {
@@ -327,7 +329,7 @@ fn check_available(ctx: &OnShare<'_>, request: &Request<'_>) -> Result<(), Failu
 /// 3.3.5.9.13: an application that continues on another client closes its earlier opens of the file.
 async fn take_from_instance(ctx: &OnShare<'_>, request: &Request<'_>, asked: &Asked) -> Result<(), Failure> {
     let Some(instance) = asked.app_instance.filter(|_| is_smb3(ctx)) else { return Ok(()) };
-    let Some(name) = name(request) else { return Ok(()) };
+    let Some(name) = name(ctx.tree, request) else { return Ok(()) };
     let client_guid = client_guid(ctx)?;
     for (open, session_id) in ctx.server.durable.of_instance(instance) {
         let Some(durable) = open.durable.get() else { continue };

@@ -85,7 +85,7 @@ async fn enter(ctx: &OnShare<'_>, request: &Request<'_>, opened: &mut Opened) ->
         Arc::clone(ctx.tree),
         OpenTarget::File(Arc::clone(&opened.open)),
         AccessMask::from_bits_retain(opened.granted.bits()),
-        path.trim_end_matches('\\').to_owned(),
+        ctx.tree.path_in_share(path.trim_end_matches('\\')),
         durable::options(ctx, request),
         opened.attributes.kind == FileKind::Directory,
     );

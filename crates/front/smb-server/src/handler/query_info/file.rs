@@ -145,7 +145,11 @@ fn compression(attributes: &Attributes) -> Compression {
 fn share_path(open: &Open) -> String {
     let path = open.file().ok().and_then(|file| file.node().path().ok());
     let path = path.and_then(|path| open.tree.path_from_root(path));
-    path.map_or_else(|| open.path.clone(), |path| path_to_client(&path))
+    let opened_by = || {
+        let root = open.tree.path_in_share("");
+        open.path.strip_prefix(&root).unwrap_or(&open.path).trim_start_matches('\\').to_owned()
+    };
+    path.map_or_else(opened_by, |path| path_to_client(&path))
 }
 
 /// The text after the file's name when one of its streams is open.
