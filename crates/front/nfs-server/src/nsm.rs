@@ -6,31 +6,20 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use nfs_wire::nsm::{PROGRAM, Procedure, StatRes, StateChange, VERSION};
-use nfs_wire::rpc::{AcceptStatus, Call, CallError, Reply, ReplyBody};
-use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
+use nfs_wire::rpc::{AcceptStatus, Call};
+use nfs_wire::xdr::{Decode, Encode, Reader};
 
 use crate::NfsServer;
+use crate::reply::unmarked;
 use crate::server::ServerState;
 
 /// Answers NSM over UDP: hosts that start tell others of it so.
 impl net::Datagrams for NfsServer {
     fn answer(&self, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
-        let mut reader = Reader::new(datagram);
-        let call = match Call::decode(&mut reader) {
-            Ok(call) => call,
-            Err(CallError::Rejected(reply)) => return Some(reply.encode_to_vec()),
-            Err(CallError::Unanswerable) => return None,
-        };
-        let result = admitted(&call)
-            .and_then(|procedure| answer(&self.state, from.ip().to_canonical(), procedure, reader));
-        let (status, result) = match result {
-            Ok(result) => (AcceptStatus::Success, result),
-            Err(status) => (status, Vec::new()),
-        };
-        let mut reply = Vec::new();
-        Reply { xid: call.xid, body: ReplyBody::accepted(status) }.encode(&mut Writer::new(&mut reply));
-        reply.extend(result);
-        Some(reply)
+        unmarked(datagram, |call, reader| {
+            let procedure = admitted(&call)?;
+            answer(&self.state, from.ip().to_canonical(), procedure, reader)
+        })
     }
 }
 

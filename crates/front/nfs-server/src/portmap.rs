@@ -17,12 +17,12 @@ use net::{Answer, Buffer, ConnectionLimits, Datagrams, Limits, Outbox, Peer, Pre
 use nfs_wire::mount::List;
 use nfs_wire::portmap::{self, Mapping, TCP, UDP};
 use nfs_wire::record_mark::{MARK_BYTES, Mark};
-use nfs_wire::rpc::{AcceptStatus, Call, CallError, Reply, ReplyBody};
+use nfs_wire::rpc::{AcceptStatus, Call};
 use nfs_wire::rpcbind::{self, Binding, Text, netid};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 use nfs_wire::{mount, nlm, nsm, v3, v4};
 
-use crate::reply::mark;
+use crate::reply::{mark, unmarked};
 
 pub use registrar::{RPCBIND_SOCKET, RegisterError, Registrar};
 
@@ -125,28 +125,14 @@ impl Portmapper {
 
     /// The reply to a call.
     fn answer(&self, from: &Asker, message: &[u8]) -> Option<Vec<u8>> {
-        let mut reader = Reader::new(message);
-        let call = match Call::decode(&mut reader) {
-            Ok(call) => call,
-            Err(CallError::Rejected(reply)) => return Some(reply.encode_to_vec()),
-            Err(CallError::Unanswerable) => return None,
-        };
-        let result = match (call.program, call.version) {
+        unmarked(message, |call, reader| match (call.program, call.version) {
             (portmap::PROGRAM, portmap::VERSION) => self.version_2(from, call.procedure, reader),
             (portmap::PROGRAM, rpcbind::VERSION_3 | rpcbind::VERSION_4) => self.version_3(from, call, reader),
             (portmap::PROGRAM, _) => {
                 Err(AcceptStatus::ProgramMismatch { low: portmap::VERSION, high: rpcbind::VERSION_4 })
             }
             _ => Err(AcceptStatus::ProgramUnavailable),
-        };
-        let (status, result) = match result {
-            Ok(result) => (AcceptStatus::Success, result),
-            Err(status) => (status, Vec::new()),
-        };
-        let mut reply = Vec::new();
-        Reply { xid: call.xid, body: ReplyBody::accepted(status) }.encode(&mut Writer::new(&mut reply));
-        reply.extend(result);
-        Some(reply)
+        })
     }
 
     /// RFC 1833 section 3.
@@ -318,7 +304,7 @@ impl Protocol for PortmapConnection {
 
 #[cfg(test)]
 mod tests {
-    use nfs_wire::rpc::OpaqueAuth;
+    use nfs_wire::rpc::{OpaqueAuth, Reply, ReplyBody};
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use net::Buffer;
 use nfs_wire::record_mark::Mark;
-use nfs_wire::rpc::{AcceptStatus, Reply, ReplyBody};
-use nfs_wire::xdr::{Encode, Writer};
+use nfs_wire::rpc::{AcceptStatus, Call, CallError, Reply, ReplyBody};
+use nfs_wire::xdr::{Encode, Reader, Writer};
 
 /// Room for most replies, in bytes.
 const REPLY_BYTES: usize = 512;
@@ -24,6 +24,27 @@ impl Encode for Encoded {
         // Without padding: the length of what is encoded is a multiple of four.
         writer.opaque_fixed(&self.0);
     }
+}
+
+/// The reply, without a record mark, to a message that should be a call; None: nothing is to be replied.
+pub(crate) fn unmarked<'m>(
+    message: &'m [u8],
+    run: impl FnOnce(Call<'m>, Reader<'m>) -> Result<Vec<u8>, AcceptStatus>,
+) -> Option<Vec<u8>> {
+    let mut reader = Reader::new(message);
+    let call = match Call::decode(&mut reader) {
+        Ok(call) => call,
+        Err(CallError::Rejected(reply)) => return Some(reply.encode_to_vec()),
+        Err(CallError::Unanswerable) => return None,
+    };
+    let xid = call.xid;
+    let (status, result) = match run(call, reader) {
+        Ok(result) => (AcceptStatus::Success, result),
+        Err(status) => (status, Vec::new()),
+    };
+    let mut reply = Reply { xid, body: ReplyBody::accepted(status) }.encode_to_vec();
+    reply.extend(result);
+    Some(reply)
 }
 
 /// A reply with its record mark.
