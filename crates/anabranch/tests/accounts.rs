@@ -4,9 +4,9 @@
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 mod needs;
@@ -35,6 +35,11 @@ fn start_given(directory: &TempDir, more: &[&str], input: &[u8]) -> Server {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
+    ready(child)
+}
+
+/// The server, once it serves.
+fn ready(mut child: Child) -> Server {
     let mut ready = String::new();
     BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
     Server { child, ready }
@@ -71,9 +76,14 @@ fn user_add(directory: &TempDir, arguments: &[&str], password: &[u8]) {
 
 /// The uid that the server that runs gives a user.
 fn uid_of(directory: &TempDir, name: &str) -> Option<u64> {
+    told_of(directory, name)?["uid"].as_u64()
+}
+
+/// What the server that runs says of a user.
+fn told_of(directory: &TempDir, name: &str) -> Option<Value> {
     let listed = program(&["user", "list", "--json", "--state", &path(directory, "state")]).output().unwrap();
     let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
-    listed["users"].as_array().unwrap().iter().find(|user| user["name"] == name)?["uid"].as_u64()
+    listed["users"].as_array().unwrap().iter().find(|user| user["name"] == name).cloned()
 }
 
 /// Whether the user gets into the share; None: there is no smbclient.
@@ -97,6 +107,28 @@ fn an_account_that_stands_for_nobody_is_refused_with_both_ways_out() {
     let server = start(&directory, &["--user", "root=0:pw", "--user", "zoe-is-not-here=1234:99:pw"]);
     assert_eq!((uid_of(&directory, "root"), uid_of(&directory, "zoe-is-not-here")), (Some(0), Some(1234)));
     assert_ne!(logs_on(&server, "zoe-is-not-here%pw"), Some(false));
+}
+
+/// `nss_wrapper` stands for a directory service: it answers getpwnam(3) and getgrouplist(3) from files of the test.
+#[test]
+fn an_account_stands_for_a_user_of_any_source_of_the_name_service() {
+    let directory = TempDir::new().unwrap();
+    let wrapper = format!("/usr/lib/{}-linux-gnu/libnss_wrapper.so", std::env::consts::ARCH);
+    if !is_root(&directory) || needs::installed("libnss-wrapper", fs::metadata(&wrapper)).is_none() {
+        return;
+    }
+    fs::write(directory.path().join("passwd"), "lena:x:4711:4712::/:/bin/false\n").unwrap();
+    fs::write(directory.path().join("group"), "lena:x:4712:\nmusic:x:4713:lena\nart:x:4714:otto\n").unwrap();
+    assert!(refused(&directory, &["--user", "lena:pw"]).contains("--user lena=UID"), "nobody here");
+    let flags = with(&directory, &["--user", "lena:pw"]);
+    let mut command = program(&flags.iter().map(String::as_str).collect::<Vec<_>>());
+    command.env("LD_PRELOAD", &wrapper).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.env("NSS_WRAPPER_PASSWD", path(&directory, "passwd"));
+    command.env("NSS_WRAPPER_GROUP", path(&directory, "group"));
+    let server = ready(command.spawn().unwrap());
+    let lena = told_of(&directory, "lena").unwrap();
+    assert_eq!([&lena["uid"], &lena["gid"], &lena["groups"]], [&json!(4711), &json!(4712), &json!([4713])]);
+    assert_ne!(logs_on(&server, "lena%pw"), Some(false));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 use state::{State, UserRecord};
 
 use crate::declared::Declared;
-use crate::identities;
+use crate::identities::{self, NoUser};
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, UserSettings};
 
@@ -56,19 +56,22 @@ pub(crate) fn declared(settings: &Settings, state: &State) -> Result<Vec<Account
     let added = state.added_users()?;
     let open = |user: &UserSettings| {
         let stored = added.iter().find(|record| same_name(&record.name, &user.name));
-        let identity = identities::of_account(user, stored).ok_or_else(|| stands_for_nobody(&user.name))?;
+        let identity =
+            identities::of_account(user, stored).map_err(|why| stands_for_nobody(&user.name, &why))?;
         Ok(account(&user.name, hash_of(user, stored, state)?, &identity))
     };
     settings.users.iter().map(open).collect()
 }
 
 /// The problem of a user without a uid.
-pub(crate) fn stands_for_nobody(name: &str) -> Problem {
+pub(crate) fn stands_for_nobody(name: &str, why: &NoUser) -> Problem {
+    let why = match why {
+        NoUser::Unknown => "on this machine the user does not exist or is root".to_owned(),
+        NoUser::Unavailable(error) => format!("the name service of this machine does not answer: {error}"),
+    };
     Problem::new(
         Cause::Settings,
-        format!(
-            "the user {name} has no uid: none is given, and on this machine the user does not exist or is root"
-        ),
+        format!("the user {name} has no uid: none is given, and {why}"),
         format!(
             "Give it a uid: --user {name}=UID[:GID]:PASSWORD, or uid = N in its [[user]] of the file given by --config"
         ),
@@ -102,13 +105,13 @@ pub(crate) fn no_password(name: &str) -> Problem {
 pub(crate) fn open(declared: &Declared, state: &State) -> Result<Arc<AccountBook>> {
     let book = AccountBook::default();
     for user in state.added_users()? {
-        let account = added(&user);
-        if account.disabled && !user.disabled {
-            tracing::warn!(
-                "the user {} cannot log on: on this machine the user no longer exists, or is root; give the user a uid",
-                user.name
-            );
-        }
+        let account = of_record(&user).unwrap_or_else(|why| {
+            if !user.disabled {
+                let problem = stands_for_nobody(&user.name, &why);
+                tracing::warn!("nobody can log on as {} until SIGHUP: {}", user.name, problem.what);
+            }
+            powerless(&user)
+        });
         book.enter(account);
     }
     for account in &declared.accounts {
@@ -121,13 +124,20 @@ pub(crate) fn open(declared: &Declared, state: &State) -> Result<Arc<AccountBook
     Ok(Arc::new(book))
 }
 
-/// The account of a user who was added by command. The account cannot log on if its user no longer exists on this
-/// machine.
+/// The account of a user who was added by command. The account cannot log on if it no longer stands for a user of this
+/// machine. May wait for the name service.
 pub(crate) fn added(user: &UserRecord) -> Account {
-    let identity = identities::of_record(user);
-    let disabled = user.disabled || identity.is_none();
-    let identity = identity.unwrap_or_else(identities::nobody);
-    Account { disabled, ..account(&user.name, user.nt_hash, &identity) }
+    of_record(user).unwrap_or_else(|_| powerless(user))
+}
+
+fn of_record(user: &UserRecord) -> std::result::Result<Account, NoUser> {
+    let identity = identities::of_record(user)?;
+    Ok(Account { disabled: user.disabled, ..account(&user.name, user.nt_hash, &identity) })
+}
+
+/// The account of a user who is nobody on this machine.
+fn powerless(user: &UserRecord) -> Account {
+    Account { disabled: true, ..account(&user.name, user.nt_hash, &identities::nobody()) }
 }
 
 /// An account that acts as this user, and may log on.

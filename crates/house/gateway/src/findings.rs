@@ -205,12 +205,12 @@ impl Findings {
     fn of_identity(&mut self, user: &UserSettings, record: Option<&UserRecord>) {
         let subject = Subject::User(user.name.clone(), "uid");
         match identities::of_root(user, record) {
-            None => self.add(geteuid().is_root(), subject, accounts::stands_for_nobody(&user.name)),
-            Some(identity) if identity.is_superuser() => {
+            Err(why) => self.add(geteuid().is_root(), subject, accounts::stands_for_nobody(&user.name, &why)),
+            Ok(identity) if identity.is_superuser() => {
                 let what = format!("the account {} acts as root in the shares, as its uid says", user.name);
                 self.warn(subject, what, "Give the account the uid of a user.");
             }
-            Some(_) => {}
+            Ok(_) => {}
         }
     }
 }

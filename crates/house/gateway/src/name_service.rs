@@ -1,6 +1,7 @@
-//! The system's name service: DNS, `/etc/hosts` and `/etc/group`, and directory services, as configured by
+//! The system's name service: DNS, `/etc/hosts`, `/etc/passwd` and `/etc/group`, and directory services, as configured by
 //! nsswitch.conf(5).
 
+use std::ffi::CString;
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
 
@@ -24,6 +25,35 @@ pub(crate) trait NameService: Send {
     fn host(&self, name: &str) -> NameAnswer<Vec<IpAddr>>;
     /// A group of users.
     fn group(&self, name: &str) -> NameAnswer<Group>;
+}
+
+/// A user of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SystemUser {
+    pub(crate) uid: u32,
+    /// The primary group.
+    pub(crate) gid: u32,
+    /// The groups that the user belongs to besides the primary one.
+    pub(crate) groups: Vec<u32>,
+}
+
+/// A user of this machine, or of a directory service that it asks. The answer may take long: not to be called on a
+/// thread that serves connections. getpwnam(3), getgrouplist(3).
+pub(crate) fn user(name: &str) -> NameAnswer<SystemUser> {
+    let found = match unistd::User::from_name(name) {
+        Ok(Some(found)) => found,
+        Ok(None) => return NameAnswer::Unknown,
+        Err(error) => return NameAnswer::Unavailable(error.to_string()),
+    };
+    let Ok(c_name) = CString::new(found.name) else { return NameAnswer::Unknown };
+    match unistd::getgrouplist(&c_name, found.gid) {
+        Ok(of_user) => {
+            let further = of_user.into_iter().filter(|gid| *gid != found.gid);
+            let groups = further.map(unistd::Gid::as_raw).collect();
+            NameAnswer::Known(SystemUser { uid: found.uid.as_raw(), gid: found.gid.as_raw(), groups })
+        }
+        Err(error) => NameAnswer::Unavailable(error.to_string()),
+    }
 }
 
 /// The name service of this machine.

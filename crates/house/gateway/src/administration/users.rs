@@ -1,6 +1,6 @@
 //! The users of [`Administration`].
 
-use auth::{Account, nt_hash, same_name};
+use auth::{Account, Accounts, nt_hash, same_name};
 use control::users::{NewUser, Password, User, UserChange};
 use control::{Refusal, RefusalKind};
 use state::UserRecord;
@@ -45,7 +45,7 @@ impl Administration {
         let added = self.added_users()?;
         let added = added.iter().filter(|user| declared.account(&user.name).is_none());
         let mut users: Vec<User> =
-            of_configuration.chain(added.map(|user| tell(&accounts::added(user)))).collect();
+            of_configuration.chain(added.map(|user| tell(&self.account(user)))).collect();
         users.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(users)
     }
@@ -54,8 +54,14 @@ impl Administration {
         let declared = self.declared();
         match declared.account(name) {
             Some(account) => Ok(tell_declared(account, &declared)),
-            None => self.added_user(name).map(|user| tell(&accounts::added(&user))),
+            None => self.added_user(name).map(|user| tell(&self.account(&user))),
         }
+    }
+
+    /// The account of a user who was added by command, as the running server has it.
+    fn account(&self, user: &UserRecord) -> Account {
+        let running = self.serving.as_ref().and_then(|serving| serving.accounts.find(&user.name));
+        running.unwrap_or_else(|| accounts::added(user))
     }
 
     pub(super) fn enter_user(&self, new: &NewUser) -> Result<User> {
@@ -117,6 +123,7 @@ impl Administration {
     pub(super) fn end_user(&self, name: &str) -> Result<User> {
         let changing = self.idle.lock();
         let user = self.added_user(name)?;
+        let account = self.account(&user);
         self.state.forget_user(&user.name).map_err(failed)?;
         if let Some(serving) = &self.serving {
             serving.accounts.take(&user.name);
@@ -125,7 +132,7 @@ impl Administration {
         }
         drop(changing);
         tracing::info!(user = user.name, "a user was removed");
-        Ok(tell(&accounts::added(&user)))
+        Ok(tell(&account))
     }
 
     /// Makes the running server use an account as it is now.
@@ -178,10 +185,11 @@ fn check_identity(user: &UserRecord) -> Result<()> {
     }
     let ids = user.uid.into_iter().chain(user.gid).chain(user.groups.iter().flatten().copied());
     check_ids(&user.name, ids).map_err(|why| invalid(why, ""))?;
-    if identities::of_record(user).is_none() {
-        let what =
-            format!("no uid is given, and on this machine the user {} does not exist or is root", user.name);
-        return Err(invalid(what, "Say who it is to the files: --uid N"));
+    match identities::of_record(user) {
+        Ok(_) => Ok(()),
+        Err(why) => {
+            let problem = accounts::stands_for_nobody(&user.name, &why);
+            Err(invalid(problem.what, "Say who it is to the files: --uid N"))
+        }
     }
-    Ok(())
 }
