@@ -5,8 +5,10 @@ use gateway::settings::same_share_name;
 
 use super::Share;
 
-/// The parts of a path, without those that change nothing.
+/// The parts of a path, without those that change nothing, and without the one that stands for a user: a share of homes is all of
+/// the directory.
 fn parts(path: &str) -> Vec<&str> {
+    let path = path.strip_suffix("/{user}").unwrap_or(path);
     path.split('/').filter(|part| !part.is_empty() && *part != ".").collect()
 }
 
@@ -63,6 +65,8 @@ mod tests {
         assert_eq!(closed(&["/a", "/a/", "//a/."]), [false, true, true]);
         assert_eq!(closed(&["/a", "/a/b", "/ab"]), [true, false, false]);
         assert_eq!(closed(&["/a/b", "/a", "/"]), [false, true, true]);
+        assert_eq!(closed(&["/a/{user}", "/a"]), [false, true]);
+        assert_eq!(closed(&["/a/{user}", "/a/b"]), [true, false]);
     }
 
     #[test]

@@ -85,7 +85,7 @@ pub fn samba(given: &Samba<'_>) -> Result<Imported, Error> {
         owner: None,
     };
     for section in configuration.sections.iter().filter(|section| !is_skipped(section)) {
-        if is_named(section, "homes") {
+        if is_named(section, HOMES) {
             homes(section, &configuration, &context, given.machine, &mut draft, &mut notes);
         } else {
             draft.shares.push(share::share(section, &section.name, None, &context, &mut notes));
@@ -93,6 +93,9 @@ pub fn samba(given: &Samba<'_>) -> Result<Imported, Error> {
     }
     Ok(draft.finish(notes))
 }
+
+/// The section that stands for a share of each user. smb.conf(5), "Special sections".
+const HOMES: &str = "homes";
 
 fn is_named(section: &Section, name: &str) -> bool {
     section.name.trim().eq_ignore_ascii_case(name)
@@ -213,7 +216,8 @@ fn written(
     lines
 }
 
-/// `[homes]`: one share for each account, for its owner only.
+/// `[homes]`: one share, if the homes are in one directory and have the names of their users; otherwise one share for each
+/// account, for its owner only.
 fn homes(
     section: &Section,
     configuration: &Configuration,
@@ -222,6 +226,21 @@ fn homes(
     draft: &mut Draft,
     notes: &mut Notes,
 ) {
+    let path = section.value("path").map(value::string).unwrap_or_default();
+    // "the existing sections are scanned. If a match is found, it is used."
+    let has_section = |name: &str| configuration.sections.iter().any(|other| is_named(other, name));
+    let names = context.accounts.unwrap_or_default().iter().filter(|name| !has_section(name));
+    let all: Vec<(&String, Option<String>)> =
+        names.map(|name| (name, machine.user(name).map(|(_, home)| home))).collect();
+    let template = match path {
+        "" => parent_of(&all).map(|parent| format!("{parent}/%U")),
+        _ if ["%S", "%u", "%U"].iter().any(|user| path.ends_with(user)) => Some(path.to_owned()),
+        _ => None,
+    };
+    if template.is_some() {
+        draft.shares.push(share::share(section, HOMES, template, context, notes));
+        return;
+    }
     let mut note = |why: &str| {
         notes.add(Note {
             grade: Grade::ChangesAccess,
@@ -232,19 +251,14 @@ fn homes(
             why: why.to_owned(),
         });
     };
-    let Some(names) = context.accounts else {
-        note("home directories are shares of their own here: with --users, each account gets one");
+    if context.accounts.is_none() {
+        note("the homes are not known: with --users, those of the accounts are looked up");
         return;
-    };
+    }
     note(
         "each account has a share of its own, which lists of shares leave out; without valid users, only its owner may use it",
     );
-    for name in names {
-        // "the existing sections are scanned. If a match is found, it is used."
-        if configuration.sections.iter().any(|other| is_named(other, name)) {
-            continue;
-        }
-        let home = machine.user(name).map(|(_, home)| home);
+    for (name, home) in all {
         let context = Context {
             global: context.global,
             accounts: context.accounts,
@@ -255,4 +269,12 @@ fn homes(
         share.hidden = true;
         draft.shares.push(share);
     }
+}
+
+/// The directory of all homes that are known, if each has the name of its user there.
+fn parent_of(homes: &[(&String, Option<String>)]) -> Option<String> {
+    let known = homes.iter().filter_map(|(name, home)| Some((*name, home.as_deref()?)));
+    let mut parents = known.map(|(name, home)| home.strip_suffix(name.as_str())?.strip_suffix('/'));
+    let first = parents.next()??;
+    parents.all(|parent| parent == Some(first)).then(|| first.to_owned())
 }

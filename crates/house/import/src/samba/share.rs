@@ -8,6 +8,7 @@ use super::parse::{INCLUDED, Section};
 use super::rights::{self, Asked, Rights};
 use super::value::{self, Requirement};
 use super::vfs::{self, Module};
+use super::{HOMES, is_named};
 use crate::draft::Share;
 use crate::note::{Grade, Note, Notes};
 
@@ -118,6 +119,10 @@ impl Making<'_> {
         // Samba changes its root before it looks at any path.
         let root = self.context.global.value("root directory").map(value::string).unwrap_or_default();
         let root = root.trim_end_matches('/');
+        if let Some(parent) = self.parent_of_homes(&path) {
+            self.share.directory = format!("{root}{parent}/{{user}}");
+            return self.homes();
+        }
         match self.substituted(&path) {
             Some(path) if path.starts_with('/') => self.share.directory = format!("{root}{path}"),
             Some(path) => {
@@ -131,6 +136,30 @@ impl Making<'_> {
         }
         if self.share.directory.chars().any(char::is_control) {
             self.close("path", "the path has control characters");
+        }
+    }
+
+    /// The directory before the name of the user, if each user has a directory of that name there.
+    fn parent_of_homes(&self, path: &str) -> Option<String> {
+        let (parent, variable) = path.trim_end_matches('/').rsplit_once('/')?;
+        let is_of_users = self.context.owner.is_none() && self.stands_for_user(variable);
+        let parent = self.substituted(parent).filter(|parent| parent.starts_with('/'))?;
+        is_of_users.then_some(parent)
+    }
+
+    /// Whether a variable of smb.conf(5) is the name of the user: `%S` is the name of the service, which is that of the user for
+    /// `[homes]`.
+    fn stands_for_user(&self, variable: &str) -> bool {
+        matches!(variable, "%u" | "%U") || variable == "%S" && is_named(self.section, HOMES)
+    }
+
+    /// Notes what differs from Samba if each user has a directory.
+    fn homes(&mut self) {
+        if self.section.is_on("guest ok", false) {
+            self.note(Grade::ChangesAccess, "guest ok", "guests have no directory of their own");
+        }
+        if self.section.value("valid users").is_none() {
+            self.note(Grade::ChangesAccess, "path", "each user can use the directory of their own name only");
         }
     }
 
@@ -187,8 +216,11 @@ impl Making<'_> {
     }
 
     fn users(&mut self) {
+        let is_of_users = self.share.directory.ends_with("/{user}");
         let substituted = |name: &str| {
+            // Nobody else sees the directory of a user.
             let entries = self.section.list(name).into_iter();
+            let entries = entries.filter(|entry| !(is_of_users && self.stands_for_user(entry)));
             // An entry that cannot be substituted keeps its %, and is then left out.
             entries.map(|entry| self.substituted(&entry).unwrap_or(entry)).collect::<Vec<_>>()
         };
