@@ -39,7 +39,7 @@ pub use mailbox::{Mailbox, PostError};
 pub use origin::Origin;
 pub use outbox::Outbox;
 pub use outgoing::{Outgoing, OutgoingError};
-pub use places::ConnectionLimits;
+pub use places::{ConnectionLimits, Occupancy, Occupied};
 pub use pulse::Pulse;
 pub use ration::{STRANGERS_BYTES_MAX, STRANGERS_OF_ORIGIN_BYTES_MAX};
 pub use repeats::Repeats;

@@ -24,6 +24,38 @@ pub struct ConnectionLimits {
     pub of_one_address: Option<usize>,
 }
 
+/// The connections of one service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Occupied {
+    /// The name of the service.
+    pub service: &'static str,
+    /// The connections that have a place.
+    pub connections: usize,
+    /// The most that can have one.
+    pub max: usize,
+}
+
+/// Shows how many connections each service has, and may have.
+#[derive(Debug, Clone, Default)]
+pub struct Occupancy(Arc<Mutex<Vec<(&'static str, Arc<Places>)>>>);
+
+impl Occupancy {
+    pub(crate) fn add(&self, service: &'static str, places: &Arc<Places>) {
+        self.0.lock().push((service, Arc::clone(places)));
+    }
+
+    /// The connections of each service now, in the order in which the services began.
+    #[must_use]
+    pub fn now(&self) -> Vec<Occupied> {
+        let occupied = |(service, places): &(&'static str, Arc<Places>)| Occupied {
+            service,
+            connections: places.table.lock().held,
+            max: places.limits.max,
+        };
+        self.0.lock().iter().map(occupied).collect()
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Places {
     limits: ConnectionLimits,

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::connection::{Ended, serve};
 use crate::crew::{self, Crew, Job, Keeper};
 use crate::give_back::{Freed, trim_process};
-use crate::places::{Place, Places};
+use crate::places::{Occupancy, Place, Places};
 use crate::ration::Rations;
 use crate::repeats::Repeats;
 use crate::{ConnectionLimits, Limits, Outbox, Protocol, Pulse};
@@ -57,6 +57,9 @@ pub trait Service: Send + Sync + 'static {
 
     /// How many connections are allowed at a time; further ones are closed at once.
     fn connections(&self) -> ConnectionLimits;
+
+    /// What the service is called where its connections are counted: `smb`.
+    fn name(&self) -> &'static str;
 }
 
 /// Why the shards could not start.
@@ -76,6 +79,8 @@ pub struct Shards {
 struct Shared {
     /// Connections that were closed as soon as they arrived.
     refused: Arc<AtomicU64>,
+    /// The places of each service.
+    occupancy: Occupancy,
     rations: Arc<Rations>,
     repeats: Arc<Repeats>,
     freed: Freed,
@@ -119,6 +124,7 @@ impl Shards {
     /// A listener cannot be made non-blocking.
     pub fn listen_at_all<S: Service>(&self, listeners: Vec<TcpListener>, service: Arc<S>) -> io::Result<()> {
         let places = Places::new(service.connections());
+        self.shared.occupancy.add(service.name(), &places);
         for listener in listeners {
             listener.set_nonblocking(true)?;
             SockRef::from(&listener).listen(BACKLOG)?;
@@ -179,6 +185,12 @@ impl Shards {
     #[must_use]
     pub fn refused_connections(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.shared.refused)
+    }
+
+    /// Shows how many connections each service has, and may have.
+    #[must_use]
+    pub fn occupancy(&self) -> Occupancy {
+        self.shared.occupancy.clone()
     }
 
     /// Shows which shards are held up.

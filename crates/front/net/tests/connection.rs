@@ -119,6 +119,10 @@ impl Service for EchoService {
     fn connections(&self) -> ConnectionLimits {
         ConnectionLimits { max: self.1, of_one_address: None }
     }
+
+    fn name(&self) -> &'static str {
+        "test"
+    }
 }
 
 struct Fixture {

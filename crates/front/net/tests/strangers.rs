@@ -92,6 +92,10 @@ impl Service for Guests {
     fn connections(&self) -> ConnectionLimits {
         self.connections
     }
+
+    fn name(&self) -> &'static str {
+        "test"
+    }
 }
 
 struct Server {

@@ -231,4 +231,8 @@ impl Service for NfsServer {
     fn connections(&self) -> ConnectionLimits {
         self.connections
     }
+
+    fn name(&self) -> &'static str {
+        "nfs"
+    }
 }

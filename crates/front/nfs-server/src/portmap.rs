@@ -273,6 +273,10 @@ impl net::Service for Portmapper {
     fn connections(&self) -> ConnectionLimits {
         self.connections
     }
+
+    fn name(&self) -> &'static str {
+        "portmap"
+    }
 }
 
 /// A connection to the port mapper.

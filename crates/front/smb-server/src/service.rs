@@ -38,4 +38,8 @@ impl net::Service for Service {
         let limits = &self.0.config.limits;
         ConnectionLimits { max: limits.connections_max, of_one_address: limits.connections_per_address }
     }
+
+    fn name(&self) -> &'static str {
+        "smb"
+    }
 }

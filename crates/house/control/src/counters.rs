@@ -19,6 +19,17 @@ pub struct Counters {
     pub dropped_access_log_lines: u64,
 }
 
+/// The connections of one protocol, with those of clients that have not identified themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Occupied {
+    /// `smb`, `nfs` or `portmap`.
+    pub protocol: &'static str,
+    /// The connections that there are.
+    pub connections: usize,
+    /// The most that there can be.
+    pub max: usize,
+}
+
 /// A counter in the form in which it is served.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counter {

@@ -57,7 +57,7 @@ use tokio_rustls::TlsAcceptor;
 
 pub use administration::{Administration, Refusal, RefusalKind};
 pub use api::ApiError;
-pub use counters::Counters;
+pub use counters::{Counters, Occupied};
 pub use health::{Concerns, Health, StuckShard, alarms, certificate_warning, health};
 pub use token::{Digest, Token};
 
@@ -93,6 +93,8 @@ pub struct Subject {
     pub clients: Box<dyn Fn() -> Clients + Send + Sync>,
     /// Counters other than the calls of shares, for the metrics.
     pub counters: Box<dyn Fn() -> Counters + Send + Sync>,
+    /// The connections of each protocol.
+    pub occupied: Box<dyn Fn() -> Vec<Occupied> + Send + Sync>,
     /// The shards that are held up.
     pub stuck_shards: Box<dyn Fn() -> Vec<StuckShard> + Send + Sync>,
     /// Whether NFS programs that are to be registered with rpcbind are not.
@@ -209,6 +211,7 @@ async fn write_metrics(State(about): State<Arc<About>>, headers: HeaderMap) -> R
     let server = OfServer {
         counters: (about.subject.counters)(),
         connected: Connected::from(&(about.subject.clients)()),
+        occupied: (about.subject.occupied)(),
         shards_stuck: (about.subject.stuck_shards)().len(),
         reload: about.subject.administration.reloads(),
         certificate_expires: (about.subject.certificate_expires)(),
@@ -324,6 +327,7 @@ pub(crate) mod tests {
             program: Arc::new(Nobody),
             clients: Box::new(Clients::default),
             counters: Box::new(Counters::default),
+            occupied: Box::new(Vec::new),
             stuck_shards: Box::new(Vec::new),
             is_unregistered: Arc::default(),
             tokens: Arc::new(KnownTokens::new(&Token::new([7; 32]), Vec::new())),

@@ -14,7 +14,7 @@ use share::{
 use crate::activity::add_up;
 use crate::clients::Clients;
 use crate::configuration::Reload;
-use crate::counters::Counters;
+use crate::counters::{Counters, Occupied};
 use crate::health;
 
 /// The state of a share at one moment.
@@ -56,6 +56,7 @@ impl From<&Clients> for Connected {
 pub(crate) struct OfServer {
     pub(crate) counters: Counters,
     pub(crate) connected: Connected,
+    pub(crate) occupied: Vec<Occupied>,
     pub(crate) shards_stuck: usize,
     pub(crate) reload: Reload,
     pub(crate) certificate_expires: Option<SystemTime>,
@@ -153,6 +154,15 @@ fn write_server(text: &mut Text, server: &OfServer) {
     ] {
         text.family(name, "gauge", help);
         text.line("", "", value);
+    }
+    let label = |occupied: &Occupied| format!("protocol=\"{}\"", occupied.protocol);
+    text.family("anabranch_connections", "gauge", "Connections.");
+    for occupied in &server.occupied {
+        text.line("", &label(occupied), occupied.connections);
+    }
+    text.family("anabranch_connections_limit", "gauge", "Connections that there can be.");
+    for occupied in &server.occupied {
+        text.line("", &label(occupied), occupied.max);
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use control::program::Program;
 use control::tokens::KnownTokens;
-use control::{Concerns, Control, Counters, Health, StuckShard, Subject};
+use control::{Concerns, Control, Counters, Health, Occupied, StuckShard, Subject};
 use discovery::Discovery;
 use net::{Pulse, Shards};
 use nfs_server::portmap::registrations;
@@ -190,6 +190,12 @@ fn stuck(pulse: &Pulse) -> Vec<StuckShard> {
     pulse.stuck().into_iter().map(|(shard, silent)| StuckShard { shard, silent }).collect()
 }
 
+/// The connections of a protocol.
+fn occupied(of_service: net::Occupied) -> Occupied {
+    let net::Occupied { service, connections, max } = of_service;
+    Occupied { protocol: service, connections, max }
+}
+
 /// The inputs of the control address from outside.
 struct OfControl {
     listener: TcpListener,
@@ -210,6 +216,7 @@ fn start_control(
     let logged = access_log.clone();
     let (smb, nfs) = (Arc::clone(&servers.smb), Arc::clone(&servers.nfs));
     let (refused, pulse) = (shards.refused_connections(), shards.pulse());
+    let occupancy = shards.occupancy();
     let logons = Arc::clone(&servers.smb);
     let of_clients = Arc::clone(&shares);
     let own = control_access::make_token(&settings.state)?;
@@ -250,6 +257,7 @@ fn start_control(
                 dropped_access_log_lines: lines.dropped,
             }
         }),
+        occupied: Box::new(move || occupancy.now().into_iter().map(occupied).collect()),
         stuck_shards: Box::new(move || stuck(&pulse)),
         is_unregistered,
         tokens,

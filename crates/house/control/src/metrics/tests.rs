@@ -32,7 +32,8 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     let up = Duration::from_millis(1500);
     let reload = Reload { failed: 2, read: 1_700_000_000, ..Reload::default() };
     let certificate_expires = Some(UNIX_EPOCH + Duration::from_secs(1_800_000_000));
-    let server = OfServer { counters, connected, shards_stuck: 1, reload, certificate_expires, up };
+    let occupied = vec![Occupied { protocol: "smb", connections: 3, max: 100 }];
+    let server = OfServer { counters, connected, occupied, shards_stuck: 1, reload, certificate_expires, up };
     let shares = ShareTable::new([share]).unwrap();
     shares.await_store(ShareId(2), "late");
     let text = render(&shares.present(), &server, Audience::Everybody);
@@ -43,6 +44,8 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
             .to_owned(),
         "\nanabranch_failed_logons_total 5\n".to_owned(),
         "\nanabranch_smb_sessions 2\n".to_owned(),
+        "\nanabranch_connections{protocol=\"smb\"} 3\n".to_owned(),
+        "\nanabranch_connections_limit{protocol=\"smb\"} 100\n".to_owned(),
         "\nanabranch_shards_stuck 1\n".to_owned(),
         "\nanabranch_certificate_expiry_timestamp_seconds 1800000000\n".to_owned(),
         "\nanabranch_opens{share=\"da\\\"ta\"} 0\n".to_owned(),
