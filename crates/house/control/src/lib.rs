@@ -372,6 +372,7 @@ pub(crate) mod tests {
             program: Arc::new(Nobody),
             clients: Box::new(clients),
             counters: Box::new(Counters::default),
+            occupied: Box::new(Vec::new),
             stuck_shards: Box::new(Vec::new),
             is_unregistered: Arc::default(),
             tokens: Arc::clone(&tokens),

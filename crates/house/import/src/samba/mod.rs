@@ -237,10 +237,6 @@ fn homes(
         _ if ["%S", "%u", "%U"].iter().any(|user| path.ends_with(user)) => Some(path.to_owned()),
         _ => None,
     };
-    if template.is_some() {
-        draft.shares.push(share::share(section, HOMES, template, context, notes));
-        return;
-    }
     let mut note = |why: &str| {
         notes.add(Note {
             grade: Grade::ChangesAccess,
@@ -251,6 +247,13 @@ fn homes(
             why: why.to_owned(),
         });
     };
+    if template.is_some() {
+        if path.is_empty() && section.value("valid users").is_none() {
+            note("each user can use the directory of their own name only");
+        }
+        draft.shares.push(share::share(section, HOMES, template, context, notes));
+        return;
+    }
     if context.accounts.is_none() {
         note("the homes are not known: with --users, those of the accounts are looked up");
         return;
