@@ -9,7 +9,6 @@
 mod acceptor;
 pub mod accounts;
 pub mod brake;
-mod der;
 mod failure;
 mod initiator;
 pub mod ntlm;

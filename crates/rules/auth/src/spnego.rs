@@ -1,6 +1,6 @@
 //! SPNEGO tokens, RFC 4178 with the additions of [MS-SPNG] 2.2.1 (NegTokenInit2).
 
-use crate::der::{
+use krb5::der::{
     APPLICATION_0, DerError, ENUMERATED, GENERAL_STRING, OBJECT_IDENTIFIER, OCTET_STRING, Reader, SEQUENCE,
     context, element,
 };

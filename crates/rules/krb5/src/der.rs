@@ -2,45 +2,45 @@
 
 /// The bytes are not the DER that was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct DerError;
+pub struct DerError;
 
-pub(crate) const OCTET_STRING: u8 = 0x04;
-pub(crate) const OBJECT_IDENTIFIER: u8 = 0x06;
-pub(crate) const ENUMERATED: u8 = 0x0a;
-pub(crate) const GENERAL_STRING: u8 = 0x1b;
-pub(crate) const SEQUENCE: u8 = 0x30;
+pub const OCTET_STRING: u8 = 0x04;
+pub const OBJECT_IDENTIFIER: u8 = 0x06;
+pub const ENUMERATED: u8 = 0x0a;
+pub const GENERAL_STRING: u8 = 0x1b;
+pub const SEQUENCE: u8 = 0x30;
 /// `[APPLICATION 0]`, constructed: a GSS-API initial token.
-pub(crate) const APPLICATION_0: u8 = 0x60;
+pub const APPLICATION_0: u8 = 0x60;
 
 /// `[number]`, constructed: the context-specific tags of SPNEGO, all below 31.
-pub(crate) const fn context(number: u8) -> u8 {
+pub const fn context(number: u8) -> u8 {
     0xa0 | number
 }
 
 /// Reads elements in sequence.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader<'a>(&'a [u8]);
+pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn peek_tag(&self) -> Option<u8> {
+    pub fn peek_tag(&self) -> Option<u8> {
         self.0.first().copied()
     }
 
     /// The content of the next element, which must have this tag.
-    pub(crate) fn element(&mut self, tag: u8) -> Result<&'a [u8], DerError> {
+    pub fn element(&mut self, tag: u8) -> Result<&'a [u8], DerError> {
         self.element_and_encoding(tag).map(|(content, _)| content)
     }
 
     /// The content of the next element, and the element as a whole.
-    pub(crate) fn element_and_encoding(&mut self, tag: u8) -> Result<(&'a [u8], &'a [u8]), DerError> {
+    pub fn element_and_encoding(&mut self, tag: u8) -> Result<(&'a [u8], &'a [u8]), DerError> {
         let whole = self.0;
         let (first, rest) = whole.split_first().ok_or(DerError)?;
         if *first != tag {
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The content of the next element if it has this tag; otherwise None, and nothing is read.
-    pub(crate) fn optional(&mut self, tag: u8) -> Result<Option<&'a [u8]>, DerError> {
+    pub fn optional(&mut self, tag: u8) -> Result<Option<&'a [u8]>, DerError> {
         if self.peek_tag() == Some(tag) { self.element(tag).map(Some) } else { Ok(None) }
     }
 }
@@ -75,7 +75,7 @@ fn read_length(bytes: &[u8]) -> Result<(usize, &[u8]), DerError> {
 }
 
 /// One element: its tag, the length of `content`, `content`.
-pub(crate) fn element(tag: u8, content: &[u8]) -> Vec<u8> {
+pub fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     let mut encoded = Vec::with_capacity(content.len().saturating_add(6));
     encoded.push(tag);
     let digits = content.len().to_be_bytes();
