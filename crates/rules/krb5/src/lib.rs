@@ -1,6 +1,40 @@
-//! Accepting Kerberos 5. For now: the DER that SPNEGO and Kerberos share.
+//! Accepting Kerberos 5: bytes in, bytes out; time and randomness are arguments.
+//!
+//! A server makes an [`Acceptor`] from its [keytab](keytab::Keytab), and passes it the token of each client
+//! ([`Acceptor::accept`]). It gets the [client](Accepted::client), its SIDs (a [`Pac`]), a session key and a reply. A
+//! [`Refused`] has the reason, and a KRB-ERROR for the client. [`PerMessage`] protects what follows.
+//!
+//! Followed are RFC 4120, RFC 4121 (the GSS-API mechanism), RFC 3961, 3962 and 8009 (AES, the only encryption types
+//! here) and [MS-PAC]. The PAC's server signature is checked with our key; whoever has that key can make any PAC.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
+mod acceptor;
+mod ap_rep;
+mod ap_req;
+pub mod crypto;
 pub mod der;
+mod fields;
+pub mod gss;
+pub mod keytab;
+mod krb_error;
+mod name;
+mod pac;
+mod per_message;
+mod reason;
+mod replay;
+mod ticket;
+mod time;
+
+pub use acceptor::{
+    Accepted, Acceptor, ChannelBindingRule, Context, PacRule, Randomness, Refused, Request, Settings,
+};
+pub use ap_req::{ChannelBindings, ContextFlags};
+pub use crypto::{CryptoError, Enctype, Key, KeyError, string_to_key};
+pub use name::{NameError, Principal};
+pub use pac::{LogonInfo, Pac, PacError, UpnInfo};
+pub use per_message::{KeyOrigin, Mic, PerMessage, PerMessageError, Protection, Side, Unwrapped};
+pub use reason::{Reason, ReasonClass};
+pub use replay::{Noted, ReplayCache, ReplayId, Replays};
+pub use time::Time;

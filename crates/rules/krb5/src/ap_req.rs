@@ -1,0 +1,219 @@
+//! AP-REQ: a ticket and the proof that its bearer has its key. RFC 4120 5.5.1, RFC 4121 4.1.1.
+
+use bitflags::bitflags;
+use md5::{Digest, Md5};
+
+use crate::Key;
+use crate::fields::{EncryptedData, Fields, key, unsigned};
+use crate::name::Principal;
+use crate::reason::Reason;
+use crate::ticket::Ticket;
+use crate::time::Time;
+
+const AP_REQ: u8 = 14;
+const AUTHENTICATOR: u8 = 2;
+/// The type of the checksum that has the GSS-API's flags. RFC 4121 4.1.1.
+const GSS_CHECKSUM: i64 = 0x8003;
+/// Lgth, Bnd and Flags of that checksum. RFC 4121 4.1.1.
+const GSS_CHECKSUM_LEN: usize = 24;
+const BINDINGS_LEN: usize = 16;
+const MICROSECONDS: i64 = 1_000_000;
+
+/// An AP-REQ as the client sent it. Nothing in it is authenticated yet.
+pub(crate) struct ApReq<'a> {
+    pub(crate) ticket: Ticket<'a>,
+    pub(crate) authenticator: EncryptedData<'a>,
+    /// USE-SESSION-KEY, bit 1 of the options. Bit 2, MUTUAL-REQUIRED, is not read: anybody could have set it.
+    pub(crate) is_user_to_user: bool,
+}
+
+impl<'a> ApReq<'a> {
+    /// `[APPLICATION 14] SEQUENCE { pvno [0], msg-type [1], ap-options [2], ticket [3], authenticator [4] }`.
+    pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, Reason> {
+        let mut fields = Fields::of_message(bytes, AP_REQ)?;
+        if fields.integer(0)? != 5 || fields.integer(1)? != i64::from(AP_REQ) {
+            return Err(Reason::Version);
+        }
+        let is_user_to_user = fields.flags(2)? & (1 << 30) != 0;
+        let ticket = Ticket::decode(fields.raw(3)?)?;
+        Ok(Self { ticket, authenticator: EncryptedData::decode(fields.raw(4)?)?, is_user_to_user })
+    }
+}
+
+/// What the client says, encrypted with the ticket's key.
+pub(crate) struct Authenticator {
+    pub(crate) client: Principal,
+    pub(crate) bindings: Option<ChannelBindings>,
+    pub(crate) flags: ContextFlags,
+    pub(crate) ctime: Time,
+    pub(crate) cusec: i64,
+    pub(crate) subkey: Option<Key>,
+    pub(crate) sequence_number: u32,
+}
+
+impl Authenticator {
+    /// `[APPLICATION 2] SEQUENCE { authenticator-vno [0], crealm [1], cname [2], cksum [3] OPTIONAL, cusec [4],
+    /// ctime [5], subkey [6] OPTIONAL, seq-number [7] OPTIONAL, authorization-data [8] OPTIONAL }`.
+    ///
+    /// The last field is ignored: the client chooses it.
+    pub(crate) fn decode(plain: &[u8]) -> Result<Self, Reason> {
+        let mut fields = Fields::of_message(plain, AUTHENTICATOR)?;
+        if fields.integer(0)? != 5 {
+            return Err(Reason::Version);
+        }
+        let realm = fields.text(1)?;
+        let client = Principal::decode(fields.raw(2)?, realm)?;
+        let (bindings, flags) = gss_checksum(fields.optional(3)?.ok_or(Reason::NoGssChecksum)?)?;
+        let cusec = fields.integer(4)?;
+        if !(0..MICROSECONDS).contains(&cusec) {
+            return Err(Reason::Malformed);
+        }
+        let ctime = fields.time(5)?;
+        let subkey = fields.optional(6)?.map(key).transpose()?;
+        let sequence_number = fields.optional_integer(7)?.map_or(Ok(0), unsigned)?;
+        Ok(Self { client, bindings, flags, ctime, cusec, subkey, sequence_number })
+    }
+}
+
+/// The checksum of an authenticator: `SEQUENCE { cksumtype [0] Int32, checksum [1] OCTET STRING }`, whose octets are not
+/// a checksum but Lgth (16), Bnd (16 bytes), Flags, and a forwarded ticket if the flags say so. RFC 4121 4.1.1.
+fn gss_checksum(bytes: &[u8]) -> Result<(Option<ChannelBindings>, ContextFlags), Reason> {
+    let mut fields = Fields::of_sequence(bytes)?;
+    if fields.integer(0)? != GSS_CHECKSUM {
+        return Err(Reason::NoGssChecksum);
+    }
+    let (fixed, delegated) =
+        fields.octets(1)?.split_first_chunk::<GSS_CHECKSUM_LEN>().ok_or(Reason::Malformed)?;
+    let Some(([16, 0, 0, 0], rest)) = fixed.split_first_chunk::<4>() else { return Err(Reason::Malformed) };
+    let (bindings, flags) = rest.split_first_chunk::<BINDINGS_LEN>().ok_or(Reason::Malformed)?;
+    let flags = flags.first_chunk().ok_or(Reason::Malformed)?;
+    let flags = ContextFlags::from_bits_retain(u32::from_le_bytes(*flags));
+    if flags.contains(ContextFlags::DELEGATION) {
+        pass_delegated(delegated)?;
+    }
+    // a client that is not bound to a channel sends zeros
+    let bindings = (*bindings != [0; BINDINGS_LEN]).then_some(ChannelBindings(*bindings));
+    Ok((bindings, flags))
+}
+
+/// DlgOpt (1), Dlgth and a KRB-CRED of that length. The ticket that the client forwards is not looked at and never kept.
+fn pass_delegated(bytes: &[u8]) -> Result<(), Reason> {
+    let Some(([1, 0, low, high], rest)) = bytes.split_first_chunk::<4>() else {
+        return Err(Reason::Malformed);
+    };
+    let length = usize::from(u16::from_le_bytes([*low, *high]));
+    if rest.len() < length { Err(Reason::Malformed) } else { Ok(()) }
+}
+
+bitflags! {
+    /// What the client asks of the security context. RFC 4121 4.1.1.1, RFC 2744 for the values, [MS-KILE] 2.2.5 for those
+    /// from [`Self::DCE_STYLE`] on.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct ContextFlags: u32 {
+        /// The client forwards a ticket. It is dropped.
+        const DELEGATION = 0x1;
+        /// The client wants proof of the server
+        const MUTUAL = 0x2;
+        /// Replays of messages are to be found
+        const REPLAY = 0x4;
+        /// Messages out of sequence are to be found
+        const SEQUENCE = 0x8;
+        /// Messages may be encrypted
+        const CONFIDENTIALITY = 0x10;
+        /// Messages may be signed
+        const INTEGRITY = 0x20;
+        /// The three messages of DCE
+        const DCE_STYLE = 0x1000;
+        /// The client wants to be identified, no more
+        const IDENTIFY = 0x2000;
+        /// The client understands extended errors
+        const EXTENDED_ERROR = 0x4000;
+    }
+}
+
+/// What binds a client to its TLS channel: the hash in the authenticator. RFC 4121 4.1.1.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChannelBindings([u8; BINDINGS_LEN]);
+
+impl ChannelBindings {
+    /// The bindings of a channel with this certificate of ours. `certificate_hash` is the hash of the certificate by the
+    /// hash of its signature, or by SHA-256 if that is MD5 or SHA-1. RFC 5929 4.1.
+    #[must_use]
+    pub fn tls_server_end_point(certificate_hash: &[u8]) -> Self {
+        Self::of_application_data(&[b"tls-server-end-point:", certificate_hash])
+    }
+
+    /// The MD5 of a gss_channel_bindings_struct without addresses, each number with its lowest byte first. RFC 4121
+    /// 4.1.1.2.
+    fn of_application_data(data: &[&[u8]]) -> Self {
+        let length = data.iter().fold(0_usize, |sum, part| sum.saturating_add(part.len()));
+        let mut md5 = Md5::new();
+        // two types of addresses and two lengths of addresses
+        md5.update([0; 16]);
+        md5.update(u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
+        data.iter().for_each(|part| md5.update(part));
+        Self(md5.finalize().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::der::{Builder, OCTET_STRING, SEQUENCE, context};
+
+    fn checksum(kind: i64, octets: &[u8]) -> Vec<u8> {
+        let mut builder = Builder::default();
+        builder.element(SEQUENCE, |fields| {
+            fields.element(context(1), |field| field.primitive(OCTET_STRING, octets));
+            fields.element(context(0), |field| field.integer(kind));
+        });
+        builder.finish()
+    }
+
+    fn octets(flags: u32) -> Vec<u8> {
+        [&[16, 0, 0, 0][..], &[0; 16], &flags.to_le_bytes()].concat()
+    }
+
+    #[test]
+    fn flags_and_bindings_are_in_the_checksum() {
+        let (bindings, flags) = gss_checksum(&checksum(0x8003, &octets(0x3e))).unwrap();
+        assert_eq!(bindings, None);
+        assert_eq!(flags.bits(), 0x3e);
+        let mut bound = octets(0);
+        bound[4..20].fill(7);
+        assert_eq!(gss_checksum(&checksum(0x8003, &bound)).unwrap().0, Some(ChannelBindings([7; 16])));
+    }
+
+    #[test]
+    fn another_checksum_is_refused() {
+        assert_eq!(gss_checksum(&checksum(0x8002, &octets(0))), Err(Reason::NoGssChecksum));
+        assert_eq!(gss_checksum(&checksum(16, &[0; 12])), Err(Reason::NoGssChecksum));
+        let mut wrong = octets(0);
+        wrong[0] = 17;
+        assert_eq!(gss_checksum(&checksum(0x8003, &wrong)), Err(Reason::Malformed));
+        let whole = octets(0);
+        for length in 0..whole.len() {
+            assert_eq!(gss_checksum(&checksum(0x8003, &whole[..length])), Err(Reason::Malformed), "{length}");
+        }
+    }
+
+    #[test]
+    fn a_forwarded_ticket_is_passed_over() {
+        let with = |rest: &[u8]| gss_checksum(&checksum(0x8003, &[&octets(1)[..], rest].concat()));
+        for rest in [&[1, 0, 0, 0][..], &[1, 0, 3, 0, 7, 7, 7], &[1, 0, 2, 0, 7, 7, 7, 7]] {
+            assert_eq!(with(rest).unwrap().1, ContextFlags::DELEGATION, "{rest:?}");
+        }
+        for rest in [&[][..], &[1, 0, 1], &[2, 0, 0, 0], &[1, 0, 3, 0, 7, 7], &[1, 0, 0, 1, 7]] {
+            assert_eq!(with(rest), Err(Reason::Malformed), "{rest:?}");
+        }
+        // without the flag, more bytes are extensions
+        assert!(gss_checksum(&checksum(0x8003, &[&octets(0)[..], &[9]].concat())).is_ok());
+    }
+
+    /// The hash was computed with Python's hashlib over the struct.
+    #[test]
+    fn bindings_are_the_md5_of_the_struct() {
+        let bindings = ChannelBindings::tls_server_end_point(&[0x11; 32]);
+        assert_eq!(bindings.0.to_vec(), crate::crypto::hex("187b8ed16257050635bf9bbd99eb5e29"));
+    }
+}
