@@ -59,7 +59,8 @@ impl Session {
         }
     }
 
-    fn token(&mut self, token: &[u8]) -> String {
+    /// The reply to a token.
+    pub(crate) fn token(&mut self, token: &[u8]) -> String {
         let randomness =
             Randomness { confounder: [0x51; 16], subkey: [0x52; 32].into(), sequence_number: [0, 0, 1, 0] };
         let request = Request { token, now: self.now, channel_bindings: None, randomness: &randomness };
