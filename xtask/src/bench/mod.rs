@@ -12,6 +12,7 @@ mod figures;
 mod fsload;
 mod guest;
 mod idle;
+mod kerberos;
 mod known_answers;
 mod limits;
 mod links;
@@ -80,6 +81,11 @@ enum Bench {
     /// bytes and its time over the loopback. --write writes its section of docs/measured/performance.md. ANABRANCH names
     /// another build than the release one.
     Idle(idle::IdleArguments),
+    /// What one logon with Kerberos costs the server
+    ///
+    /// Accepts new tokens with and without a PAC, and refuses others, on one processor. --write writes its section of
+    /// docs/measured/performance.md. Exits 1 if a goal is missed.
+    Kerberos(kerberos::KerberosArguments),
     /// The load generator against servers whose latency or rate is known
     ///
     /// Each figure must be within 2 %. On a busy machine, neither those servers nor the generator are punctual: the
@@ -147,6 +153,7 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
         Some(Bench::Fio(script)) => command::script("scripts/bench-fio", &script.arguments),
         Some(Bench::Hostile(script)) => hostile(script),
         Some(Bench::Idle(given)) => idle::run(given),
+        Some(Bench::Kerberos(given)) => kerberos::run(given),
         Some(Bench::KnownAnswers) => known_answers::run(),
         Some(Bench::Limits(given)) => limits::run(given),
         Some(Bench::Links(given)) => links::run(given),
