@@ -78,9 +78,9 @@ fn section(rows: &[Row], tokens: u32) -> Result<String, String> {
     let cells: Vec<_> = rows.iter().map(Row::cells).collect();
     Ok(format!(
         "# A logon with Kerberos\n\nMade by `cargo xtask bench kerberos`: what accepting one token costs one processor, from its \
-         bytes to the reply with mutual authentication; {tokens} tokens of each kind. Those of a domain's users are recorded \
-         ones of Samba's domain controller (aes256-sha1); the others are made here. The ticket's key and the session \
-         key are of the same type.\n\n{}\n\n{}",
+         bytes to the reply with mutual\nauthentication; {tokens} tokens of each kind. Those of a domain's users are recorded \
+         ones of Samba's domain controller (aes256-sha1); the others\nare made here. The ticket's key and the session key are \
+         of the same type.\n\n{}\n\n{}",
         table(&HEADS, &cells),
         machine::measured("release build")?
     ))
