@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::accounts::{Account, Accounts, Identity};
 use crate::failure::{Failure, Reason};
 use crate::ntlm::{self, Challenge, MessageSigner, NtlmAuthenticated, ServerNames, Side};
+use crate::session_key::SessionKey;
 use crate::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
 
 /// How a server authenticates its clients.
@@ -24,7 +25,7 @@ pub struct Authenticated {
     /// Who the client is
     pub identity: Identity,
     /// The key for signing and encryption; known to everyone unless `identity` is an account
-    pub session_key: [u8; 16],
+    pub session_key: SessionKey,
     /// Whether the client protected the exchange with a MIC
     pub mic: bool,
     /// The last token for the client; may be empty
@@ -234,7 +235,7 @@ fn complete(
 
 fn done(outcome: NtlmAuthenticated, reply: Vec<u8>) -> Step {
     let NtlmAuthenticated { identity, session_key, mic, .. } = outcome;
-    Step::Done(Authenticated { identity, session_key, mic, reply })
+    Step::Done(Authenticated { identity, session_key: session_key.into(), mic, reply })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use crate::ntlm::{
     AnswerOptions, AnsweringClient, MessageSigner, NegotiateFlags, Side, answer, negotiate_message,
 };
+use crate::session_key::SessionKey;
 use crate::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
 
 /// The user who logs on.
@@ -48,13 +49,14 @@ pub enum InitiatorError {
 }
 
 /// What to do after a server's token.
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, for as long as a logon takes")]
 pub enum InitiatorStep {
     /// Send the token, and pass the server's answer to `next`. The key is the session key, if the server accepts.
     Continue {
         /// The token for the server
         token: Vec<u8>,
         /// The session's key
-        session_key: [u8; 16],
+        session_key: SessionKey,
         /// The authentication in its next state
         next: Initiator,
     },
@@ -117,7 +119,7 @@ impl Initiator {
                     answer(&self.answer(), negotiate, challenge).map_err(|_| InitiatorError::Malformed)?;
                 let (token, server) = respond(&message, &session_key, flags);
                 let next = Self { state: InitiatorState::Answered { server }, ..self };
-                Ok(InitiatorStep::Continue { token, session_key, next })
+                Ok(InitiatorStep::Continue { token, session_key: session_key.into(), next })
             }
             InitiatorState::Answered { server } => {
                 if let Some(mut server) = server {

@@ -12,6 +12,7 @@ pub mod brake;
 mod failure;
 mod initiator;
 pub mod ntlm;
+mod session_key;
 pub mod spnego;
 
 pub use acceptor::{Acceptor, Authenticated, Config, Step};
@@ -19,3 +20,4 @@ pub use accounts::{Account, AccountList, Accounts, Identity, folded_name, local_
 pub use brake::{Brake, Failed};
 pub use failure::{Failure, FailureClass, Reason};
 pub use initiator::{Credentials, Initiator, InitiatorError, InitiatorStep, Randomness};
+pub use session_key::SessionKey;

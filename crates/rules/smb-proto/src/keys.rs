@@ -211,6 +211,34 @@ mod tests {
         assert_eq!(channel_signing_key(Dialect::Smb202, &[9; 32], &PreauthHash::new()), [9; 16]);
     }
 
+    /// OpenSSL's KBKDF (counter mode, HMAC-SHA256) over the same key, labels and contexts; testdata/SOURCES.md has the
+    /// command.
+    #[test]
+    fn a_key_of_32_bytes_gives_what_openssl_derives() {
+        let full: Vec<u8> = (0..32).collect();
+        let derive = |cipher| SessionKeys::derive(Dialect::Smb311, Some(cipher), &full, &PreauthHash::new());
+        for cipher in [Cipher::Aes256Ccm, Cipher::Aes256Gcm] {
+            let keys = derive(cipher);
+            let (out, into) = (keys.encryption.unwrap(), keys.decryption.unwrap());
+            assert_eq!(
+                out.as_bytes(),
+                key("D1896BF4E3D46F392978099F8E19C1DC7F1E15C86454C0AAD7196D30640E4714")
+            );
+            assert_eq!(
+                into.as_bytes(),
+                key("1E63F9CBD3A0F6859EFDDCA3BB4812FDF7C9A01907BD15E549B6641FFD9C4854")
+            );
+            assert_eq!(keys.signing.to_vec(), key("2FAB293C2407AEE00540E02B1C496633"));
+            assert_eq!(keys.application.to_vec(), key("4384848B0D711CF97E9B0AD70D06DF83"));
+        }
+        for cipher in [Cipher::Aes128Ccm, Cipher::Aes128Gcm] {
+            let keys = derive(cipher);
+            assert_eq!(keys.encryption.unwrap().as_bytes(), key("8771E17377878E77B6D5D005055DA91B"));
+            assert_eq!(keys.decryption.unwrap().as_bytes(), key("2F792EA11306D36224F28512E7203C1A"));
+            assert_eq!(keys.signing.to_vec(), key("2FAB293C2407AEE00540E02B1C496633"));
+        }
+    }
+
     #[test]
     fn a_long_key_counts_as_a_whole_only_for_256_bit_ciphers() {
         let (short, mut long) = ([5; 16], [5; 32]);

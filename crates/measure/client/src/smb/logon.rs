@@ -145,11 +145,11 @@ impl<W: Wire> Negotiated<W> {
         if head.status() != NtStatus::SUCCESS {
             return Err(fault("SESSION_SETUP", head.status()));
         }
-        let keys =
-            binding.map_or_else(|| Keys::new(self.cipher, &session_key, &preauth, session_id), |b| *b.keys);
+        let key = session_key.as_bytes();
+        let keys = binding.map_or_else(|| Keys::new(self.cipher, key, &preauth, session_id), |b| *b.keys);
         let protection = match binding {
             None => keys.protection(self.algorithm, channel)?,
-            Some(_) => keys.of_channel(self.algorithm, &session_key, &preauth, channel)?,
+            Some(_) => keys.of_channel(self.algorithm, key, &preauth, channel)?,
         };
         let flags = session_setup::Response::decode(&reply).map_err(broken)?.session_flags;
         self.prove(&mut reply, &protection, flags, next)?;

@@ -24,12 +24,7 @@ pub(super) struct Protection {
 }
 
 impl Keys {
-    pub(super) fn new(
-        cipher: Option<Cipher>,
-        key: &[u8; 16],
-        preauth: &PreauthHash,
-        session_id: u64,
-    ) -> Self {
+    pub(super) fn new(cipher: Option<Cipher>, key: &[u8], preauth: &PreauthHash, session_id: u64) -> Self {
         Self { session: SessionKeys::derive(Dialect::Smb311, cipher, key, preauth), session_id, cipher }
     }
 
@@ -46,7 +41,7 @@ impl Keys {
     pub(super) fn of_channel(
         &self,
         algorithm: SigningAlgorithm,
-        key: &[u8; 16],
+        key: &[u8],
         preauth: &PreauthHash,
         channel: u32,
     ) -> Result<Protection> {

@@ -134,13 +134,14 @@ impl Channel {
         if !self.expect("SESSION_SETUP", head.status(), NtStatus::SUCCESS) {
             return None;
         }
+        let key = session_key.as_bytes();
         let keys = bound.map_or_else(
-            || SessionKeys::derive(Dialect::Smb311, None, &session_key, &preauth),
+            || SessionKeys::derive(Dialect::Smb311, None, key, &preauth),
             |session| session.keys,
         );
         let signing = match bound {
             None => keys.signing,
-            Some(_) => channel_signing_key(Dialect::Smb311, &session_key, &preauth),
+            Some(_) => channel_signing_key(Dialect::Smb311, key, &preauth),
         };
         self.signing = SigningKey::new(self.algorithm, &signing).ok();
         self.tree_id = bound.map_or(0, |session| session.tree_id);

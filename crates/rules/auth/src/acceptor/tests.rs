@@ -122,7 +122,7 @@ fn the_right_password_lets_in_and_agrees_on_the_key() {
         let authenticated = done(Client { options, ..Client::default() }.log_on());
         let Identity::Account(account) = authenticated.identity else { panic!("an account") };
         assert_eq!((account.name.as_str(), account.uid), ("Ann", 1000));
-        assert_eq!(authenticated.session_key == [0x5e; 16], options.key_exchange);
+        assert_eq!(authenticated.session_key == [0x5e; 16].into(), options.key_exchange);
         assert_eq!(authenticated.mic, options.mic);
         assert!(authenticated.reply.is_empty());
     }
@@ -313,7 +313,7 @@ fn only_unknown_users_become_guests() {
     let stranger = Client { user: "stranger", ..Client::default() };
     let outcome = done(stranger.log_on_bent(config.clone(), |message| message));
     assert_eq!(outcome.identity, Identity::Guest(account("guest", "")));
-    assert_eq!(outcome.session_key, [0; 16]);
+    assert_eq!(outcome.session_key, [0; 16].into());
     let wrong = Client { password: "wrong", ..Client::default() };
     assert_eq!(failed(wrong.log_on_bent(config, |message| message)), Reason::WrongPassword);
 }

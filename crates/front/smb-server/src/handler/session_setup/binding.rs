@@ -184,7 +184,7 @@ fn join(
         conn.id,
         negotiated.dialect,
         negotiated.signing_algorithm,
-        &authenticated.session_key,
+        authenticated.session_key.as_bytes(),
         preauth,
     );
     let channel = channel

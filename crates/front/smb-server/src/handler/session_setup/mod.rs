@@ -154,7 +154,7 @@ fn establish(
     }
     let crypto = match principal {
         Principal::User => {
-            let key = &authenticated.session_key;
+            let key = authenticated.session_key.as_bytes();
             let made = SessionCrypto::new(negotiated, session.id, key, preauth, random());
             Some(Arc::new(made.map_err(|_| NtStatus::INTERNAL_ERROR)?))
         }

@@ -20,7 +20,7 @@ impl Protection {
         dialect: Dialect,
         cipher: Option<Cipher>,
         algorithm: SigningAlgorithm,
-        session_key: &[u8; 16],
+        session_key: &[u8],
         preauth: &PreauthHash,
         session_id: u64,
     ) -> Self {
@@ -39,7 +39,7 @@ impl Protection {
         &self,
         dialect: Dialect,
         algorithm: SigningAlgorithm,
-        authenticated: &[u8; 16],
+        authenticated: &[u8],
         preauth: &PreauthHash,
     ) -> Self {
         let key = channel_signing_key(dialect, authenticated, preauth);

@@ -421,14 +421,15 @@ impl Client {
         preauth.update(&sent);
         if self.binding {
             let session = self.protection.as_ref().expect("the keys of the session");
-            let channel = session.of_channel(self.dialect, self.signing_algorithm, &session_key, &preauth);
+            let key = session_key.as_bytes();
+            let channel = session.of_channel(self.dialect, self.signing_algorithm, key, &preauth);
             self.channel = Some(channel);
         } else if !again {
             self.protection = Some(Protection::new(
                 self.dialect,
                 self.cipher,
                 self.signing_algorithm,
-                &session_key,
+                session_key.as_bytes(),
                 &preauth,
                 self.session_id,
             ));
