@@ -4,8 +4,33 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use auth::Identity;
 use share::Caller;
 use smb_proto::session::{Principal, SessionCrypto};
+
+/// To whom a session belongs, in a form that is equal for the same user only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The account of this name, folded.
+    Account(String),
+    /// A guest, or a client without a name. Neither can show that it is the same.
+    Unproven,
+}
+
+impl Owner {
+    /// The owner of a session in which this identity has authenticated.
+    pub(crate) fn of(identity: &Identity) -> Self {
+        match identity {
+            Identity::Account(account) => Self::Account(auth::folded_name(&account.name)),
+            Identity::Guest(_) | Identity::Anonymous => Self::Unproven,
+        }
+    }
+
+    /// Whether both have proved that they are the same user.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self == other && *self != Self::Unproven
+    }
+}
 
 /// The user who has logged on, and how the session's messages are protected. Replaced as a whole when the user
 /// authenticates again.
@@ -13,6 +38,8 @@ use smb_proto::session::{Principal, SessionCrypto};
 pub(crate) struct Login {
     /// Session.UserName, as written in the account; empty for an anonymous session.
     pub(crate) user: String,
+    /// To whom the session belongs: the user, or the one before a client without a name.
+    pub(crate) owner: Owner,
     /// The address from which the user first logged on.
     pub(crate) from: SocketAddr,
     /// When the user first logged on.
@@ -27,4 +54,28 @@ pub(crate) struct Login {
     pub(crate) encrypt_data: bool,
     /// The keys; None if the authentication produced none.
     pub(crate) crypto: Option<Arc<SessionCrypto>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_proved_user_is_the_same_as_another() {
+        let account = |name: &str| auth::Account {
+            name: name.to_owned(),
+            nt_hash: [0; 16],
+            uid: 1,
+            gid: 1,
+            groups: Vec::new(),
+            disabled: false,
+        };
+        let ann = Owner::of(&Identity::Account(account("Ann")));
+        assert!(ann.is(&Owner::of(&Identity::Account(account("ANN")))));
+        assert!(!ann.is(&Owner::of(&Identity::Account(account("Anna")))));
+        for other in [Identity::Guest(account("Ann")), Identity::Anonymous] {
+            let other = Owner::of(&other);
+            assert!(!ann.is(&other) && !other.is(&ann) && !other.is(&other));
+        }
+    }
 }

@@ -28,6 +28,8 @@ pub struct Authenticated {
     pub session_key: SessionKey,
     /// Whether the client protected the exchange with a MIC
     pub mic: bool,
+    /// When the proof of the identity ends, in units of 100 ns since 1601; `None`: never
+    pub expires: Option<u64>,
     /// The last token for the client; may be empty
     pub reply: Vec<u8>,
 }
@@ -235,7 +237,7 @@ fn complete(
 
 fn done(outcome: NtlmAuthenticated, reply: Vec<u8>) -> Step {
     let NtlmAuthenticated { identity, session_key, mic, .. } = outcome;
-    Step::Done(Authenticated { identity, session_key: session_key.into(), mic, reply })
+    Step::Done(Authenticated { identity, session_key: session_key.into(), mic, expires: None, reply })
 }
 
 #[cfg(test)]

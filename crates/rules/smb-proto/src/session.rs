@@ -4,6 +4,7 @@
 //! authentication succeeds, never change, and are shared by all connections of the session.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use smb_wire::negotiate::Capabilities;
 use smb_wire::{Guid, NtStatus};
@@ -16,15 +17,24 @@ use crate::negotiate::Negotiated;
 use crate::preauth::PreauthHash;
 use crate::signing::SigningKey;
 
-/// Session.State.
+/// Session.State, apart from Expired, which follows from the time ([`Session::is_expired`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Authentication is under way, for the first time or again.
     InProgress,
     /// Requests are served.
     Valid,
-    /// The credentials have expired; only SESSION_SETUP, LOGOFF, CLOSE and LOCK are served.
-    Expired,
+}
+
+/// Who authenticates in a session that has been valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// The user to whom the session belongs
+    Owner,
+    /// Another user, or a guest
+    Another,
+    /// A client that gives no name
+    Nobody,
 }
 
 /// How strictly a protection (signing or encryption) applies.
@@ -170,6 +180,8 @@ pub struct Session {
     pub id: u64,
     /// Session.State
     pub state: State,
+    /// Session.ExpirationTime: when the credentials end; `None` is infinity
+    pub expiration: Option<Instant>,
     /// Session.Connection.Dialect
     pub dialect: Dialect,
     /// Session.Connection.CipherId
@@ -200,6 +212,7 @@ impl Session {
         Self {
             id,
             state: State::InProgress,
+            expiration: None,
             dialect: connection.dialect,
             cipher: connection.cipher,
             signing_algorithm: connection.signing_algorithm,
@@ -252,11 +265,35 @@ impl Session {
         }
     }
 
-    /// The credentials have expired.
-    pub fn expire(&mut self) {
-        if self.state == State::Valid {
-            self.state = State::Expired;
-        }
+    /// A further authentication of the session has succeeded, with credentials that end at `expiration`. The session is
+    /// valid again.
+    ///
+    /// [MS-SMB2] leaves open whether it may be another user; Windows admits one (according to Samba's smb2.session
+    /// tests), and so does this server while neither the old nor the new credentials end. Credentials that end are
+    /// renewed by their owner only. A client that gives no name leaves the end as it is.
+    ///
+    /// # Errors
+    /// STATUS_ACCESS_DENIED for another user.
+    pub fn authenticated_again(
+        &mut self,
+        who: Again,
+        expiration: Option<Instant>,
+        now: Instant,
+    ) -> Result<(), NtStatus> {
+        let end = match who {
+            Again::Owner => expiration,
+            Again::Nobody if !self.is_expired(now) => self.expiration,
+            Again::Another if self.expiration.is_none() && expiration.is_none() => None,
+            Again::Nobody | Again::Another => return Err(NtStatus::ACCESS_DENIED),
+        };
+        self.expiration = end;
+        self.state = State::Valid;
+        Ok(())
+    }
+
+    /// Whether the session is in the state Expired: its credentials have ended.
+    pub fn is_expired(&self, now: Instant) -> bool {
+        self.expiration.is_some_and(|end| end <= now)
     }
 
     /// Checks whether a request other than SESSION_SETUP is served. [MS-SMB2] 3.3.5.2.9.
@@ -265,16 +302,14 @@ impl Session {
     ///
     /// # Errors
     /// STATUS_USER_SESSION_DELETED for a session that has never been valid, STATUS_NETWORK_SESSION_EXPIRED for one that
-    /// has expired.
-    pub fn check_usable(&self, exempt: bool) -> Result<(), NtStatus> {
-        match self.state {
-            State::Valid => Ok(()),
-            State::Expired if exempt => Ok(()),
-            State::Expired => Err(NtStatus::NETWORK_SESSION_EXPIRED),
-            // while the session authenticates again, the old credentials remain valid
-            State::InProgress if self.crypto.is_some() || !self.channels.is_empty() => Ok(()),
-            State::InProgress => Err(NtStatus::USER_SESSION_DELETED),
+    /// has expired, even while it authenticates again (3.3.5.5.2).
+    pub fn check_usable(&self, exempt: bool, now: Instant) -> Result<(), NtStatus> {
+        let has_been_valid = self.crypto.is_some() || !self.channels.is_empty();
+        if self.state == State::InProgress && !has_been_valid {
+            return Err(NtStatus::USER_SESSION_DELETED);
         }
+        // Otherwise the old credentials remain valid while the session authenticates again.
+        if self.is_expired(now) && !exempt { Err(NtStatus::NETWORK_SESSION_EXPIRED) } else { Ok(()) }
     }
 
     /// Checks whether another connection may bind to this session, before the request's signature is verified with
@@ -292,6 +327,7 @@ impl Session {
         connection: u64,
         negotiated: &Negotiated,
         signed: bool,
+        now: Instant,
     ) -> Result<(), BindingRefusal> {
         let gmac = SigningAlgorithm::AesGmac;
         match (self.signing_algorithm == gmac, negotiated.signing_algorithm == gmac) {
@@ -308,10 +344,11 @@ impl Session {
         if !signed {
             return Err(BindingRefusal::NotSigned);
         }
-        match self.state {
-            State::InProgress => return Err(BindingRefusal::InProgress),
-            State::Expired => return Err(BindingRefusal::Expired),
-            State::Valid => {}
+        if self.state == State::InProgress {
+            return Err(BindingRefusal::InProgress);
+        }
+        if self.is_expired(now) {
+            return Err(BindingRefusal::Expired);
         }
         if self.principal != Principal::User || self.crypto.is_none() {
             return Err(BindingRefusal::NoKey);
@@ -380,10 +417,17 @@ impl SessionIds {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use smb_wire::negotiate::{Dialect as WireDialect, Request, SecurityMode};
 
     use super::*;
     use crate::negotiate::{Offer, negotiate};
+
+    #[expect(clippy::disallowed_methods, reason = "a test needs some moment to count from")]
+    fn some_moment() -> Instant {
+        Instant::now()
+    }
 
     fn connection(dialect: u16) -> Negotiated {
         let request = Request {
@@ -408,14 +452,51 @@ mod tests {
     #[test]
     fn a_session_is_served_from_authentication_to_expiry() {
         let mut session = Session::begin(9, &connection(0x0300), 4);
-        assert_eq!(session.check_usable(true), Err(NtStatus::USER_SESSION_DELETED));
+        let end = some_moment();
+        let before = end.checked_sub(Duration::from_nanos(1)).unwrap();
+        assert_eq!(session.check_usable(true, end), Err(NtStatus::USER_SESSION_DELETED));
         session = valid(0x0300, Protection::Enabled, Protection::Enabled, false);
-        assert_eq!(session.check_usable(false), Ok(()));
-        session.expire();
-        assert_eq!(session.check_usable(false), Err(NtStatus::NETWORK_SESSION_EXPIRED));
-        assert_eq!(session.check_usable(true), Ok(()));
+        assert_eq!(session.check_usable(false, end), Ok(()));
         session.reauthenticate();
-        assert_eq!((session.state, session.check_usable(false)), (State::InProgress, Ok(())));
+        assert_eq!((session.state, session.check_usable(false, end)), (State::InProgress, Ok(())));
+        session.expiration = Some(end);
+        for state in [State::Valid, State::InProgress] {
+            session.state = state;
+            assert_eq!(session.check_usable(false, before), Ok(()));
+            assert_eq!(session.check_usable(false, end), Err(NtStatus::NETWORK_SESSION_EXPIRED));
+            assert_eq!(session.check_usable(true, end), Ok(()));
+        }
+    }
+
+    #[test]
+    fn credentials_that_end_are_renewed_by_their_owner_only() {
+        let now = some_moment();
+        let (past, later) = (Some(now), now.checked_add(Duration::from_secs(9)));
+        let denied = Err(NtStatus::ACCESS_DENIED);
+        let cases = [
+            (None, Again::Owner, None, Ok(None)),
+            (None, Again::Owner, later, Ok(later)),
+            (None, Again::Another, None, Ok(None)),
+            (None, Again::Another, later, denied),
+            (None, Again::Nobody, None, Ok(None)),
+            (later, Again::Owner, later, Ok(later)),
+            (later, Again::Owner, None, Ok(None)),
+            (later, Again::Another, None, denied),
+            (later, Again::Another, later, denied),
+            (later, Again::Nobody, None, Ok(later)),
+            (past, Again::Owner, later, Ok(later)),
+            (past, Again::Another, later, denied),
+            (past, Again::Nobody, None, denied),
+        ];
+        for (before, who, after, expected) in cases {
+            let mut session = valid(0x0300, Protection::Enabled, Protection::Enabled, false);
+            session.expiration = before;
+            session.reauthenticate();
+            let outcome = session.authenticated_again(who, after, now).map(|()| session.expiration);
+            assert_eq!(outcome, expected, "{before:?} {who:?} {after:?}");
+            let state = if expected.is_ok() { State::Valid } else { State::InProgress };
+            assert_eq!(session.state, state);
+        }
     }
 
     #[test]
@@ -441,7 +522,7 @@ mod tests {
         session.authenticated(Principal::Anonymous, None, true, required, required);
         assert_eq!((session.signing_required, session.encrypt_data), (false, false));
         assert!(session.add_first_channel(1).unwrap().signing.is_none());
-        let answer = session.check_binding(2, &connection(0x0300), true);
+        let answer = session.check_binding(2, &connection(0x0300), true, some_moment());
         assert_eq!(answer, Err(BindingRefusal::NoKey));
     }
 
@@ -450,30 +531,30 @@ mod tests {
         use BindingRefusal as Refusal;
         let valid = |dialect| valid(dialect, Protection::Enabled, Protection::Enabled, false);
         let session = || valid(0x0300);
-        let same = connection(0x0300);
-        assert_eq!(session().check_binding(2, &same, true), Ok(()));
-        assert_eq!(session().check_binding(2, &same, false), Err(Refusal::NotSigned));
-        assert_eq!(session().check_binding(1, &same, true), Err(Refusal::AlreadyBound));
-        assert_eq!(session().check_binding(2, &connection(0x0302), true), Err(Refusal::Dialect));
-        assert_eq!(session().check_binding(2, &connection(0x0210), true), Err(Refusal::NotMultichannel));
-        assert_eq!(valid(0x0210).check_binding(2, &same, true), Err(Refusal::Dialect));
+        let (same, now) = (connection(0x0300), some_moment());
+        assert_eq!(session().check_binding(2, &same, true, now), Ok(()));
+        assert_eq!(session().check_binding(2, &same, false, now), Err(Refusal::NotSigned));
+        assert_eq!(session().check_binding(1, &same, true, now), Err(Refusal::AlreadyBound));
+        assert_eq!(session().check_binding(2, &connection(0x0302), true, now), Err(Refusal::Dialect));
+        assert_eq!(session().check_binding(2, &connection(0x0210), true, now), Err(Refusal::NotMultichannel));
+        assert_eq!(valid(0x0210).check_binding(2, &same, true, now), Err(Refusal::Dialect));
         let mut unlike = same.clone();
         unlike.cipher = None;
-        assert_eq!(session().check_binding(2, &unlike, true), Err(Refusal::Cipher));
+        assert_eq!(session().check_binding(2, &unlike, true, now), Err(Refusal::Cipher));
         unlike = same.clone();
         unlike.signing_algorithm = SigningAlgorithm::AesGmac;
-        assert_eq!(session().check_binding(2, &unlike, true), Err(Refusal::StrongerSigning));
+        assert_eq!(session().check_binding(2, &unlike, true, now), Err(Refusal::StrongerSigning));
         unlike.signing_algorithm = SigningAlgorithm::HmacSha256;
-        assert_eq!(session().check_binding(2, &unlike, true), Ok(()));
+        assert_eq!(session().check_binding(2, &unlike, true, now), Ok(()));
         let mut gmac = session();
         gmac.signing_algorithm = SigningAlgorithm::AesGmac;
-        assert_eq!(gmac.check_binding(2, &same, true), Err(Refusal::WeakerSigning));
+        assert_eq!(gmac.check_binding(2, &same, true, now), Err(Refusal::WeakerSigning));
         let mut expired = session();
-        expired.expire();
-        assert_eq!(expired.check_binding(2, &same, true), Err(Refusal::Expired));
+        expired.expiration = Some(now);
+        assert_eq!(expired.check_binding(2, &same, true, now), Err(Refusal::Expired));
         let mut again = session();
         again.reauthenticate();
-        assert_eq!(again.check_binding(2, &same, true), Err(Refusal::InProgress));
+        assert_eq!(again.check_binding(2, &same, true, now), Err(Refusal::InProgress));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use net::Buffer;
+use net::{Buffer, turn_clock};
 use share::{Access, ByteRange, LockKind, LockWait, Share, Turn};
 use smb_proto::dialect::Dialect;
 use smb_wire::lock::{LockElement, LockFlags, Request, Response};
@@ -41,6 +41,11 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer
     let sequence = Sequence::of(ctx, &open, &request);
     if !sequence.is_some_and(|sequence| sequence.begin(&mut open.state.lock().lock_sequence)) {
         let unlocks = request.locks.first().is_some_and(|first| first.flags.contains(LockFlags::UNLOCK));
+        if !unlocks && ctx.session.state.lock().rules.is_expired(turn_clock::now()) {
+            // 3.3.5.2.9 serves LOCK after the end of the credentials. Windows serves unlocking only (according to
+            // Samba's smb2.session tests).
+            return Err(NtStatus::NETWORK_SESSION_EXPIRED.into());
+        }
         if unlocks {
             unlock_all(ctx.share, &open, &request.locks)?;
         } else {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use net::turn_clock;
 use smb_proto::signing::Sender;
 use smb_wire::{Command, HeaderFlags, NtStatus};
 
@@ -100,7 +101,7 @@ fn verify_signature(ctx: &RequestContext, found: Option<&Found>, message: &mut [
 /// 3.3.5.2.9: Verifying the Session.
 fn check_session(ctx: &RequestContext, found: Option<Found>) -> Result<(Arc<Session>, Arc<Login>), Failure> {
     let Found { session, login } = found.ok_or(NtStatus::USER_SESSION_DELETED)?;
-    session.state.lock().rules.check_usable(ctx.operation.serves_expired)?;
+    session.state.lock().rules.check_usable(ctx.operation.serves_expired, turn_clock::now())?;
     let login = login.ok_or(NtStatus::USER_SESSION_DELETED)?;
     if login.encrypt_data && !ctx.encrypted {
         return Err(NtStatus::ACCESS_DENIED.into());

@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use auth::Authenticated;
 use net::{Buffer, turn_clock};
-use share::Client;
 use smb_proto::channel::Channel;
 use smb_proto::negotiate::Negotiated;
 use smb_proto::preauth::PreauthHash;
-use smb_proto::session::{BindingRefusal, Principal, SessionCrypto};
+use smb_proto::session::{BindingRefusal, SessionCrypto};
 use smb_proto::signing::Sender;
 use smb_wire::session_setup::{Request, SessionFlags};
 use smb_wire::{HeaderFlags, NtStatus};
 
 use super::hold_back::{Authentication, hold_back};
-use super::{new_acceptor, respond, who};
+use super::{new_acceptor, respond};
 use crate::connection::Setup;
 use crate::context::RequestContext;
+use crate::login::Owner;
 use crate::state::session::Session;
 use crate::status::Failure;
 
@@ -122,7 +122,7 @@ async fn bind(
 ) -> Result<Bound, Refused> {
     let signed = ctx.header.flags.contains(HeaderFlags::SIGNED);
     let setup = take_setup(ctx, session.id);
-    session.state.lock().rules.check_binding(ctx.connection.id, negotiated, signed)?;
+    session.state.lock().rules.check_binding(ctx.connection.id, negotiated, signed, turn_clock::now())?;
     if !verified {
         return Err(BindingRefusal::Signature.into());
     }
@@ -175,9 +175,8 @@ fn join(
     preauth: &PreauthHash,
 ) -> Result<Arc<Channel>, Refused> {
     let conn = &ctx.connection;
-    let (principal, user, _) = who(&authenticated.identity, &ctx.server.config.guest, Client::Unknown);
     let login = session.login().ok_or(BindingRefusal::Ended)?;
-    if principal != Principal::User || user != login.user {
+    if !Owner::of(&authenticated.identity).is(&login.owner) {
         return Err(BindingRefusal::User.into());
     }
     let channel = Channel::bind(

@@ -5,14 +5,14 @@ mod hold_back;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use auth::{Acceptor, Authenticated, Identity};
 use net::{Buffer, turn_clock};
 use share::{Caller, Client, Opener, Proof};
 use smb_proto::negotiate::Negotiated;
 use smb_proto::preauth::PreauthHash;
-use smb_proto::session::{Principal, Protection, Session as Rules, SessionCrypto, State};
+use smb_proto::session::{Again, Principal, Protection, Session as Rules, SessionCrypto, State};
 use smb_wire::session_setup::{Request, RequestFlags, Response, SecurityMode, SessionFlags};
 use smb_wire::{Command, Guid, NtStatus};
 
@@ -20,7 +20,7 @@ use self::hold_back::{Authentication, hold_back};
 use crate::connection::Setup;
 use crate::context::RequestContext;
 use crate::logged::{self, Ended};
-use crate::login::Login;
+use crate::login::{Login, Owner};
 use crate::operation::{Effect, Operation};
 use crate::server::{now, random};
 use crate::state::session::Session;
@@ -140,6 +140,8 @@ fn establish(
 ) -> Result<SessionFlags, Failure> {
     let negotiated = ctx.connection.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
     let (principal, user, caller) = who(&authenticated.identity, &ctx.server.config.guest, client(ctx));
+    let owner = Owner::of(&authenticated.identity);
+    let expiration = authenticated.expires.map(instant);
     let counted = counted_user(principal, &user);
     let caller = caller.counted_for_user(counted).counted_for(opener(ctx));
     let mut state = session.state.lock();
@@ -148,8 +150,15 @@ fn establish(
         if before.crypto.is_none() && principal != before.principal {
             return Err(NtStatus::ACCESS_DENIED.into());
         }
-        state.rules.state = State::Valid;
-        state.login = Some(Arc::new(Login { user, caller, principal, ..(*before).clone() }));
+        let again = match principal {
+            _ if owner.is(&before.owner) => Again::Owner,
+            Principal::Anonymous => Again::Nobody,
+            Principal::User | Principal::Guest => Again::Another,
+        };
+        state.rules.authenticated_again(again, expiration, turn_clock::now())?;
+        // A session with an end goes on to belong to the user who can renew it.
+        let owner = if state.rules.expiration.is_some() { before.owner.clone() } else { owner };
+        state.login = Some(Arc::new(Login { user, owner, caller, principal, ..(*before).clone() }));
         return Ok(session_flags(&before));
     }
     let crypto = match principal {
@@ -171,10 +180,12 @@ fn establish(
     // The session is entered only now: failed logons take no room from successful ones.
     ctx.server.add_session(session, counted, ctx.connection.peer.address.ip())?;
     state.rules.authenticated(principal, crypto.clone(), requires_signing, config.signing, config.encryption);
+    state.rules.expiration = expiration;
     let channel = state.rules.add_first_channel(ctx.connection.id).map_err(|_| NtStatus::INTERNAL_ERROR)?;
     state.endpoints.push(Arc::clone(&ctx.connection.endpoint));
     let login = Arc::new(Login {
         user,
+        owner,
         from: ctx.connection.peer.address,
         since: SystemTime::now(),
         caller,
@@ -201,6 +212,14 @@ fn establish(
 fn tell_logon(ctx: &RequestContext, begun: Instant, identity: &Identity, status: NtStatus) {
     let (_, _, caller) = who(identity, &ctx.server.config.guest, client(ctx));
     logged::logon(ctx, begun, share::actor(&caller), status);
+}
+
+/// The moment at which this time, in units of 100 ns since 1601, will have come. It is fixed from now on, even if the
+/// clock of the machine is set.
+fn instant(time: u64) -> Instant {
+    let left = Duration::from_nanos(time.saturating_sub(now().0).saturating_mul(100));
+    let now = turn_clock::read();
+    now.checked_add(left).unwrap_or(now)
 }
 
 /// Whether the account was not removed or disabled while its user logged on. The code that ended the user's sessions
@@ -263,10 +282,8 @@ async fn end_previous(ctx: &RequestContext, session: &Arc<Session>, previous_id:
         return;
     }
     let Some(previous) = ctx.server.session(previous_id) else { return };
-    let user = |session: &Session| {
-        session.login().filter(|login| login.principal == Principal::User).map(|login| login.user.clone())
-    };
-    if user(&previous).is_some_and(|previous| Some(previous) == user(session)) {
+    let owner = |session: &Session| session.login().map_or(Owner::Unproven, |login| login.owner.clone());
+    if owner(&previous).is(&owner(session)) {
         ctx.server.remove_session(previous_id, Ended::Replaced);
         previous.end(&ctx.server.durable).await;
     }
