@@ -3,9 +3,10 @@ use crate::FailureClass;
 use crate::accounts::{AccountList, nt_hash};
 use crate::initiator::{Credentials, Initiator, InitiatorError, InitiatorStep, Randomness};
 use crate::ntlm::{
-    AnswerOptions, AnsweringClient, AuthenticateMessage, NegotiateFlags, answer, negotiate_message,
+    self, AnswerOptions, AnsweringClient, AuthenticateMessage, MessageSigner, NegotiateFlags, Side, answer,
+    negotiate_message,
 };
-use crate::spnego::KERBEROS;
+use crate::spnego::{KERBEROS, MechTypes, NegState, NegTokenInit, NegTokenResp};
 
 const SERVER_CHALLENGE: [u8; 8] = [0x51; 8];
 const NOW: u64 = 0x01dd_0000_0000_0000;

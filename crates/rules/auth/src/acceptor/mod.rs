@@ -1,12 +1,18 @@
 //! The server's side of an authentication: SPNEGO around NTLM, or NTLM alone. RFC 4178 4.2, 5; [MS-SPNG].
 
+mod negotiate;
+mod ntlm;
+
 use std::sync::Arc;
 
 use crate::accounts::{Account, Accounts, Identity};
 use crate::failure::{Failure, Reason};
-use crate::ntlm::{self, Challenge, MessageSigner, NtlmAuthenticated, ServerNames, Side};
+use crate::ntlm::{self as mechanism, Challenge, ServerNames};
 use crate::session_key::SessionKey;
-use crate::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
+use crate::spnego::{NTLMSSP, Token};
+
+use self::negotiate::{Negotiation, begin, choose, incomplete, response};
+use self::ntlm::{authenticate, complete, done, name};
 
 /// How a server authenticates its clients.
 #[derive(Clone, Debug)]
@@ -76,19 +82,6 @@ enum AcceptorState {
     Challenged(Challenge, Option<Negotiation>),
 }
 
-/// A SPNEGO negotiation: what its MIC covers, and whether a MIC is required.
-#[derive(Debug)]
-struct Negotiation {
-    mech_types: MechTypes,
-}
-
-impl Negotiation {
-    /// RFC 4178 5: the MIC may be omitted only if the mechanism is the initiator's preferred one.
-    fn needs_mic(&self) -> bool {
-        !self.mech_types.prefers(NTLMSSP)
-    }
-}
-
 impl Acceptor {
     /// A new authentication. `server_challenge` is random and used once; `timestamp` is the current time, in units of
     /// 100 ns since 1601.
@@ -109,7 +102,7 @@ impl Acceptor {
         };
         let challenge = |token: &[u8]| Challenge::new(&config.names, token, server_challenge, timestamp);
         match state {
-            AcceptorState::Start if ntlm::is_ntlm(token) => {
+            AcceptorState::Start if mechanism::is_ntlm(token) => {
                 let challenge = challenge(token)?;
                 Ok(wait(challenge.message().to_vec(), AcceptorState::Challenged(challenge, None)))
             }
@@ -146,98 +139,6 @@ impl Acceptor {
             }
         }
     }
-}
-
-/// The name of the account whose password was right.
-fn name(outcome: &NtlmAuthenticated) -> Option<String> {
-    match &outcome.identity {
-        Identity::Account(account) => Some(account.name.clone()),
-        Identity::Guest(_) | Identity::Anonymous => None,
-    }
-}
-
-/// The negotiation that an initiator's first token starts, and the token for NTLM in it. An optimistic token for
-/// another mechanism is ignored (RFC 4178 4.2.1).
-fn begin(init: NegTokenInit<'_>) -> Result<(Negotiation, Option<&[u8]>), Reason> {
-    if !init.mech_types.offers(NTLMSSP) {
-        return Err(Reason::NoCommonMechanism);
-    }
-    let optimistic = init.mech_token.filter(|_| init.mech_types.prefers(NTLMSSP));
-    Ok((Negotiation { mech_types: init.mech_types }, optimistic))
-}
-
-/// The answer that selects NTLM without containing a token for it yet.
-fn choose(negotiation: &Negotiation) -> Vec<u8> {
-    let state = if negotiation.needs_mic() { NegState::RequestMic } else { NegState::AcceptIncomplete };
-    NegTokenResp { neg_state: Some(state), supported_mech: Some(NTLMSSP), ..NegTokenResp::default() }.encode()
-}
-
-fn incomplete(challenge: &Challenge, supported_mech: Option<&[u8]>) -> Vec<u8> {
-    NegTokenResp {
-        neg_state: Some(NegState::AcceptIncomplete),
-        supported_mech,
-        response_token: Some(challenge.message()),
-        mech_list_mic: None,
-    }
-    .encode()
-}
-
-fn response(token: &[u8]) -> Result<NegTokenResp<'_>, Reason> {
-    match Token::decode(token) {
-        Ok(Token::Resp(response)) if response.neg_state != Some(NegState::Reject) => Ok(response),
-        Ok(_) | Err(_) => Err(Reason::Malformed),
-    }
-}
-
-/// NTLM's verdict, and the server's policy on anonymous clients and guests.
-fn authenticate(
-    config: &Config,
-    challenge: &Challenge,
-    token: &[u8],
-    accounts: &dyn Accounts,
-) -> Result<NtlmAuthenticated, Failure> {
-    match (challenge.authenticate(token, accounts), &config.guest) {
-        (Ok(outcome), _) if outcome.identity == Identity::Anonymous && !config.allow_anonymous => {
-            Err(Reason::Anonymous.into())
-        }
-        (Ok(outcome), _) => Ok(outcome),
-        (Err((Reason::UnknownUser, _)), Some(guest)) => Ok(ntlm::guest(guest.clone())),
-        (Err((reason, user)), _) => Err(Failure { reason, user }),
-    }
-}
-
-/// Checks the client's MIC over the mechanism list, and answers with the server's. RFC 4178 5.
-fn complete(
-    negotiation: &Negotiation,
-    outcome: &NtlmAuthenticated,
-    mech_list_mic: Option<&[u8]>,
-) -> Result<Vec<u8>, Failure> {
-    let mut answer = None;
-    match (mech_list_mic, &outcome.identity) {
-        // there is no key with which anyone could check the MIC
-        (_, Identity::Guest(_)) => {}
-        (Some(mic), _) => {
-            let list = &negotiation.mech_types.encoding;
-            let signer = |side| MessageSigner::new(&outcome.session_key, outcome.flags, side);
-            let (Some(mut client), Some(mut server)) = (signer(Side::Client), signer(Side::Server)) else {
-                return Err(Reason::WrongMechListMic.into());
-            };
-            if !client.verify(list, mic) {
-                return Err(Reason::WrongMechListMic.into());
-            }
-            answer = Some(server.sign(list));
-        }
-        (None, _) if negotiation.needs_mic() => return Err(Reason::MissingMechListMic.into()),
-        (None, _) => {}
-    }
-    let mic = answer.as_ref().map(|mic| mic.as_slice());
-    let state = Some(NegState::AcceptCompleted);
-    Ok(NegTokenResp { neg_state: state, mech_list_mic: mic, ..NegTokenResp::default() }.encode())
-}
-
-fn done(outcome: NtlmAuthenticated, reply: Vec<u8>) -> Step {
-    let NtlmAuthenticated { identity, session_key, mic, .. } = outcome;
-    Step::Done(Authenticated { identity, session_key: session_key.into(), mic, expires: None, reply })
 }
 
 #[cfg(test)]
