@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use auth::{Brake, Failure, FailureClass, Identity, Step};
+use auth::{Brake, Failure, FailureClass, Identity, Mechanism, Step};
 use parking_lot::Mutex;
 
 /// The number of failures of one address after which the log no longer reports each.
@@ -52,9 +52,13 @@ impl Guesses {
         let passed = |user: &str| self.brake.lock().passed(peer.ip(), user, now);
         let delay = match outcome {
             Step::Continue { .. } => Some(Duration::ZERO),
-            Step::Done(authenticated) => match &authenticated.identity {
-                Identity::Account(account) => passed(&account.name),
-                Identity::Guest(_) | Identity::Anonymous => Some(Duration::ZERO),
+            Step::Done(authenticated) => match (&authenticated.identity, authenticated.mechanism) {
+                (Identity::Account(account), Mechanism::Ntlm) => passed(&account.name),
+                // who has guessed passwords has no ticket
+                (_, Mechanism::Kerberos)
+                | (Identity::Domain(_) | Identity::Guest(_) | Identity::Anonymous, Mechanism::Ntlm) => {
+                    Some(Duration::ZERO)
+                }
             },
             Step::Fail(failure) if failure.reason.class() == FailureClass::LogonFailure => {
                 let user = failure.user.as_deref().unwrap_or_default();
@@ -79,10 +83,11 @@ impl Guesses {
     fn tell(&self, peer: SocketAddr, failure: &Failure, of_address: u32) {
         self.failed.fetch_add(1, Ordering::Relaxed);
         let user = failure.user.as_deref().unwrap_or_default();
+        let service = || failure.service.as_deref().map(tracing::field::debug);
         if of_address <= TOLD_MAX {
-            tracing::warn!(%peer, ?user, reason = %failure.reason, "authentication failed");
+            tracing::warn!(%peer, ?user, service = service(), reason = %failure.reason, "authentication failed");
         } else {
-            tracing::debug!(%peer, ?user, reason = %failure.reason, "authentication failed");
+            tracing::debug!(%peer, ?user, service = service(), reason = %failure.reason, "authentication failed");
         }
         if of_address == TOLD_MAX {
             let address = peer.ip();

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use acl::Sid;
 use auth::Identity;
 use share::Caller;
 use smb_proto::session::{Principal, SessionCrypto};
@@ -13,6 +14,8 @@ use smb_proto::session::{Principal, SessionCrypto};
 pub(crate) enum Owner {
     /// The account of this name, folded.
     Account(String),
+    /// The user of a domain with this SID.
+    Domain(Sid),
     /// A guest, or a client without a name. Neither can show that it is the same.
     Unproven,
 }
@@ -22,6 +25,7 @@ impl Owner {
     pub(crate) fn of(identity: &Identity) -> Self {
         match identity {
             Identity::Account(account) => Self::Account(auth::folded_name(&account.name)),
+            Identity::Domain(user) => Self::Domain(user.sid),
             Identity::Guest(_) | Identity::Anonymous => Self::Unproven,
         }
     }
@@ -73,6 +77,14 @@ mod tests {
         let ann = Owner::of(&Identity::Account(account("Ann")));
         assert!(ann.is(&Owner::of(&Identity::Account(account("ANN")))));
         assert!(!ann.is(&Owner::of(&Identity::Account(account("Anna")))));
+        let of_domain = |name: &str, sid: &str| {
+            let (name, sid) = (name.to_owned(), sid.parse().unwrap());
+            Owner::of(&Identity::Domain(auth::DomainUser { name, sid, uid: 1, gid: 1, groups: Vec::new() }))
+        };
+        let (own, other) = ("S-1-5-21-1-2-3-1104", "S-1-5-21-1-2-3-1105");
+        assert!(of_domain("ann@AD.TEST", own).is(&of_domain("anna@AD.TEST", own)), "who has been renamed");
+        assert!(!of_domain("ann@AD.TEST", own).is(&of_domain("ann@AD.TEST", other)));
+        assert!(!ann.is(&of_domain("Ann", own)));
         for other in [Identity::Guest(account("Ann")), Identity::Anonymous] {
             let other = Owner::of(&other);
             assert!(!ann.is(&other) && !other.is(&ann) && !other.is(&other));

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use auth::ntlm::ServerNames;
-use auth::{Account, Accounts, spnego};
+use auth::Accounts;
 use net::{Origin, Repeats};
 use parking_lot::Mutex;
 use share::{Opener, Share, ShareTable, Terms};
@@ -18,6 +17,7 @@ use crate::config::Config;
 use crate::guesses::{Guesses, LogonCounts};
 use crate::logged::{self, Ended};
 use crate::login::Login;
+use crate::mechanisms::{KerberosKeys, Mechanisms};
 use crate::network_interfaces::NetworkInterfaces;
 use crate::pipe::Host;
 use crate::report;
@@ -35,15 +35,9 @@ pub struct Server {
     guid: Guid,
     /// ServerStartTime
     pub(crate) started: FileTime,
-    /// The security buffer of the NEGOTIATE response: the mechanisms that this server supports.
-    pub(crate) security_token: Vec<u8>,
     pub(crate) accounts: Arc<dyn Accounts + Send + Sync>,
     /// How clients authenticate.
-    acceptor: Arc<auth::Config>,
-    /// How clients authenticate while some share admits guests.
-    acceptor_with_guests: Arc<auth::Config>,
-    /// How clients authenticate again, in a session that has its keys: as another user, or anonymously if they like.
-    pub(crate) acceptor_again: Arc<auth::Config>,
+    mechanisms: Mechanisms,
     /// ShareList
     pub(crate) shares: Arc<ShareTable>,
     /// GlobalSessionTable
@@ -80,25 +74,13 @@ impl Server {
         accounts: Arc<dyn Accounts + Send + Sync>,
     ) -> Arc<Self> {
         let guid = Guid(config.server_guid.unwrap_or_else(random));
-        let names = ServerNames {
-            nb_computer: config.server_name.clone(),
-            nb_domain: config.server_name.clone(),
-            dns_computer: config.server_name.to_lowercase(),
-            dns_domain: String::new(),
-        };
-        let acceptor = auth::Config { names, allow_anonymous: config.anonymous_ipc, guest: None };
-        let acceptor_again = auth::Config { allow_anonymous: true, ..acceptor.clone() };
-        let acceptor_with_guests = auth::Config { guest: Some(guest(&config)), ..acceptor_again.clone() };
         let clients = Arc::default();
         let repeats = Arc::new(Repeats::default());
         Arc::new(Self {
             guid,
             started: now(),
-            security_token: spnego::neg_token_init2(),
+            mechanisms: Mechanisms::new(&config),
             accounts,
-            acceptor: Arc::new(acceptor),
-            acceptor_with_guests: Arc::new(acceptor_with_guests),
-            acceptor_again: Arc::new(acceptor_again),
             shares,
             sessions: SessionTable::new(config.limits.sessions_max),
             leases: LeaseTable::new(&clients),
@@ -142,9 +124,24 @@ impl Server {
     }
 
     /// How clients currently authenticate.
-    pub(crate) fn acceptor(&self) -> &Arc<auth::Config> {
+    pub(crate) fn acceptor(&self) -> Arc<auth::Config> {
         let guests = self.shares.present().iter().any(|share| self.config.lets_guests_in(share.terms()));
-        if guests { &self.acceptor_with_guests } else { &self.acceptor }
+        if guests { self.mechanisms.with_guests() } else { self.mechanisms.first() }
+    }
+
+    /// How clients authenticate again, in a session that has its keys: as another user, or anonymously if they like.
+    pub(crate) fn acceptor_again(&self) -> Arc<auth::Config> {
+        self.mechanisms.again()
+    }
+
+    /// The security buffer of the NEGOTIATE response: the mechanisms that this server currently offers.
+    pub(crate) fn security_token(&self) -> Vec<u8> {
+        self.mechanisms.security_token()
+    }
+
+    /// Accepts tickets with these keys from now on; `None`: Kerberos is no longer offered. Sessions continue.
+    pub fn use_kerberos(&self, keys: Option<KerberosKeys>) {
+        self.mechanisms.use_kerberos(keys);
     }
 
     /// 3.3.4.15: ends every tree connect to a share that was withdrawn from the table, and closes what was opened
@@ -275,19 +272,6 @@ impl Server {
         if let Some(session) = self.sessions.remove(id) {
             logged::logoff(self, &session, how);
         }
-    }
-}
-
-/// The account for users without one.
-fn guest(config: &Config) -> Account {
-    let guest = &config.guest;
-    Account {
-        name: "guest".to_owned(),
-        nt_hash: [0; 16],
-        uid: guest.uid(),
-        gid: guest.gid(),
-        groups: guest.groups().to_vec(),
-        disabled: false,
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) fn role(rights: &[Right], names: &Names, identity: &Identity, proof: 
         own.map(|right| right.role).max()
     };
     match proof {
-        Proof::Password(name) => of_account(&folded_name(name)),
+        Proof::Password(name) | Proof::Ticket(name) => of_account(&folded_name(name)),
         Proof::Stated => {
             let accounts = names.accounts.get(&identity.uid())?;
             accounts.iter().filter_map(|account| of_account(account)).max()

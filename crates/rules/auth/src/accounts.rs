@@ -2,6 +2,8 @@
 
 use md4::{Digest, Md4};
 
+use crate::kerberos::DomainUser;
+
 /// One account.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Account {
@@ -35,12 +37,26 @@ impl std::fmt::Debug for Account {
 /// Who a client is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// A user who has proved knowledge of the account's password
+    /// A user who has proved to be that of the account: with its password or, in a realm of accounts, with a ticket
     Account(Account),
+    /// A user of a domain, who has shown a ticket
+    Domain(DomainUser),
     /// A user without an account, admitted as this account; nothing was proved
     Guest(Account),
     /// A client that gave no name; nothing was proved
     Anonymous,
+}
+
+impl Identity {
+    /// The user's name; empty for a client that gave none.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Account(account) | Self::Guest(account) => &account.name,
+            Self::Domain(user) => &user.name,
+            Self::Anonymous => "",
+        }
+    }
 }
 
 /// Where accounts are looked up.

@@ -33,9 +33,32 @@ pub enum Reason {
     /// The SPNEGO mechanism list was changed in transit
     #[error("the mechanism list's integrity code is wrong")]
     WrongMechListMic,
-    /// The client does not offer NTLM
+    /// The client offers no mechanism that this server has
     #[error("the client offers no mechanism that this server has")]
     NoCommonMechanism,
+    /// The ticket is refused
+    #[error("the ticket is refused: {0}")]
+    Ticket(krb5::Reason),
+    /// The ticket has ended by this machine's clock, within the difference that clocks may have
+    #[error(
+        "the ticket ended {seconds} s ago: the client needs a new one; check the clocks of both if it has one"
+    )]
+    TicketEnded {
+        /// Seconds since its end
+        seconds: i64,
+    },
+    /// The user is of another domain than the server, whose users have no number here
+    #[error("the user is of another domain than this server: only users of its own domain are mapped")]
+    OtherDomain,
+    /// The ticket names no SID, and the realm is not one whose principals are accounts
+    #[error("the ticket has no SID, and its realm is not in account-realm: nobody is made of its user")]
+    NoSid,
+    /// No account has the name of the principal
+    #[error("the realm is in account-realm, but no account has the name of the principal: add one")]
+    UnknownPrincipal,
+    /// The user's number would be one of the system's
+    #[error("the user's number would be below 1000 or above 4294967294: choose another domain-id-base")]
+    ReservedId,
     /// The client does not support Unicode
     #[error("the client does not negotiate Unicode")]
     NoUnicode,
@@ -49,6 +72,10 @@ pub enum Reason {
 pub enum FailureClass {
     /// STATUS_LOGON_FAILURE: the same for an unknown user and a wrong password
     LogonFailure,
+    /// STATUS_LOGON_FAILURE, for a client that was not guessing a password
+    TicketRefused,
+    /// STATUS_TIME_DIFFERENCE_AT_DC: the clocks differ
+    TimeDifference,
     /// STATUS_ACCOUNT_DISABLED: only told to a client that knows the password
     AccountDisabled,
     /// STATUS_ACCESS_DENIED
@@ -64,6 +91,19 @@ impl Reason {
             Self::UnknownUser | Self::WrongPassword | Self::EmptyResponse | Self::Ntlmv1 => {
                 FailureClass::LogonFailure
             }
+            Self::Ticket(reason) => match reason.class() {
+                krb5::ReasonClass::Malformed => FailureClass::InvalidToken,
+                krb5::ReasonClass::Clock => FailureClass::TimeDifference,
+                krb5::ReasonClass::Denied
+                | krb5::ReasonClass::Expired
+                | krb5::ReasonClass::Keytab
+                | krb5::ReasonClass::Busy => FailureClass::TicketRefused,
+            },
+            Self::TicketEnded { .. }
+            | Self::OtherDomain
+            | Self::NoSid
+            | Self::UnknownPrincipal
+            | Self::ReservedId => FailureClass::TicketRefused,
             Self::Disabled => FailureClass::AccountDisabled,
             Self::Anonymous => FailureClass::AccessDenied,
             Self::MissingMic
@@ -84,10 +124,12 @@ pub struct Failure {
     pub reason: Reason,
     /// The name that the client gave. The client chooses it, so logs must escape it
     pub user: Option<String>,
+    /// The service for which the client has shown a ticket. The client chooses it, too
+    pub service: Option<String>,
 }
 
 impl From<Reason> for Failure {
     fn from(reason: Reason) -> Self {
-        Self { reason, user: None }
+        Self { reason, user: None, service: None }
     }
 }

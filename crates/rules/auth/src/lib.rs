@@ -1,7 +1,8 @@
-//! Authentication: accounts, SPNEGO and NTLMv2. Bytes in, bytes out; time and randomness are arguments.
+//! Authentication: accounts, SPNEGO, Kerberos and NTLMv2. Bytes in, bytes out; time and randomness are arguments.
 //!
 //! A server makes an [`Acceptor`] for each authentication and passes it the client's tokens until the client is
-//! identified. A client makes an [`Initiator`]. Both speak NTLM inside SPNEGO; the acceptor also accepts bare NTLM.
+//! identified. A client makes an [`Initiator`]. Both speak NTLM inside SPNEGO; the acceptor also accepts bare NTLM, and
+//! Kerberos inside SPNEGO if it has keys ([`Kerberos`]).
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
@@ -11,13 +12,15 @@ pub mod accounts;
 pub mod brake;
 mod failure;
 mod initiator;
+mod kerberos;
 pub mod ntlm;
 mod session_key;
 pub mod spnego;
 
-pub use acceptor::{Acceptor, Authenticated, Config, Step};
+pub use acceptor::{Acceptor, Authenticated, Config, Mechanism, Nonces, Step};
 pub use accounts::{Account, AccountList, Accounts, Identity, folded_name, local_name, nt_hash, same_name};
 pub use brake::{Brake, Failed};
 pub use failure::{Failure, FailureClass, Reason};
 pub use initiator::{Credentials, Initiator, InitiatorError, InitiatorStep, Randomness};
+pub use kerberos::{DomainUser, ID_MIN, Kerberos, Mapping};
 pub use session_key::SessionKey;

@@ -11,6 +11,9 @@ const SPNEGO: &[u8] = &[0x2b, 6, 1, 5, 5, 2];
 pub const NTLMSSP: &[u8] = &[0x2b, 6, 1, 4, 1, 0x82, 0x37, 2, 2, 10];
 /// 1.2.840.113554.1.2.2, Kerberos 5.
 pub const KERBEROS: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 1, 2, 2];
+/// 1.2.840.48018.1.2.2, as Windows writes Kerberos. [MS-SPNG] 3.2.5.2, note: an old version of Windows took the OID
+/// apart wrongly, and both are one mechanism.
+pub const MS_KERBEROS: &[u8] = &[0x2a, 0x86, 0x48, 0x82, 0xf7, 0x12, 1, 2, 2];
 /// The hintName of NegTokenInit2. [MS-SPNG] 3.2.5.2.
 const HINT_NAME: &[u8] = b"not_defined_in_RFC4178@please_ignore";
 /// The most mechanisms that an initiator may offer; actual clients offer up to five.
@@ -207,10 +210,10 @@ impl<'a> NegTokenResp<'a> {
     }
 }
 
-/// The token that an acceptor sends unasked, for the security buffer of SMB's NEGOTIATE response: it offers NTLMSSP.
-/// [MS-SPNG] 2.2.1, 3.2.5.2.
-pub fn neg_token_init2() -> Vec<u8> {
-    let mut fields = element(context(0), &MechTypes::new(&[NTLMSSP]).encoding);
+/// The token that an acceptor sends unasked, for the security buffer of SMB's NEGOTIATE response: it offers these
+/// mechanisms. [MS-SPNG] 2.2.1, 3.2.5.2.
+pub fn neg_token_init2(mechanisms: &[&[u8]]) -> Vec<u8> {
+    let mut fields = element(context(0), &MechTypes::new(mechanisms).encoding);
     let hint_name = element(context(0), &element(GENERAL_STRING, HINT_NAME));
     fields.extend(element(context(3), &element(SEQUENCE, &hint_name)));
     initial_token(&fields)
@@ -261,7 +264,7 @@ mod tests {
     /// NegTokenInit2 puts negHints where RFC 4178 has mechListMIC.
     #[test]
     fn hints_are_no_mic() {
-        let token = neg_token_init2();
+        let token = neg_token_init2(&[NTLMSSP]);
         let Ok(Token::Init(init)) = Token::decode(&token) else { panic!("a NegTokenInit2") };
         assert!(init.mech_types.prefers(NTLMSSP));
         assert_eq!((init.mech_token, init.mech_list_mic), (None, None));
@@ -280,7 +283,7 @@ mod tests {
         assert!(Token::decode(&kerberos.encode()).is_ok());
         kerberos.mech_types = MechTypes::new(&[NTLMSSP; MECH_TYPES_MAX + 1]);
         assert_eq!(Token::decode(&kerberos.encode()), Err(SpnegoError));
-        let whole = neg_token_init2();
+        let whole = neg_token_init2(&[NTLMSSP]);
         for length in 0..whole.len() {
             assert_eq!(Token::decode(&whole[..length]), Err(SpnegoError));
         }

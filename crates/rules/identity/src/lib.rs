@@ -17,6 +17,8 @@ pub struct Identity {
 pub enum Proof {
     /// With the password of the account of this name.
     Password(Arc<str>),
+    /// With a Kerberos ticket for the account of this name, or for the domain's user of this name, which has an `@`.
+    Ticket(Arc<str>),
     /// Not at all: the client states the user.
     Stated,
     /// Not at all: the caller is a guest, who has no name of its own.

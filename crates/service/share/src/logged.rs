@@ -141,6 +141,7 @@ impl Share {
 pub fn actor(caller: &Caller) -> Actor<'_> {
     let (user, authentication) = match &caller.proof {
         Proof::Password(name) => (Some(&**name), "Password"),
+        Proof::Ticket(name) => (Some(&**name), "Kerberos"),
         Proof::Stated => (None, "Stated"),
         Proof::Guest => (None, "Guest"),
     };

@@ -34,13 +34,14 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
         peer = %conn.peer.address, dialect = ?negotiated.dialect, cipher = ?negotiated.cipher,
         signing = ?negotiated.signing_algorithm, "negotiated"
     );
-    let salt = random();
+    let (salt, token) = (random(), ctx.server.security_token());
     let answer = response(
         &ctx.server,
         negotiated.dialect.revision().into(),
         negotiated.server_capabilities,
         conn.io_bytes_max(),
         negotiated.response_contexts(&salt),
+        &token,
     );
     encode(ctx.reply(), &answer)
 }
@@ -73,6 +74,7 @@ fn response<'a>(
     capabilities: Capabilities,
     io_bytes_max: u32,
     contexts: Vec<NegotiateContext<'a>>,
+    security_buffer: &'a [u8],
 ) -> Response<'a> {
     Response {
         security_mode: security_mode(server),
@@ -84,7 +86,7 @@ fn response<'a>(
         max_write_size: io_bytes_max,
         system_time: now(),
         server_start_time: server.started,
-        security_buffer: &server.security_token,
+        security_buffer,
         contexts,
     }
 }
@@ -127,7 +129,9 @@ pub(crate) fn answer_smb1(conn: &Connection, frame: &[u8]) -> Result<Buffer, Vio
     let mut window = conn.window.borrow_mut();
     window.consume(0, 1).map_err(|e| Violation(e.to_string()))?;
     let header = Header { credits: window.grant(1), ..upgrade_header() };
-    let answer = response(&conn.server, dialect, Capabilities::empty(), IO_BYTES_UPGRADE, Vec::new());
+    let token = conn.server.security_token();
+    let none = Capabilities::empty();
+    let answer = response(&conn.server, dialect, none, IO_BYTES_UPGRADE, Vec::new(), &token);
     let mut empty = Buffer::with_capacity(512);
     empty.append(&[0; header::LEN]);
     let message = encode(empty, &answer).map_err(|_| "a token that is too long")?;

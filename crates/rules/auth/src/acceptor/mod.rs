@@ -1,5 +1,6 @@
-//! The server's side of an authentication: SPNEGO around NTLM, or NTLM alone. RFC 4178 4.2, 5; [MS-SPNG].
+//! The server's side of an authentication: SPNEGO around Kerberos or NTLM, or NTLM alone. RFC 4178 4.2, 5; [MS-SPNG].
 
+mod kerberos;
 mod negotiate;
 mod ntlm;
 
@@ -7,10 +8,13 @@ use std::sync::Arc;
 
 use crate::accounts::{Account, Accounts, Identity};
 use crate::failure::{Failure, Reason};
+use crate::kerberos::Kerberos;
 use crate::ntlm::{self as mechanism, Challenge, ServerNames};
 use crate::session_key::SessionKey;
 use crate::spnego::{NTLMSSP, Token};
 
+use self::kerberos::{Next, Ticketed};
+pub use self::negotiate::Mechanism;
 use self::negotiate::{Negotiation, begin, choose, incomplete, response};
 use self::ntlm::{authenticate, complete, done, name};
 
@@ -23,6 +27,34 @@ pub struct Config {
     pub allow_anonymous: bool,
     /// The account as which unknown users are admitted. None by default: unknown users are refused.
     pub guest: Option<Account>,
+    /// How tickets are accepted. None: Kerberos is not offered.
+    pub kerberos: Option<Arc<Kerberos>>,
+}
+
+/// Random bytes for one authentication.
+#[derive(Clone, Copy)]
+pub struct Nonces {
+    /// What an NTLM client proves its password with
+    pub server_challenge: [u8; 8],
+    /// What an encrypted part of a reply to a ticket begins with
+    pub confounder: [u8; 16],
+    /// The session's key, if the client wants the server to prove itself
+    pub subkey: [u8; 32],
+    /// The number of the first message that is protected with that key
+    pub sequence_number: [u8; 4],
+}
+
+impl std::fmt::Debug for Nonces {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Nonces")
+    }
+}
+
+impl Nonces {
+    fn kerberos(&self) -> krb5::Randomness {
+        let Self { confounder, subkey, sequence_number, .. } = *self;
+        krb5::Randomness { confounder, subkey: subkey.into(), sequence_number }
+    }
 }
 
 /// A successful authentication.
@@ -30,7 +62,9 @@ pub struct Config {
 pub struct Authenticated {
     /// Who the client is
     pub identity: Identity,
-    /// The key for signing and encryption; known to everyone unless `identity` is an account
+    /// How that was proved
+    pub mechanism: Mechanism,
+    /// The key for signing and encryption; known to everyone unless `identity` is an account or a domain's user
     pub session_key: SessionKey,
     /// Whether the client protected the exchange with a MIC
     pub mic: bool,
@@ -67,7 +101,7 @@ pub enum Step {
 #[derive(Debug)]
 pub struct Acceptor {
     config: Arc<Config>,
-    server_challenge: [u8; 8],
+    nonces: Nonces,
     timestamp: u64,
     state: AcceptorState,
 }
@@ -76,17 +110,18 @@ pub struct Acceptor {
 enum AcceptorState {
     /// No token has come.
     Start,
-    /// SPNEGO has selected NTLM, which begins with the next token.
+    /// SPNEGO has selected a mechanism, which begins with the next token.
     Chosen(Negotiation),
+    /// The ticket is good; the client is to protect the list of mechanisms.
+    Confirming(Box<Ticketed>, Negotiation),
     /// The challenge was sent to the client.
     Challenged(Challenge, Option<Negotiation>),
 }
 
 impl Acceptor {
-    /// A new authentication. `server_challenge` is random and used once; `timestamp` is the current time, in units of
-    /// 100 ns since 1601.
-    pub fn new(config: Arc<Config>, server_challenge: [u8; 8], timestamp: u64) -> Self {
-        Self { config, server_challenge, timestamp, state: AcceptorState::Start }
+    /// A new authentication. `nonces` are used once; `timestamp` is the current time, in units of 100 ns since 1601.
+    pub fn new(config: Arc<Config>, nonces: Nonces, timestamp: u64) -> Self {
+        Self { config, nonces, timestamp, state: AcceptorState::Start }
     }
 
     /// Takes the client's next token.
@@ -95,39 +130,40 @@ impl Acceptor {
     }
 
     fn advance(self, token: &[u8], accounts: &dyn Accounts) -> Result<Step, Failure> {
-        let Self { config, server_challenge, timestamp, state } = self;
-        let wait = |reply, state| {
-            let config = Arc::clone(&config);
-            Step::Continue { reply, next: Self { config, server_challenge, timestamp, state } }
-        };
-        let challenge = |token: &[u8]| Challenge::new(&config.names, token, server_challenge, timestamp);
-        match state {
+        let Self { config, nonces, timestamp, state } = self;
+        let server = Server { config: &config, nonces: &nonces, timestamp, accounts };
+        let (reply, state) = match state {
             AcceptorState::Start if mechanism::is_ntlm(token) => {
-                let challenge = challenge(token)?;
-                Ok(wait(challenge.message().to_vec(), AcceptorState::Challenged(challenge, None)))
+                let challenge = server.challenge(token)?;
+                (challenge.message().to_vec(), AcceptorState::Challenged(challenge, None))
             }
             AcceptorState::Start => {
                 let Ok(Token::Init(init)) = Token::decode(token) else {
                     return Err(Reason::Malformed.into());
                 };
-                let (negotiation, optimistic) = begin(init)?;
-                if let Some(token) = optimistic {
-                    let challenge = challenge(token)?;
-                    let reply = incomplete(&challenge, Some(NTLMSSP));
-                    Ok(wait(reply, AcceptorState::Challenged(challenge, Some(negotiation))))
-                } else {
-                    Ok(wait(choose(&negotiation), AcceptorState::Chosen(negotiation)))
+                let (negotiation, optimistic) = begin(init, config.kerberos.is_some())?;
+                match optimistic {
+                    None => (choose(&negotiation), AcceptorState::Chosen(negotiation)),
+                    Some(token) => match server.first(negotiation, token, true)? {
+                        First::Wait(reply, state) => (reply, state),
+                        First::Done(authenticated) => return Ok(Step::Done(authenticated)),
+                    },
                 }
             }
             AcceptorState::Chosen(negotiation) => {
-                let response = response(token)?;
-                let challenge = challenge(response.response_token.ok_or(Reason::Malformed)?)?;
-                let reply = incomplete(&challenge, None);
-                Ok(wait(reply, AcceptorState::Challenged(challenge, Some(negotiation))))
+                let token = response(token)?.response_token.ok_or(Reason::Malformed)?;
+                match server.first(negotiation, token, false)? {
+                    First::Wait(reply, state) => (reply, state),
+                    First::Done(authenticated) => return Ok(Step::Done(authenticated)),
+                }
+            }
+            AcceptorState::Confirming(ticketed, negotiation) => {
+                let mic = response(token)?.mech_list_mic;
+                return ticketed.confirm(&negotiation, mic).map(Step::Done);
             }
             AcceptorState::Challenged(challenge, None) => {
                 let outcome = authenticate(&config, &challenge, token, accounts)?;
-                Ok(done(outcome, Vec::new()))
+                return Ok(done(outcome, Vec::new()));
             }
             AcceptorState::Challenged(challenge, Some(negotiation)) => {
                 let response = response(token)?;
@@ -135,7 +171,52 @@ impl Acceptor {
                 let outcome = authenticate(&config, &challenge, token, accounts)?;
                 let reply = complete(&negotiation, &outcome, response.mech_list_mic);
                 let reply = reply.map_err(|failure| Failure { user: name(&outcome), ..failure })?;
-                Ok(done(outcome, reply))
+                return Ok(done(outcome, reply));
+            }
+        };
+        Ok(Step::Continue { reply, next: Self { config, nonces, timestamp, state } })
+    }
+}
+
+/// What one step of an authentication works with.
+struct Server<'a> {
+    config: &'a Config,
+    nonces: &'a Nonces,
+    timestamp: u64,
+    accounts: &'a dyn Accounts,
+}
+
+/// What follows the first token of a mechanism.
+enum First {
+    /// The client gets this token and continues.
+    Wait(Vec<u8>, AcceptorState),
+    /// The client has authenticated.
+    Done(Authenticated),
+}
+
+impl Server<'_> {
+    fn challenge(&self, token: &[u8]) -> Result<Challenge, Reason> {
+        Challenge::new(&self.config.names, token, self.nonces.server_challenge, self.timestamp)
+    }
+
+    /// Takes the first token of the selected mechanism. `is_optimistic`: it came with the list of mechanisms.
+    fn first(&self, negotiation: Negotiation, token: &[u8], is_optimistic: bool) -> Result<First, Failure> {
+        match (negotiation.mechanism, &self.config.kerberos) {
+            (Mechanism::Kerberos, Some(kerberos)) => {
+                let (nonces, timestamp) = (self.nonces, self.timestamp);
+                let ticketed = kerberos::accept(kerberos, token, nonces, timestamp, self.accounts)?;
+                Ok(match ticketed.answer(&negotiation) {
+                    Next::Done(authenticated) => First::Done(authenticated),
+                    Next::Confirm(reply, ticketed) => {
+                        First::Wait(reply, AcceptorState::Confirming(ticketed, negotiation))
+                    }
+                })
+            }
+            // without keys, Kerberos is not selected
+            (Mechanism::Kerberos, None) | (Mechanism::Ntlm, _) => {
+                let challenge = self.challenge(token)?;
+                let reply = incomplete(&challenge, is_optimistic.then_some(NTLMSSP));
+                Ok(First::Wait(reply, AcceptorState::Challenged(challenge, Some(negotiation))))
             }
         }
     }

@@ -2,35 +2,69 @@
 
 use crate::failure::Reason;
 use crate::ntlm::Challenge;
-use crate::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
+use crate::spnego::{KERBEROS, MS_KERBEROS, MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
 
-/// A SPNEGO negotiation: what its MIC covers, and whether a MIC is required.
+/// A mechanism of this server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// A ticket
+    Kerberos,
+    /// A password, or nothing
+    Ntlm,
+}
+
+impl Mechanism {
+    /// The mechanism that goes by this OBJECT IDENTIFIER. Kerberos has two, and is there only if the server has keys.
+    fn of(oid: &[u8], has_kerberos: bool) -> Option<Self> {
+        if oid == NTLMSSP {
+            return Some(Self::Ntlm);
+        }
+        (has_kerberos && (oid == MS_KERBEROS || oid == KERBEROS)).then_some(Self::Kerberos)
+    }
+}
+
+/// A SPNEGO negotiation: the selected mechanism, what its MIC covers, and whether a MIC is required.
 #[derive(Debug)]
 pub(super) struct Negotiation {
     pub(super) mech_types: MechTypes,
+    /// The selected mechanism: the first one of the list that this server has.
+    pub(super) mechanism: Mechanism,
+    /// What the initiator calls it.
+    oid: Vec<u8>,
 }
 
 impl Negotiation {
     /// RFC 4178 5: the MIC may be omitted only if the mechanism is the initiator's preferred one.
     pub(super) fn needs_mic(&self) -> bool {
-        !self.mech_types.prefers(NTLMSSP)
+        !self.mech_types.prefers(&self.oid)
+    }
+
+    /// What the initiator calls the selected mechanism.
+    pub(super) fn oid(&self) -> &[u8] {
+        &self.oid
     }
 }
 
-/// The negotiation that an initiator's first token starts, and the token for NTLM in it. An optimistic token for
-/// another mechanism is ignored (RFC 4178 4.2.1).
-pub(super) fn begin(init: NegTokenInit<'_>) -> Result<(Negotiation, Option<&[u8]>), Reason> {
-    if !init.mech_types.offers(NTLMSSP) {
-        return Err(Reason::NoCommonMechanism);
-    }
-    let optimistic = init.mech_token.filter(|_| init.mech_types.prefers(NTLMSSP));
-    Ok((Negotiation { mech_types: init.mech_types }, optimistic))
+/// The negotiation that an initiator's first token starts, and the token for the selected mechanism in it. An optimistic
+/// token for another mechanism is ignored (RFC 4178 4.2.1).
+pub(super) fn begin(
+    init: NegTokenInit<'_>,
+    has_kerberos: bool,
+) -> Result<(Negotiation, Option<&[u8]>), Reason> {
+    let NegTokenInit { mech_types, mech_token, .. } = init;
+    let mut known =
+        mech_types.oids.iter().filter_map(|oid| Some((oid.clone(), Mechanism::of(oid, has_kerberos)?)));
+    let (oid, mechanism) = known.next().ok_or(Reason::NoCommonMechanism)?;
+    let negotiation = Negotiation { mech_types, mechanism, oid };
+    let optimistic = mech_token.filter(|_| !negotiation.needs_mic());
+    Ok((negotiation, optimistic))
 }
 
-/// The answer that selects NTLM without containing a token for it yet.
+/// The answer that selects the mechanism without containing a token for it yet.
 pub(super) fn choose(negotiation: &Negotiation) -> Vec<u8> {
     let state = if negotiation.needs_mic() { NegState::RequestMic } else { NegState::AcceptIncomplete };
-    NegTokenResp { neg_state: Some(state), supported_mech: Some(NTLMSSP), ..NegTokenResp::default() }.encode()
+    NegTokenResp { neg_state: Some(state), supported_mech: Some(&negotiation.oid), ..NegTokenResp::default() }
+        .encode()
 }
 
 pub(super) fn incomplete(challenge: &Challenge, supported_mech: Option<&[u8]>) -> Vec<u8> {
@@ -47,5 +81,46 @@ pub(super) fn response(token: &[u8]) -> Result<NegTokenResp<'_>, Reason> {
     match Token::decode(token) {
         Ok(Token::Resp(response)) if response.neg_state != Some(NegState::Reject) => Ok(response),
         Ok(_) | Err(_) => Err(Reason::Malformed),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1.3.6.1.4.1.311.2.2.30, which Windows may offer first. [MS-NEGOEX] 1.9.
+    const NEGOEX: &[u8] = &[0x2b, 6, 1, 4, 1, 0x82, 0x37, 2, 2, 30];
+
+    fn begun(oids: &[&[u8]], has_kerberos: bool) -> Result<(Mechanism, Vec<u8>, bool, bool), Reason> {
+        let init = NegTokenInit {
+            mech_types: MechTypes::new(oids),
+            mech_token: Some(b"token"),
+            mech_list_mic: None,
+        };
+        let (negotiation, optimistic) = begin(init, has_kerberos)?;
+        let needs_mic = negotiation.needs_mic();
+        assert_eq!(optimistic.is_none(), needs_mic, "an optimistic token is for the preferred mechanism");
+        let state = if needs_mic { NegState::RequestMic } else { NegState::AcceptIncomplete };
+        let chosen = choose(&negotiation);
+        let Ok(Token::Resp(answer)) = Token::decode(&chosen) else { panic!("an answer") };
+        assert_eq!((answer.neg_state, answer.supported_mech), (Some(state), Some(negotiation.oid())));
+        Ok((negotiation.mechanism, negotiation.oid().to_vec(), needs_mic, optimistic.is_some()))
+    }
+
+    #[test]
+    fn the_first_mechanism_of_the_client_that_the_server_has_is_selected() {
+        let (kerberos, ntlm) = (Mechanism::Kerberos, Mechanism::Ntlm);
+        let windows: [&[u8]; 3] = [MS_KERBEROS, KERBEROS, NTLMSSP];
+        assert_eq!(begun(&windows, true), Ok((kerberos, MS_KERBEROS.to_vec(), false, true)));
+        assert_eq!(begun(&windows, false), Ok((ntlm, NTLMSSP.to_vec(), true, false)));
+        assert_eq!(begun(&[KERBEROS], true), Ok((kerberos, KERBEROS.to_vec(), false, true)));
+        assert_eq!(begun(&[KERBEROS, MS_KERBEROS], false), Err(Reason::NoCommonMechanism));
+        let negoex: [&[u8]; 3] = [NEGOEX, KERBEROS, NTLMSSP];
+        assert_eq!(begun(&negoex, true), Ok((kerberos, KERBEROS.to_vec(), true, false)));
+        let ntlm_first: [&[u8]; 2] = [NTLMSSP, MS_KERBEROS];
+        for has_kerberos in [false, true] {
+            assert_eq!(begun(&ntlm_first, has_kerberos), Ok((ntlm, NTLMSSP.to_vec(), false, true)));
+            assert_eq!(begun(&[NEGOEX], has_kerberos), Err(Reason::NoCommonMechanism));
+        }
     }
 }

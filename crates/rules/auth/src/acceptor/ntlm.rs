@@ -5,7 +5,7 @@ use crate::failure::{Failure, Reason};
 use crate::ntlm::{self, Challenge, MessageSigner, NtlmAuthenticated, Side};
 use crate::spnego::{NegState, NegTokenResp};
 
-use super::negotiate::Negotiation;
+use super::negotiate::{Mechanism, Negotiation};
 use super::{Authenticated, Config, Step};
 
 /// NTLM's verdict, and the server's policy on anonymous clients and guests.
@@ -21,7 +21,7 @@ pub(super) fn authenticate(
         }
         (Ok(outcome), _) => Ok(outcome),
         (Err((Reason::UnknownUser, _)), Some(guest)) => Ok(ntlm::guest(guest.clone())),
-        (Err((reason, user)), _) => Err(Failure { reason, user }),
+        (Err((reason, user)), _) => Err(Failure { user, ..Failure::from(reason) }),
     }
 }
 
@@ -56,13 +56,21 @@ pub(super) fn complete(
 
 pub(super) fn done(outcome: NtlmAuthenticated, reply: Vec<u8>) -> Step {
     let NtlmAuthenticated { identity, session_key, mic, .. } = outcome;
-    Step::Done(Authenticated { identity, session_key: session_key.into(), mic, expires: None, reply })
+    let mechanism = Mechanism::Ntlm;
+    Step::Done(Authenticated {
+        identity,
+        mechanism,
+        session_key: session_key.into(),
+        mic,
+        expires: None,
+        reply,
+    })
 }
 
 /// The name of the account whose password was right.
 pub(super) fn name(outcome: &NtlmAuthenticated) -> Option<String> {
     match &outcome.identity {
         Identity::Account(account) => Some(account.name.clone()),
-        Identity::Guest(_) | Identity::Anonymous => None,
+        Identity::Domain(_) | Identity::Guest(_) | Identity::Anonymous => None,
     }
 }

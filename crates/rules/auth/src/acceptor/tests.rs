@@ -18,7 +18,7 @@ fn config() -> Config {
         dns_computer: "anabranch.example".into(),
         dns_domain: "example".into(),
     };
-    Config { names, allow_anonymous: false, guest: None }
+    Config { names, allow_anonymous: false, guest: None, kerberos: None }
 }
 
 fn account(name: &str, password: &str) -> Account {
@@ -37,8 +37,17 @@ fn accounts() -> AccountList {
     AccountList(vec![account("Ann", "secret"), disabled, account("empty", "")])
 }
 
+fn nonces() -> Nonces {
+    Nonces {
+        server_challenge: SERVER_CHALLENGE,
+        confounder: [0x52; 16],
+        subkey: [0x53; 32],
+        sequence_number: [0x54; 4],
+    }
+}
+
 fn acceptor(config: Config) -> Acceptor {
-    Acceptor::new(Arc::new(config), SERVER_CHALLENGE, NOW)
+    Acceptor::new(Arc::new(config), nonces(), NOW)
 }
 
 fn proceed(step: Step) -> (Vec<u8>, Acceptor) {
@@ -207,7 +216,8 @@ fn an_answer_to_another_challenge_is_refused() {
     for mic in [true, false] {
         let options = AnswerOptions { mic, ..AnswerOptions::default() };
         let recorded = Client { options, ..Client::default() }.answer(&negotiate, &challenge);
-        let later = Acceptor::new(Arc::new(config()), [0x52; 8], NOW);
+        let later =
+            Acceptor::new(Arc::new(config()), Nonces { server_challenge: [0x52; 8], ..nonces() }, NOW);
         let (_, next) = proceed(later.step(&negotiate, &accounts()));
         assert_eq!(failed(next.step(&recorded, &accounts())), Reason::WrongPassword);
     }

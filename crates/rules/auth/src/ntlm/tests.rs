@@ -4,7 +4,7 @@ use super::acceptor::Challenge;
 use super::crypto::{rc4, rc4_once, verify_hmac_md5};
 use super::*;
 use crate::accounts::{Account, AccountList, nt_hash};
-use crate::spnego::{NegTokenResp, Token, neg_token_init2};
+use crate::spnego::{NTLMSSP, NegTokenResp, Token, neg_token_init2};
 use crate::{Identity, Reason};
 
 fn bytes(hex: &str) -> Vec<u8> {
@@ -164,7 +164,7 @@ impl Capture {
 #[test]
 fn smbclient_logs_on() {
     let capture = Capture::parse(include_str!("../../testdata/captures/smbclient.txt"));
-    assert_eq!(capture.hint.as_deref(), Some(neg_token_init2().as_slice()));
+    assert_eq!(capture.hint.as_deref(), Some(neg_token_init2(&[NTLMSSP]).as_slice()));
     let challenge = capture.challenge();
     let outcome = challenge.authenticate(capture.authenticate(), &account("bench", "bench-pass")).unwrap();
     assert_eq!(Some(outcome.session_key), capture.session_key);

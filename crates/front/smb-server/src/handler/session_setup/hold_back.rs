@@ -53,7 +53,8 @@ pub(super) async fn hold_back(
 
 fn status_of(class: FailureClass) -> NtStatus {
     match class {
-        FailureClass::LogonFailure => NtStatus::LOGON_FAILURE,
+        FailureClass::LogonFailure | FailureClass::TicketRefused => NtStatus::LOGON_FAILURE,
+        FailureClass::TimeDifference => NtStatus::TIME_DIFFERENCE_AT_DC,
         FailureClass::AccountDisabled => NtStatus::ACCOUNT_DISABLED,
         FailureClass::AccessDenied => NtStatus::ACCESS_DENIED,
         FailureClass::InvalidToken => NtStatus::INVALID_PARAMETER,

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use auth::{Acceptor, Authenticated, Identity};
+use auth::{Acceptor, Authenticated, Identity, Mechanism, Nonces};
 use net::{Buffer, turn_clock};
 use share::{Caller, Client, Opener, Proof};
 use smb_proto::negotiate::Negotiated;
@@ -77,7 +77,7 @@ pub(crate) async fn handle(
             };
             let status =
                 established.as_ref().map_or_else(|failure: &Failure| failure.status, |_| NtStatus::SUCCESS);
-            tell_logon(ctx, begun, &authenticated.identity, status);
+            tell_logon(ctx, begun, &authenticated, status);
             match established {
                 Ok(flags) => {
                     end_previous(ctx, &session, request.previous_session_id).await;
@@ -122,12 +122,18 @@ fn take_setup(ctx: &RequestContext, session: &Arc<Session>) -> Setup {
         session_id: session.id,
         binding: false,
         preauth: ctx.connection.preauth.get(),
-        acceptor: new_acceptor(if again { &ctx.server.acceptor_again } else { ctx.server.acceptor() }),
+        acceptor: new_acceptor(if again { ctx.server.acceptor_again() } else { ctx.server.acceptor() }),
     }
 }
 
-fn new_acceptor(config: &Arc<auth::Config>) -> Acceptor {
-    Acceptor::new(Arc::clone(config), random(), now().0)
+fn new_acceptor(config: Arc<auth::Config>) -> Acceptor {
+    let nonces = Nonces {
+        server_challenge: random(),
+        confounder: random(),
+        subkey: random(),
+        sequence_number: random(),
+    };
+    Acceptor::new(config, nonces, now().0)
 }
 
 /// 3.3.5.5.3, after success: the session becomes valid.
@@ -139,7 +145,7 @@ fn establish(
     preauth: &PreauthHash,
 ) -> Result<SessionFlags, Failure> {
     let negotiated = ctx.connection.negotiated.get().ok_or(NtStatus::INVALID_PARAMETER)?;
-    let (principal, user, caller) = who(&authenticated.identity, &ctx.server.config.guest, client(ctx));
+    let (principal, user, caller) = who(authenticated, &ctx.server.config.guest, client(ctx));
     let owner = Owner::of(&authenticated.identity);
     let expiration = authenticated.expires.map(instant);
     let counted = counted_user(principal, &user);
@@ -209,8 +215,8 @@ fn establish(
 }
 
 /// Tells the access log how the logon of a user ended who has proved who it is.
-fn tell_logon(ctx: &RequestContext, begun: Instant, identity: &Identity, status: NtStatus) {
-    let (_, _, caller) = who(identity, &ctx.server.config.guest, client(ctx));
+fn tell_logon(ctx: &RequestContext, begun: Instant, authenticated: &Authenticated, status: NtStatus) {
+    let (_, _, caller) = who(authenticated, &ctx.server.config.guest, client(ctx));
     logged::logon(ctx, begun, share::actor(&caller), status);
 }
 
@@ -230,13 +236,24 @@ fn is_still_let_in(ctx: &RequestContext, identity: &Identity) -> bool {
 }
 
 /// The user of an identity. A client without a name is `nobody` to the shares.
-fn who(identity: &Identity, nobody: &share::Identity, client: Client) -> (Principal, String, Caller) {
+fn who(
+    authenticated: &Authenticated,
+    nobody: &share::Identity,
+    client: Client,
+) -> (Principal, String, Caller) {
     let caller =
         |account: &auth::Account| share::Identity::unix(account.uid, account.gid, account.groups.clone());
-    let (principal, user, identity, proof) = match identity {
+    let proof = |name: &str| match authenticated.mechanism {
+        Mechanism::Ntlm => Proof::Password(name.into()),
+        Mechanism::Kerberos => Proof::Ticket(name.into()),
+    };
+    let (principal, user, identity, proof) = match &authenticated.identity {
         Identity::Account(account) => {
-            let proof = Proof::Password(account.name.as_str().into());
-            (Principal::User, account.name.clone(), caller(account), proof)
+            (Principal::User, account.name.clone(), caller(account), proof(&account.name))
+        }
+        Identity::Domain(user) => {
+            let identity = share::Identity::unix(user.uid, user.gid, user.groups.clone());
+            (Principal::User, user.name.clone(), identity, proof(&user.name))
         }
         Identity::Guest(account) => (Principal::Guest, account.name.clone(), caller(account), Proof::Guest),
         Identity::Anonymous => (Principal::Anonymous, String::new(), nobody.clone(), Proof::Guest),

@@ -1,0 +1,202 @@
+//! What a server needs to accept tickets, and whom it makes of the users who show them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use acl::Sid;
+use krb5::{Accepted, LogonInfo, Principal};
+
+use crate::accounts::{Accounts, Identity};
+use crate::failure::Reason;
+
+/// The least number of a user or group that a directory may give: the numbers below belong to the system.
+pub const ID_MIN: u32 = 1000;
+/// The number that stands for no user or group (chown(2)).
+const NO_ID: u32 = u32::MAX;
+/// S-1-5-21: the authority and the first sub-authority of the SIDs of machines and domains.
+const NT_AUTHORITY: u64 = 5;
+const NT_NON_UNIQUE: u32 = 21;
+
+/// How a server accepts Kerberos tickets.
+pub struct Kerberos {
+    /// The server's keys, and its rules for tickets
+    pub acceptor: krb5::Acceptor,
+    /// The tickets that were used; it has a lock of its own
+    pub replays: Arc<dyn krb5::Replays + Send + Sync>,
+    /// Who the users are
+    pub mapping: Mapping,
+}
+
+impl fmt::Debug for Kerberos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kerberos").field("mapping", &self.mapping).finish_non_exhaustive()
+    }
+}
+
+/// Whom a server makes of users with tickets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// The uid and the gids of a domain's users are this number plus the last part of their SIDs (the RID).
+    pub id_base: u32,
+    /// Realms without SIDs whose principals are the accounts of the same name.
+    pub account_realms: Vec<String>,
+}
+
+/// A user of a domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DomainUser {
+    /// The user's name with the realm: `alice@EXAMPLE.ORG`. No account has such a name.
+    pub name: String,
+    /// Who the user is, whatever the name
+    pub sid: Sid,
+    /// The user on this machine
+    pub uid: u32,
+    /// The user's first group
+    pub gid: u32,
+    /// The user's further groups
+    pub groups: Vec<u32>,
+}
+
+impl Mapping {
+    /// The user to whom a ticket was given.
+    ///
+    /// # Errors
+    /// The reason why nobody is made of this user.
+    pub(crate) fn identify(&self, accepted: &Accepted, accounts: &dyn Accounts) -> Result<Identity, Reason> {
+        let Accepted { client, service, pac, .. } = accepted;
+        match pac.as_ref().and_then(|pac| pac.logon.as_ref()) {
+            Some(logon) => self.domain_user(client, service, logon).map(Identity::Domain),
+            None => self.account(client, accounts).map(Identity::Account),
+        }
+    }
+
+    /// Two domains may use the same RID, so only users of the domain to which this server belongs are mapped.
+    fn domain_user(
+        &self,
+        client: &Principal,
+        service: &Principal,
+        logon: &LogonInfo,
+    ) -> Result<DomainUser, Reason> {
+        if !client.realm().eq_ignore_ascii_case(service.realm()) {
+            return Err(Reason::OtherDomain);
+        }
+        let ids = self.ids(&logon.sid, &logon.primary_group, logon.groups())?;
+        let name = format!("{}@{}", logon.account, client.realm());
+        Ok(DomainUser { name, sid: logon.sid, uid: ids.uid, gid: ids.gid, groups: ids.groups })
+    }
+
+    /// The account of the same name, if the realm is one for which that is wanted.
+    fn account(&self, client: &Principal, accounts: &dyn Accounts) -> Result<crate::Account, Reason> {
+        if !self.account_realms.iter().any(|realm| realm == client.realm()) {
+            return Err(Reason::NoSid);
+        }
+        let account = accounts.find(client.name()).ok_or(Reason::UnknownPrincipal)?;
+        if account.disabled { Err(Reason::Disabled) } else { Ok(account) }
+    }
+
+    /// The numbers of a user with these SIDs. Groups of other domains and well-known groups have none.
+    fn ids(&self, user: &Sid, primary_group: &Sid, groups: &[Sid]) -> Result<Ids, Reason> {
+        let (domain, _) = split(user).ok_or(Reason::NoSid)?;
+        let of = |sid: &Sid| {
+            let (of, rid) = split(sid)?;
+            let id = self.id_base.checked_add(rid)?;
+            (of == domain && (ID_MIN..NO_ID).contains(&id)).then_some(id)
+        };
+        let uid = of(user).ok_or(Reason::ReservedId)?;
+        let gid = of(primary_group).ok_or(Reason::ReservedId)?;
+        let mut groups: Vec<u32> = groups.iter().filter_map(of).filter(|id| *id != gid).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        Ok(Ids { uid, gid, groups })
+    }
+}
+
+/// The numbers of a user on this machine.
+#[derive(Debug, PartialEq, Eq)]
+struct Ids {
+    uid: u32,
+    gid: u32,
+    groups: Vec<u32>,
+}
+
+/// The domain of a SID, and the RID in it: S-1-5-21-a-b-c and d of S-1-5-21-a-b-c-d.
+fn split(sid: &Sid) -> Option<([u32; 3], u32)> {
+    match *sid.sub_authorities() {
+        [NT_NON_UNIQUE, a, b, c, rid] if sid.authority() == NT_AUTHORITY => Some(([a, b, c], rid)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::accounts::{Account, AccountList};
+
+    fn mapping(id_base: u32) -> Mapping {
+        Mapping { id_base, account_realms: vec!["LAB.TEST".to_owned()] }
+    }
+
+    fn sid(text: &str) -> Sid {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn numbers_are_the_base_and_the_rid() {
+        let user = sid("S-1-5-21-1-2-3-1104");
+        let groups = [
+            sid("S-1-5-21-1-2-3-513"),
+            sid("S-1-5-21-1-2-3-1200"),
+            sid("S-1-5-21-1-2-3-1110"),
+            sid("S-1-5-21-1-2-3-1200"),
+            sid("S-1-5-21-1-2-4-1300"), // of another domain
+            sid("S-1-5-32-545"),
+            sid("S-1-18-1"),
+            sid("S-1-1-0"),
+        ];
+        let ids = mapping(1_000_000).ids(&user, &groups[0], &groups).unwrap();
+        let expected = Ids { uid: 1_001_104, gid: 1_000_513, groups: vec![1_001_110, 1_001_200] };
+        assert_eq!(ids, expected);
+    }
+
+    #[test]
+    fn no_number_below_1000_and_no_invalid_one_becomes_a_user() {
+        let (user, group) = (sid("S-1-5-21-1-2-3-500"), sid("S-1-5-21-1-2-3-513"));
+        let ids = |base| mapping(base).ids(&user, &group, &[]);
+        assert_eq!(ids(0), Err(Reason::ReservedId));
+        assert_eq!(ids(499), Err(Reason::ReservedId));
+        assert_eq!(ids(500).map(|ids| ids.uid), Ok(1000));
+        assert_eq!(ids(u32::MAX - 514).map(|ids| ids.gid), Ok(u32::MAX - 1));
+        assert_eq!(ids(u32::MAX - 513), Err(Reason::ReservedId), "4294967295 is nobody's number");
+        assert_eq!(ids(u32::MAX), Err(Reason::ReservedId));
+        // a group below 1000 is left out, a user is not
+        let low = [sid("S-1-5-21-1-2-3-10"), sid("S-1-5-21-1-2-3-2000")];
+        let wide = mapping(500).ids(&user, &group, &low).unwrap();
+        assert_eq!(wide.groups, [2500]);
+        for well_known in ["S-1-5-18", "S-1-5-32-544", "S-1-22-1-0", "S-1-5-21-497"] {
+            assert_eq!(mapping(500).ids(&sid(well_known), &group, &[]), Err(Reason::NoSid), "{well_known}");
+        }
+    }
+
+    #[test]
+    fn a_principal_is_the_account_of_its_name_only_where_that_is_wanted() {
+        let account = |name: &str, disabled| Account {
+            name: name.to_owned(),
+            nt_hash: [0; 16],
+            uid: 1000,
+            gid: 1000,
+            groups: Vec::new(),
+            disabled,
+        };
+        let accounts = AccountList(vec![account("alice", false), account("gone", true)]);
+        let of = |name: &[&str], realm: &str| {
+            mapping(0).account(&Principal::new(name, realm).unwrap(), &accounts).map(|account| account.name)
+        };
+        assert_eq!(of(&["alice"], "LAB.TEST"), Ok("alice".to_owned()));
+        assert_eq!(of(&["Alice"], "LAB.TEST"), Ok("alice".to_owned()));
+        assert_eq!(of(&["alice"], "OTHER.TEST"), Err(Reason::NoSid));
+        assert_eq!(of(&["alice"], "lab.test"), Err(Reason::NoSid), "realms have a case");
+        assert_eq!(of(&["alice", "admin"], "LAB.TEST"), Err(Reason::UnknownPrincipal));
+        assert_eq!(of(&["bob"], "LAB.TEST"), Err(Reason::UnknownPrincipal));
+        assert_eq!(of(&["gone"], "LAB.TEST"), Err(Reason::Disabled));
+    }
+}
