@@ -61,6 +61,9 @@ pub(crate) enum Command {
     /// Create and revoke tokens for the API on the control address
     #[command(subcommand)]
     Token(TokenCommand),
+    /// Import and show the Kerberos keys of a server
+    #[command(subcommand)]
+    Domain(DomainCommand),
     /// Check, back up and restore the state database of a server
     #[command(subcommand)]
     State(StateCommand),
@@ -458,6 +461,20 @@ pub(crate) enum StateCommand {
         #[command(flatten)]
         place: StatePlace,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DomainCommand {
+    /// Copy a keytab into the state directory: the keys with which the server accepts tickets
+    Import {
+        /// The keytab, with AES keys for cifs/NAME of each name by which clients connect
+        #[arg(long, value_name = "FILE")]
+        keytab: PathBuf,
+        #[command(flatten)]
+        place: StatePlace,
+    },
+    /// Show the principals and key versions that the imported keytab holds
+    Status(StatePlace),
 }
 
 /// Where a state database is.

@@ -163,6 +163,9 @@ mod tests {
             max-channels = 4
             connections-per-address = 100
             smb-interface = ["10.0.0.1", "10.0.1.1"]
+            keytab = "/etc/krb5.keytab"
+            domain-id-base = 2000000
+            account-realm = ["EXAMPLE.ORG"]
             nfs-squash = "none"
             nfs-lease = 30
             portmap = "register"

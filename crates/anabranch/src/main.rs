@@ -12,6 +12,7 @@ mod config;
 mod config_command;
 mod control_name;
 mod demo;
+mod domain;
 mod effective;
 mod files;
 mod import;
@@ -79,6 +80,7 @@ fn run(command: Command) -> problem::Result<()> {
         Command::Lock(command) => files::run_lock(&command),
         Command::User(command) => users::run(&command),
         Command::Token(command) => tokens::run(&command),
+        Command::Domain(command) => domain::run(&command),
         Command::State(command) => state_command::run(&command),
         Command::Import(command) => import::run(&command),
         Command::Bench(command) => bench::run(&command),

@@ -150,6 +150,7 @@ fn in_effect(started: &Given, now: Given) -> Given {
         password_file: now.password_file,
         control_certificate,
         control_key,
+        kerberos: now.kerberos,
         access_log: now.access_log,
         ..started.clone()
     }

@@ -3,6 +3,7 @@
 mod access_log;
 mod consistent;
 mod interface;
+mod kerberos;
 mod keys;
 mod listen;
 mod password_file;
@@ -31,6 +32,7 @@ use crate::state_directory;
 
 pub(crate) use self::access_log::AccessLogGiven;
 pub(crate) use self::interface::InterfaceGiven;
+pub(crate) use self::kerberos::KerberosGiven;
 pub(crate) use self::keys::{CLIENT_KEYS, Key, SERVER_KEYS, SHARE_KEYS, USER_KEYS};
 pub(crate) use self::listen::ListenGiven;
 pub(crate) use self::password_file::PasswordFileGiven;
@@ -130,6 +132,9 @@ pub(crate) struct Given {
     /// How the server announces itself to clients in its networks: to Windows, to macOS and Linux; several times for both
     #[arg(long, value_enum)]
     pub(crate) discovery: Vec<DiscoveryGiven>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) kerberos: KerberosGiven,
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) access_log: AccessLogGiven,
@@ -307,6 +312,7 @@ impl Given {
             log_format: self.log_format.or(file.log_format),
             log: self.log.or(file.log),
             discovery: list_of(lists, self.discovery, file.discovery),
+            kerberos: self.kerberos.or(file.kerberos),
             access_log: self.access_log.or(file.access_log),
         }
     }
@@ -409,6 +415,7 @@ impl Settings {
                 wsd: given.discovery.contains(&DiscoveryGiven::Wsd),
                 mdns: given.discovery.contains(&DiscoveryGiven::Mdns),
             },
+            kerberos: given.kerberos.whole(),
             access_log: given.access_log.whole(),
             bench_metadata_latency: given.bench_metadata_latency.map(Duration::from_micros),
             bench_accounting: given.bench_accounting.unwrap_or(default.bench_accounting),

@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 32] = [
+pub(crate) const SERVER_KEYS: [Key; 35] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -34,6 +34,9 @@ pub(crate) const SERVER_KEYS: [Key; 32] = [
     key("max-channels", "4", "4"),
     without_default("connections-per-address", "100"),
     key("smb-interface", "[\"10.0.0.1;speed=10000000000;rss\"]", "[]"),
+    without_default("keytab", "\"/etc/krb5.keytab\""),
+    key("domain-id-base", "1000000", "1000000"),
+    key("account-realm", "[\"EXAMPLE.ORG\"]", "[]"),
     key("nfs-squash", "\"root\"", "\"root\""),
     key("nfs-lease", "90", "90"),
     key("portmap", "\"on\"", "\"off\""),

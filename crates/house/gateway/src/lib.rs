@@ -23,6 +23,7 @@ mod held_up;
 mod holdings;
 mod identities;
 pub mod in_time;
+pub mod kerberos;
 mod logged;
 mod name_service;
 mod names;

@@ -12,6 +12,7 @@ use smb_server::Interfaces;
 use state::{LockHostTable, NfsClientTable, PersistentOpenTable};
 use storage::{StoreThread, View};
 
+use crate::kerberos;
 use crate::names::Changed;
 use crate::prepared::Prepared;
 use crate::problem::{Cause, Problem, Result, serving};
@@ -42,6 +43,7 @@ impl Servers {
         let accounts = Arc::clone(&prepared.accounts);
         let config = smb_config(settings, &at.smb, prepared)?;
         let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
+        smb.use_kerberos(kerberos::keys(settings)?);
         let kept = Arc::new(PersistentOpenTable(prepared.state.store()));
         restore(&smb, kept).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")

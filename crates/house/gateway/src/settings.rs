@@ -9,6 +9,7 @@ use share::{Rules, Squash, Terms};
 use smb_server::{GivenInterface, Protection};
 
 use crate::control_tls::CertificateFiles;
+use crate::kerberos::KerberosSettings;
 
 /// The place of declarations that are not in a file, in messages.
 pub const COMMAND_LINE: &str = "the command line of the server";
@@ -44,6 +45,8 @@ pub struct Settings {
     pub connections_per_address: Option<usize>,
     /// The addresses for further channels. Empty: the machine's addresses on which SMB listens.
     pub smb_interfaces: Vec<GivenInterface>,
+    /// How users log on with Kerberos tickets.
+    pub kerberos: KerberosSettings,
     /// The users of NFS clients who are treated as nobody.
     pub nfs_squash: Squash,
     /// How long an NFSv4 client may be silent before it loses its files and locks.
@@ -140,6 +143,7 @@ impl Settings {
             max_channels: 4,
             connections_per_address: None,
             smb_interfaces: Vec::new(),
+            kerberos: KerberosSettings::default(),
             nfs_squash: Squash::Root,
             nfs_lease: Duration::from_secs(90),
             portmap: Portmap::Off,

@@ -14,7 +14,7 @@ use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, ShareSettings, same_share_name};
 use crate::waiting::wait_for;
-use crate::{accounts, control_access, control_tls, logged, opening};
+use crate::{accounts, control_access, control_tls, kerberos, logged, opening};
 
 impl Administration {
     /// Serves the shares and users that the configuration declares now, in place of those that it declared before.
@@ -32,6 +32,7 @@ impl Administration {
         (now.metadata_latency, now.is_uncounted) = (before.metadata_latency, before.is_uncounted);
         now.accounts = accounts::declared(settings, &self.state)?;
         let certificate = renewed_certificate(settings, serving)?;
+        let kerberos = kerberos::keys(settings)?;
         let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
         let opener = Opener::new(&now, &self.state, opens_max, &serving.access_log);
         let new = open_new(&opener, &now, serving)?;
@@ -53,6 +54,7 @@ impl Administration {
         let present = serving.shares.present();
         idle.retain(|name, _| present.by_name(name).is_none());
         told(self.use_accounts(&before, &now, serving));
+        serving.smb.use_kerberos(kerberos);
         *self.declared.write() = Arc::new(now);
         if let Some((identity, certificate)) = certificate {
             told(self.show_certificate(identity, certificate));
