@@ -48,7 +48,7 @@ enum Chosen {
     /// With cargo-bolero and a nightly compiler through libFuzzer, otherwise with random input through the test
     /// harness. An input that fails belongs in the crate's corpus, in the commit that fixes the fault.
     Fuzz(fuzz::FuzzArguments),
-    /// The simulation in a debug and in a release build: the same seeds must have the same histories
+    /// The simulation in a debug and in an optimized build: the same seeds must have the same histories
     Simulation,
     /// One page of a report of `anabranch report`, on standard output
     ///

@@ -1,5 +1,5 @@
-//! Runs the simulation in both build profiles: a seed must have the same history, whatever the compiler does. Then a million
-//! operations run in the release build.
+//! Runs the simulation in a debug build and in an optimized one: a seed must have the same history, whatever the compiler does. Then a
+//! million operations run in the optimized build.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -7,39 +7,49 @@ use std::process::{Command, ExitCode};
 use crate::command::{self, Chore};
 use crate::repository;
 
-/// Seeds that are simulated in both profiles.
+/// Seeds that are simulated in both builds.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
 /// Operations of each of these seeds.
 const OPERATIONS: &str = "5000";
-/// Seeds of the release build, operations of each, and how many seeds are simulated side by side.
+/// Seeds of the optimized build, operations of each, and how many seeds are simulated side by side.
 const MILLION: [&str; 6] = ["--seeds", "100", "--operations", "10000", "--jobs", "2"];
 
 pub(crate) fn run() -> Chore {
-    let [debug, release] = [built(&[], "debug")?, built(&["--release"], "release")?];
+    let (debug, optimized) = (built_for_tests()?, built_optimized()?);
     let (mut passed, mut failed) = (0, 0);
     for seed in SEEDS {
         let arguments = ["--seed", &seed.to_string(), "--operations", OPERATIONS];
-        let [debug, release] = [simulated(&debug, &arguments)?, simulated(&release, &arguments)?];
-        print!("{release}");
-        if debug == release {
+        let [debug, optimized] = [simulated(&debug, &arguments)?, simulated(&optimized, &arguments)?];
+        print!("{optimized}");
+        if debug == optimized {
             passed += 1;
         } else {
             failed += 1;
             print!("FAIL seed {seed} has another history in a debug build: {debug}");
         }
     }
-    let million = simulated(&release, &MILLION)?;
+    let million = simulated(&optimized, &MILLION)?;
     println!("{}", million.lines().last().unwrap_or_default());
     passed += 1;
     println!("{passed} passed, {failed} failed");
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Builds the simulation, and returns the path of the program.
-fn built(profile: &[&str], folder: &str) -> Result<PathBuf, String> {
-    let build = ["build", "--quiet", "--locked", "--package", "anabranch-simulation"];
-    command::ran(Command::new("cargo").args(build).args(profile).current_dir(repository::top()))?;
-    Ok(repository::target().join(folder).join("anabranch-simulation"))
+/// Builds the simulation as `cargo test --workspace` does, which has usually built it already: other packages would select other
+/// features of its dependencies. Returns the path of the program.
+fn built_for_tests() -> Result<PathBuf, String> {
+    build(&["test", "--quiet", "--locked", "--workspace", "--no-run", "--test", "seeds"])?;
+    Ok(repository::target().join("debug/anabranch-simulation"))
+}
+
+/// Builds the simulation with our crates as they ship (the profile `simulation`), and returns the path of the program.
+fn built_optimized() -> Result<PathBuf, String> {
+    build(&["build", "--quiet", "--locked", "--package", "anabranch-simulation", "--profile", "simulation"])?;
+    Ok(repository::target().join("simulation/anabranch-simulation"))
+}
+
+fn build(arguments: &[&str]) -> Result<(), String> {
+    command::ran(Command::new("cargo").args(arguments).current_dir(repository::top()))
 }
 
 /// Simulates seeds, which must succeed, and returns the output.
