@@ -219,6 +219,9 @@ pub(crate) struct ShareCreate {
     /// The comment that clients see when they list the shares
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) comment: String,
+    /// Create the directory for the members of a system group, who may do everything in it, and admit only them
+    #[arg(long, value_name = "GROUP", conflicts_with_all = ["read", "write", "guest", "control"])]
+    pub(crate) for_group: Option<String>,
     #[command(flatten)]
     pub(crate) rules: RulesGiven,
     /// Cache names, attributes and directories [default: on]

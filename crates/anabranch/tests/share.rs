@@ -375,6 +375,72 @@ fn shares_that_cannot_be_are_refused_with_the_reason() {
 }
 
 #[test]
+fn members_of_a_group_work_together_in_a_share_that_was_made_for_them() {
+    if !rustix::process::geteuid().is_root() {
+        needs::not_tested("only root gives a directory to a group");
+        return;
+    }
+    // A group that each Debian has, and three accounts, one of which does not belong to it.
+    let machine = Machine::serving();
+    let gid =
+        nix::unistd::Group::from_name("users").unwrap().expect("there is a group users").gid.to_string();
+    for (name, uid, groups) in [("ben", "1001", &*gid), ("otto", "1002", &*gid), ("eva", "1003", "1003")] {
+        machine.done_with(&["user", "add", name, "--uid", uid, "--gid", uid, "--groups", groups], "pw\n");
+    }
+    let directory = path(&machine.directory, "projects");
+    machine.done(&["share", "create", "projects", &directory, "--for-group", "users"]);
+    let shown = machine.done(&["share", "show", "projects"]);
+    assert!(shown.contains("write      @users\n"), "{shown}");
+
+    let Some((ok, said)) =
+        machine.smb("projects", "ben%pw", "put /etc/hostname report; mkdir d; cd d; put /etc/hostname f")
+    else {
+        return;
+    };
+    assert!(ok, "{said}");
+    let changes = "put /etc/passwd report; rename d e; cd e; put /etc/passwd g; del f";
+    let (ok, said) = machine.smb("projects", "otto%pw", changes).unwrap();
+    assert!(ok && !said.contains("NT_STATUS_"), "{said}");
+    let (ok, said) = machine.smb("projects", "ben%pw", "cd e; get g -; del g; cd ..; rmdir e").unwrap();
+    assert!(ok && !said.contains("NT_STATUS_"), "{said}");
+    let read = |path: &str| std::fs::read(path).unwrap();
+    assert_eq!(read(&format!("{directory}/report")), read("/etc/passwd"));
+    assert!(!std::path::Path::new(&directory).join("e").exists());
+    let (ok, said) = machine.smb("projects", "eva%pw", "ls").unwrap();
+    assert!(!ok && said.contains("NT_STATUS_ACCESS_DENIED"), "{said}");
+}
+
+#[test]
+fn a_share_for_a_group_that_cannot_be_leaves_nothing_behind() {
+    let machine = Machine::serving();
+    let create = |directory: &str, more: &[&str]| {
+        let arguments: Vec<&str> =
+            ["share", "create", "projects", directory].iter().chain(more).copied().collect();
+        let Output { status, stderr, .. } = machine.run(&arguments, "");
+        (status.code(), String::from_utf8(stderr).unwrap())
+    };
+    let new = path(&machine.directory, "projects");
+    let (status, said) = create(&new, &["--for-group", "nobody-has-this-name"]);
+    assert!(
+        status == Some(7) && said.contains("no group nobody-has-this-name") && said.contains("groupadd"),
+        "{said}"
+    );
+    let there = machine.make_directory("there");
+    let (status, said) = create(&there, &["--for-group", "root"]);
+    assert!(status == Some(5) && said.contains("exists") && said.contains("--write @root"), "{said}");
+    let (status, said) = create(&format!("{new}/below"), &["--for-group", "root"]);
+    assert!(status == Some(5) && said.contains("Create the directory above it first"), "{said}");
+    let (status, said) = create(&new, &["--for-group", "root", "--write", "anna"]);
+    assert!(status == Some(2) && said.contains("--write"), "{said}");
+    if rustix::process::geteuid().is_root() {
+        let (status, said) = create(&new, &["--for-group", "root", "--plan", "custom iops=0"]);
+        assert_eq!(status, Some(7), "{said}");
+    }
+    assert!(!std::path::Path::new(&new).exists());
+    assert_eq!(machine.names(), ["data"]);
+}
+
+#[test]
 fn a_plan_shrinks_below_what_is_used_and_loses_nothing() {
     let machine = Machine::serving();
     let place = machine.make_directory("place");

@@ -1,5 +1,6 @@
 //! `anabranch share`: which directories are served, on what terms, and what is going on in them.
 
+mod for_group;
 mod record;
 mod show;
 mod simulate;
@@ -25,9 +26,11 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
     match command {
         ShareCommand::Create(create) => {
             let administrator = Administrator::find(&create.asking, Intent::Change)?;
-            let new = new_share(create);
-            let call = ("POST", "/v1/shares");
+            let (mut new, call) = (new_share(create), ("POST", "/v1/shares"));
+            let directory = create.for_group.as_deref().map(|group| for_group::make(group, &mut new));
+            let directory = directory.transpose()?;
             let share = administrator.call(call, Some(&new), |here| here.create_share(new.clone()))?;
+            directory.into_iter().for_each(for_group::Made::keep);
             tell(&create.asking, &share, "was created")
         }
         ShareCommand::List(asking) => {

@@ -47,9 +47,12 @@ struct Stamp {
 
 impl Stamp {
     fn of(attributes: &Attributes) -> Self {
-        let permission_bits = u16::try_from(attributes.mode & 0o777).unwrap_or(0);
-        Self { permission_bits, uid: attributes.uid, gid: attributes.gid }
+        Self { permission_bits: bits_of(attributes.mode), uid: attributes.uid, gid: attributes.gid }
     }
+}
+
+fn bits_of(mode: u32) -> u16 {
+    u16::try_from(mode & 0o777).unwrap_or(0)
 }
 
 /// How long a descriptor that was read is trusted although the object has changed since: nearly all changes are of
@@ -79,7 +82,17 @@ impl KnownDescriptor {
 }
 
 impl Stored {
-    fn encode(&self) -> Result<Vec<u8>> {
+    /// A descriptor of an object with these permission bits and owners.
+    pub(crate) fn of_bits_and_owners(
+        mode: u32,
+        uid: u32,
+        gid: u32,
+        descriptor: Arc<SecurityDescriptor>,
+    ) -> Self {
+        Self { stamp: Stamp { permission_bits: bits_of(mode), uid, gid }, descriptor }
+    }
+
+    pub(crate) fn encode(&self) -> Result<Vec<u8>> {
         let mut bytes = vec![VERSION, 0];
         bytes.extend_from_slice(&self.stamp.permission_bits.to_le_bytes());
         bytes.extend_from_slice(&self.stamp.uid.to_le_bytes());
@@ -89,7 +102,7 @@ impl Stored {
     }
 
     /// Decodes a value; None for another version or a damaged value.
-    fn decode(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let (header, descriptor) = bytes.split_first_chunk::<HEADER_LEN>()?;
         let [VERSION, _, a, b, c, d, e, f, g, h, i, j] = *header else { return None };
         let stamp = Stamp {

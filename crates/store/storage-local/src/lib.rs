@@ -32,6 +32,7 @@ mod directory;
 mod dos;
 mod errno;
 mod feed;
+mod group_directory;
 mod handle;
 mod handle_records;
 mod index;
@@ -47,6 +48,7 @@ mod streams;
 mod sys;
 mod xattr;
 
+pub use group_directory::create_for_group;
 pub use handle_records::{HandleKey, HandleRecords, NameRecord, RecordsError, RecordsInMemory};
 pub use limits::raise_descriptor_limit;
 pub use reserved::lacks_reserved_names;
