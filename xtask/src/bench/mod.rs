@@ -68,6 +68,11 @@ enum Bench {
     ClientCost(client_cost::ClientCostArguments),
     /// The load generator beside fio: the same jobs by both, in turns
     Fio(Script),
+    /// What each share, connection, session and open costs the server in memory
+    ///
+    /// tests/hostile/footprint: the growth of the resident set with 2,000 of each (`--count`). Prints the table of
+    /// docs/sizing.md. About a minute. ANABRANCH=PROGRAM COMMIT=COMMIT measures that program, which is of that commit.
+    Footprint(Script),
     /// How long others wait while a server is attacked
     ///
     /// tests/hostile/run --judge: two ordinary clients with each attack and without it, in turns. Fails if the median of
@@ -151,7 +156,8 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
         Some(Bench::Channels(given)) => channels::run(given),
         Some(Bench::ClientCost(given)) => client_cost::run(given),
         Some(Bench::Fio(script)) => command::script("scripts/bench-fio", &script.arguments),
-        Some(Bench::Hostile(script)) => hostile(script),
+        Some(Bench::Footprint(script)) => of_program("tests/hostile/footprint", &[], script),
+        Some(Bench::Hostile(script)) => of_program("tests/hostile/run", &["--judge"], script),
         Some(Bench::Idle(given)) => idle::run(given),
         Some(Bench::Kerberos(given)) => kerberos::run(given),
         Some(Bench::KnownAnswers) => known_answers::run(),
@@ -164,9 +170,10 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
     }
 }
 
-fn hostile(script: &Script) -> Chore {
-    let mut run = std::process::Command::new(repository::top().join("tests/hostile/run"));
-    run.env("ANABRANCH", program::anabranch()?).arg("--judge").args(&script.arguments);
+/// Runs a script that measures the program.
+fn of_program(path: &str, first: &[&str], script: &Script) -> Chore {
+    let mut run = std::process::Command::new(repository::top().join(path));
+    run.env("ANABRANCH", program::anabranch()?).args(first).args(&script.arguments);
     command::passed_on(&mut run)
 }
 
