@@ -60,7 +60,7 @@ pub(super) fn installed(release: &Release) -> Result<Vec<Installed>, String> {
     for (from, name) in below(&packaging.join("systemd/drop-ins"))? {
         files.push(plain(from, &format!("{DOCUMENTS}/examples/{name}")));
     }
-    for name in ["grafana/anabranch.json", "prometheus/anabranch.rules.yml"] {
+    for name in ["grafana/anabranch.json", "prometheus/anabranch.rules.yml", "prometheus/prometheus.yml"] {
         files.push(of(name, &format!("{DOCUMENTS}/examples/{name}")));
     }
     files.extend(documents(release)?);

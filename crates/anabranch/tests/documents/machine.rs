@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -54,17 +54,28 @@ impl Machine {
 
     /// What a command of a page prints here, with the page's paths: on standard output, and on standard error.
     pub(crate) fn say(&self, command: &str, input: &str) -> [Vec<String>; 2] {
+        self.done(command, input).1
+    }
+
+    fn done(&self, command: &str, input: &str) -> (ExitStatus, [Vec<String>; 2]) {
         let mut child = self.begin(command);
         // What does not read its input is not hindered by it.
         let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
         let output = child.wait_with_output().unwrap();
-        [output.stdout, output.stderr].map(|said| {
+        let said = [output.stdout, output.stderr].map(|said| {
             let said = self.there(&String::from_utf8(said).unwrap());
             said.lines()
                 .filter(|line| !line.starts_with("no server is running: the change"))
                 .map(str::to_owned)
                 .collect()
-        })
+        });
+        (output.status, said)
+    }
+
+    /// Whether a command of a page goes well, and what it prints.
+    pub(crate) fn ended(&self, command: &str, input: &str) -> (bool, Vec<String>) {
+        let (status, [printed, said]) = self.done(command, input);
+        (status.success(), [printed, said].concat())
     }
 
     /// The same, one after the other.

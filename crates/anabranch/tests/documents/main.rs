@@ -12,6 +12,9 @@ use std::process::Stdio;
 mod clients;
 mod machine;
 mod measured;
+#[expect(dead_code, reason = "the programs that these tests use are there")]
+#[path = "../needs/mod.rs"]
+mod needs;
 mod page;
 #[path = "../../../front/smb-server/tests/socket/client/protection.rs"]
 mod protection;
@@ -21,6 +24,7 @@ mod raw;
 #[expect(dead_code, reason = "the flags of these servers are in a file")]
 #[path = "../server/mod.rs"]
 mod server;
+mod shelf;
 
 use machine::{ANY, Machine};
 use page::{Sample, block, fenced, lasting, sample, samples, words};

@@ -6,16 +6,14 @@ pub(crate) struct Sample {
     pub(crate) printed: Vec<String>,
 }
 
-/// The samples of a page, in their order.
-pub(crate) fn samples(page: &str) -> Vec<Sample> {
+/// The commands of a page, of whichever program, in their order.
+pub(crate) fn commands(page: &str) -> Vec<Sample> {
     let mut samples: Vec<Sample> = Vec::new();
     let mut is_inside = false;
     for line in page.lines() {
         if let Some(command) = line.strip_prefix("    $ ") {
-            is_inside = command.starts_with("anabranch ");
-            if let Some(command) = command.strip_prefix("anabranch ") {
-                samples.push(Sample { command: command.to_owned(), printed: Vec::new() });
-            }
+            is_inside = true;
+            samples.push(Sample { command: command.to_owned(), printed: Vec::new() });
         } else if is_inside && (line.is_empty() || line.starts_with("    ")) {
             let text = line.strip_prefix("    ").unwrap_or_default();
             samples.last_mut().unwrap().printed.push(text.to_owned());
@@ -25,6 +23,15 @@ pub(crate) fn samples(page: &str) -> Vec<Sample> {
     }
     samples.iter_mut().for_each(|sample| drop_blank_end(&mut sample.printed));
     samples
+}
+
+/// The samples of a page in their order: its commands of the program, without the program's name.
+pub(crate) fn samples(page: &str) -> Vec<Sample> {
+    let of_program = |sample: Sample| {
+        let command = sample.command.strip_prefix("anabranch ")?.to_owned();
+        Some(Sample { command, ..sample })
+    };
+    commands(page).into_iter().filter_map(of_program).collect()
 }
 
 /// The sample of a page whose command begins so.
