@@ -498,8 +498,11 @@ proptest! {
         let mut points = vec![
             reparse::ReparsePoint::Symlink { substitute_name, print_name, flags },
             reparse::ReparsePoint::MountPoint { substitute_name, print_name },
+            reparse::ReparsePoint::NfsSymlink { target: substitute_name },
+            reparse::ReparsePoint::LxSymlink { target: &data },
         ];
-        if ![reparse::tag::SYMLINK, reparse::tag::MOUNT_POINT].contains(&tag) {
+        use reparse::tag::{LX_SYMLINK, MOUNT_POINT, NFS, SYMLINK};
+        if ![LX_SYMLINK, MOUNT_POINT, NFS, SYMLINK].contains(&tag) {
             points.push(reparse::ReparsePoint::Other { tag, data: &data });
         }
         for point in points {
