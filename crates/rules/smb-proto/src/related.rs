@@ -114,10 +114,12 @@ impl Chain {
     }
 
     /// Ends an element with its status. `about_file` says whether its command contains or generates a FileId; if so, an
-    /// error also applies to the related elements after it. Warnings such as STATUS_BUFFER_OVERFLOW are not errors.
+    /// error also applies to the related elements after it. Warnings such as STATUS_BUFFER_OVERFLOW are not errors, except
+    /// for the one that says that a CREATE has opened nothing, because of a symbolic link.
     pub fn leave(&mut self, about_file: bool, status: NtStatus) {
         if about_file {
-            self.file_error = (status.0 >> 30 == 3).then_some(status);
+            let failed = status.is_error() || status == NtStatus::STOPPED_ON_SYMLINK;
+            self.file_error = failed.then_some(status);
         }
     }
 }
@@ -150,15 +152,17 @@ mod tests {
 
     #[test]
     fn a_failed_create_fails_what_builds_on_it_with_its_status() {
-        let mut chain = Chain::new();
-        chain.enter(false).unwrap();
-        chain.session_id(false, 5).unwrap();
-        chain.leave(true, NtStatus::OBJECT_NAME_NOT_FOUND);
-        for _ in 0..2 {
-            chain.enter(true).unwrap();
-            let answer = chain.file_id(true, FileId::ANY);
-            assert_eq!(answer, Err(NtStatus::OBJECT_NAME_NOT_FOUND));
-            chain.leave(true, NtStatus::OBJECT_NAME_NOT_FOUND);
+        // The second one is a warning by its number.
+        for status in [NtStatus::OBJECT_NAME_NOT_FOUND, NtStatus::STOPPED_ON_SYMLINK] {
+            let mut chain = Chain::new();
+            chain.enter(false).unwrap();
+            chain.session_id(false, 5).unwrap();
+            chain.leave(true, status);
+            for _ in 0..2 {
+                chain.enter(true).unwrap();
+                assert_eq!(chain.file_id(true, FileId::ANY), Err(status));
+                chain.leave(true, status);
+            }
         }
     }
 
