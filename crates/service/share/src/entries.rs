@@ -1,5 +1,6 @@
 //! What clients do with the entries of directories: find, create, remove and rename.
 
+mod link;
 mod make;
 mod remove;
 mod rename;
@@ -13,12 +14,13 @@ use crate::call::Author;
 use crate::found::Found;
 use crate::logged::{path_in, path_of};
 use crate::long_call::LongCall;
-use crate::namespace::{Case, Changing, Lookup, Walk};
+use crate::namespace::{Case, Changing, Lookup, Reached, Walk};
 use crate::schedule::Work;
 use crate::security::{Object, permission};
 use crate::watch::{ChangeAction, ChangeKinds, Event};
 use crate::{Call, Caller, Error, Location, Result, Share};
 
+pub use link::LINK_TARGET_BYTES_MAX;
 pub use make::Created;
 pub use rename::RenameHow;
 
@@ -76,6 +78,39 @@ impl Share {
             Walk::Missing { dir, name } => path_in(dir, name),
         });
         Ok(walked)
+    }
+
+    /// Walks a path from the root, up to its end or to a symbolic link on the way: the client follows links. The server
+    /// follows only those among the first `trusted` names of the path, which it has chosen itself.
+    ///
+    /// # Errors
+    /// Those of [`Self::walk`].
+    pub async fn reach(
+        self: &Arc<Self>,
+        call: &Call,
+        path: Vec<Vec<u8>>,
+        trusted: usize,
+        case: Case,
+        want: Want,
+    ) -> Result<Reached> {
+        self.note_path(call, || path.join(&b'/'));
+        let caller = call.caller.clone();
+        let walk: LongCall<_> = Arc::new(move |share, effort, may| {
+            let epoch = share.agreement.now();
+            let lookup = Lookup { who: &caller.identity, case, effort, want, epoch };
+            share.namespace.reach(path.clone(), trusted, &lookup, may)
+        });
+        let reached = self.run_long(call, Work::Metadata, &walk).await?;
+        // Names of the path may have differed in case.
+        self.note_path(call, || match &reached {
+            Reached::End(Walk::Found(Found { node, dir: None, .. })) | Reached::Link { link: node, .. } => {
+                path_of(node)
+            }
+            Reached::End(Walk::Found(Found { dir: Some(dir), name, .. }) | Walk::Missing { dir, name }) => {
+                path_in(dir, name)
+            }
+        });
+        Ok(reached)
     }
 
     /// Begins a change of a directory in which the caller may create an entry.

@@ -62,7 +62,7 @@ pub use cache::{CacheCount, CacheCounts, is_short_name, short_name};
 pub use call::{Call, as_of_one_moment};
 pub use caller::Caller;
 pub use directory::{Listing, ListingEntry, Pick};
-pub use entries::{Created, RenameHow};
+pub use entries::{Created, LINK_TARGET_BYTES_MAX, RenameHow};
 pub use error::{Error, Result};
 pub use file_state::{
     Access, AcknowledgeError, Break, ByteRange, ByteRangeLock, Caching, FileLimits, Holder, LockKind,
@@ -72,7 +72,7 @@ pub use found::{Found, Location, Stream};
 pub use identity::{Identity, Proof};
 pub use io::Written;
 pub use logged::{Replied, actor};
-pub use namespace::{Case, DirChange, Walk};
+pub use namespace::{Case, DirChange, Reached, Walk};
 pub use new_object::NewObject;
 pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};
 pub use ranges::CloneRule;

@@ -50,6 +50,24 @@ pub enum Walk {
     },
 }
 
+/// Where a path leads whose symbolic links are not followed.
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it lives for one request; in a box each lookup would allocate"
+)]
+pub enum Reached {
+    /// To its end, which may be a symbolic link.
+    End(Walk),
+    /// To a symbolic link on the way.
+    Link {
+        /// The link.
+        link: NodeRef,
+        /// How many names of the path come after the link: at least one.
+        behind: usize,
+    },
+}
+
 /// A lookup: for whom, how, and what of the object is wanted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Lookup<'a> {
@@ -78,12 +96,28 @@ impl Namespace {
     /// # Errors
     /// [`storage::Error::NotFound`] or [`storage::Error::NotDirectory`] when a directory on the way is missing or is not a
     /// directory, [`storage::Error::SymlinkLoop`], [`Error::AccessDenied`] (also for a link that leads out).
-    pub(crate) fn walk(
+    pub(crate) fn walk(&self, path: Vec<Vec<u8>>, lookup: &Lookup<'_>, may: MayWait<'_>) -> Attempt<Walk> {
+        let all = path.len();
+        match self.reach(path, all, lookup, may)? {
+            Reached::End(walk) => Ok(walk),
+            // Not met: all links are followed.
+            Reached::Link { .. } => Err(storage::Error::SymlinkLoop.into()),
+        }
+    }
+
+    /// Walks a path from the root, up to its end or to a symbolic link on the way. Only links among the first `trusted`
+    /// names are followed, which the server has chosen itself.
+    ///
+    /// # Errors
+    /// Those of [`Self::walk`].
+    pub(crate) fn reach(
         &self,
         mut path: Vec<Vec<u8>>,
+        trusted: usize,
         lookup: &Lookup<'_>,
         may: MayWait<'_>,
-    ) -> Attempt<Walk> {
+    ) -> Attempt<Reached> {
+        let untrusted = path.len().saturating_sub(trusted);
         path.reverse(); // the next component is the last
         let (mut links, mut steps) = (0, 0);
         let mut at = Arc::clone(&self.root);
@@ -92,13 +126,14 @@ impl Namespace {
             if steps > COMPONENTS_MAX {
                 return Err(storage::Error::NameTooLong.into());
             }
+            let follows = path.len() >= untrusted;
             let next = if path.is_empty() {
                 match self.find(&at, &name, lookup, may)? {
-                    Walk::Found(last) if last.attributes.kind != FileKind::Symlink => {
-                        return Ok(Walk::Found(last.secured(may)?));
+                    Walk::Found(last) if !follows || last.attributes.kind != FileKind::Symlink => {
+                        return Ok(Reached::End(Walk::Found(last.secured(may)?)));
                     }
                     Walk::Found(link) => link.node,
-                    missing @ Walk::Missing { .. } => return Ok(missing),
+                    missing @ Walk::Missing { .. } => return Ok(Reached::End(missing)),
                 }
             } else {
                 self.pass_through(&at, &name, lookup, may)?
@@ -107,6 +142,9 @@ impl Namespace {
                 at = next;
                 continue;
             }
+            if !follows {
+                return Ok(Reached::Link { link: next, behind: path.len() });
+            }
             links += 1;
             if links > LINKS_MAX {
                 return Err(storage::Error::SymlinkLoop.into());
@@ -114,7 +152,7 @@ impl Namespace {
             follow(&next, &mut path, may)?;
         }
         let attributes = at.attributes(lookup.want, Wait::May(may))?;
-        Ok(Walk::Found(Found::alone(at, attributes).secured(may)?))
+        Ok(Reached::End(Walk::Found(Found::alone(at, attributes).secured(may)?)))
     }
 
     /// Finds a name on the way to another object.

@@ -10,7 +10,7 @@ use crate::schedule::Work;
 use crate::security::Object;
 use crate::security::permission;
 use crate::watch::ChangeKinds;
-use crate::{Call, Caller, Changed, File, Result, Share};
+use crate::{Call, Caller, Changed, Error, File, Result, Share};
 
 /// An extended attribute: its name, without the name space, and its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,8 +144,12 @@ fn names(node: &NodeRef, may: MayWait<'_>) -> Result<Vec<Vec<u8>>> {
 }
 
 fn read_all(node: &NodeRef, may: MayWait<'_>) -> Result<Vec<ExtendedAttribute>> {
+    let names = match names(node, may) {
+        Err(Error::Storage(storage::Error::WrongKind)) => Vec::new(), // a symbolic link has none
+        names => names?,
+    };
     let mut all = Vec::new();
-    for name in names(node, may)? {
+    for name in names {
         match node.xattr(&name, may) {
             Ok(value) => all.push(ExtendedAttribute { name, value }),
             Err(storage::Error::NoAttribute) => {} // it has just gone

@@ -135,6 +135,11 @@ impl Open {
         if self.access.intersects(access) { Ok(()) } else { Err(Error::NotOpenedForThis) }
     }
 
+    /// The users and clients that the open is counted for.
+    pub(crate) fn openers(&self) -> Openers {
+        self.openers
+    }
+
     pub(crate) fn require_open(&self) -> Result<()> {
         if self.closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
@@ -324,6 +329,15 @@ impl Agreement {
             }
             outcome => Ok(outcome.map(|()| None)?),
         }
+    }
+
+    /// What an open lets others do, and whether it deletes its file on close; None if the file has other opens.
+    pub(crate) fn only_open(&self, open: &Open) -> Option<(Sharing, bool)> {
+        let held = |entry: &mut OpenFile| {
+            let own = entry.state.reservation(open.key).filter(|_| entry.opens == 1)?;
+            Some((own.sharing, own.delete_on_close))
+        };
+        self.files.with(open.node.id(), held).flatten()
     }
 
     /// Ends an open, with its locks and its part in a caching grant.

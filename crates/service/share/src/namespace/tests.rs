@@ -74,6 +74,49 @@ fn links_are_followed_inside_the_share_only() {
     assert!(walk("none/file").contains("NotFound"), "{}", walk("none/file"));
 }
 
+/// Where a path leads of which only the first `trusted` names may be links.
+fn reach(namespace: &Namespace, path: &str, trusted: usize) -> String {
+    let path = path.split('/').map(|name| name.as_bytes().to_vec()).collect();
+    let (who, case) = (&user(0), Case::Sensitive);
+    let lookup = Lookup { who, case, effort: Effort::Whole, want: Want::empty(), epoch: Epoch::default() };
+    match namespace.reach(path, trusted, &lookup, MAY) {
+        Ok(Reached::End(Walk::Found(found))) => {
+            format!("{:?} {}", found.node.kind(), String::from_utf8_lossy(&found.name))
+        }
+        Ok(Reached::End(Walk::Missing { name, .. })) => format!("missing {}", String::from_utf8_lossy(&name)),
+        Ok(Reached::Link { link, behind }) => {
+            format!("{} and {behind}", String::from_utf8_lossy(&link.read_link(MAY).unwrap()))
+        }
+        Err(stopped) => format!("{stopped:?}"),
+    }
+}
+
+#[test]
+fn a_walk_stops_at_a_link_that_the_server_has_not_chosen() {
+    let (namespace, root) = namespace();
+    let dir = make(&root, "dir", NewKind::Directory, 0o755);
+    make(&dir, "file", NewKind::Regular, 0o644);
+    make(&dir, "up", NewKind::Symlink(b"../dir"), 0o777);
+    for (name, target) in [("home", "link"), ("link", "dir"), ("out", "/etc"), ("loop", "loop")] {
+        make(&root, name, NewKind::Symlink(target.as_bytes()), 0o777);
+    }
+    let reach = |path, trusted| reach(&namespace, path, trusted);
+    assert_eq!([reach("dir/file", 0), reach("dir/none", 0)], ["Regular file", "missing none"]);
+    // A link at the end is found itself, wherever it leads.
+    for name in ["link", "out", "loop", "dir/up"] {
+        assert_eq!(reach(name, 0), format!("Symlink {}", name.trim_start_matches("dir/")));
+    }
+    assert_eq!(reach("link/file", 0), "dir and 1");
+    assert_eq!(reach("dir/up/up/file", 0), "../dir and 2");
+    assert_eq!([reach("out/passwd", 0), reach("loop/x/y", 0)], ["/etc and 1", "loop and 2"]);
+    // The server's own names are followed, with the links that they lead over, and nothing after them.
+    assert_eq!(reach("home/file", 1), "Regular file");
+    assert_eq!(reach("home/up", 1), "Symlink up");
+    assert_eq!(reach("home/up/file", 1), "../dir and 1");
+    assert_eq!(reach("home", 1), "Directory dir");
+    assert!(reach("out/passwd", 1).contains("AccessDenied"));
+}
+
 #[test]
 fn a_path_of_too_many_names_is_refused() {
     let (namespace, _) = namespace();
