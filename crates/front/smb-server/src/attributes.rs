@@ -3,6 +3,7 @@
 use smb_wire::FileTime;
 use smb_wire::fscc::FileAttributes;
 use smb_wire::fscc::file_info::{Basic, NetworkOpen, Standard};
+use smb_wire::fscc::reparse::tag;
 use storage::{Attributes, FileFlags, FileKind, Timestamp};
 
 /// A time of the storage as a FILETIME, truncated to 100 nanoseconds.
@@ -38,7 +39,13 @@ pub(crate) fn flags(attributes: &Attributes) -> FileFlags {
 pub(crate) fn file_attributes(attributes: &Attributes) -> FileAttributes {
     let mut result = FileAttributes::from_bits_retain(flags(attributes).bits());
     result.set(FileAttributes::DIRECTORY, attributes.kind == FileKind::Directory);
+    result.set(FileAttributes::REPARSE_POINT, attributes.kind == FileKind::Symlink);
     if result.is_empty() { FileAttributes::NORMAL } else { result }
+}
+
+/// The reparse tag of an object; 0 without one. Each symbolic link has the tag of Windows' own, whatever made it.
+pub(crate) fn reparse_tag(attributes: &Attributes) -> u32 {
+    if attributes.kind == FileKind::Symlink { tag::SYMLINK } else { 0 }
 }
 
 /// The flags that are kept of the attributes that a client sends. Bits that it may not set are ignored.
@@ -126,6 +133,9 @@ mod tests {
         assert_eq!(file_attributes(&object(Regular, None)), FileAttributes::ARCHIVE);
         assert_eq!(file_attributes(&object(Directory, None)), FileAttributes::DIRECTORY);
         assert_eq!(file_attributes(&object(Regular, Some(FileFlags::empty()))), FileAttributes::NORMAL);
+        let link = object(FileKind::Symlink, None);
+        assert_eq!(file_attributes(&link), FileAttributes::ARCHIVE | FileAttributes::REPARSE_POINT);
+        assert_eq!([reparse_tag(&link), reparse_tag(&object(Directory, None))], [0xA000_000C, 0]);
         let hidden = file_attributes(&object(Directory, Some(FileFlags::HIDDEN)));
         assert_eq!(hidden, FileAttributes::DIRECTORY | FileAttributes::HIDDEN);
     }

@@ -20,6 +20,7 @@ mod front;
 mod guesses;
 mod handler;
 mod interim;
+mod link;
 mod logged;
 mod login;
 mod mechanisms;

@@ -22,6 +22,8 @@ pub(crate) use stream::{StreamPart, parse_rename as parse_stream_rename};
 const COMPONENT_UNITS_MAX: usize = 255;
 /// Components of one path.
 const COMPONENTS_MAX: usize = 512;
+/// A backslash in UTF-16.
+const SEPARATOR_BYTES: u16 = 2;
 
 /// The characters that no component may contain ([MS-FSCC] 2.1.5.2), besides control characters.
 const RESERVED: &[char] = &['"', '\\', '/', ':', '|', '<', '>', '*', '?'];
@@ -52,6 +54,8 @@ pub(crate) struct Path {
     pub names_directory: bool,
     /// The stream of the object that is meant.
     pub stream: StreamPart,
+    /// For each name that the client gave: the bytes of the text after it, in UTF-16.
+    tails: Vec<u16>,
 }
 
 impl Path {
@@ -74,17 +78,32 @@ impl Path {
             Some(directory) if stream == StreamPart::None => (directory, true),
             _ => (path, stream == StreamPart::Index),
         };
-        let mut components = Vec::new();
+        let (mut components, mut tails) = (Vec::new(), Vec::new());
+        let mut tail = u16::try_from(name.byte_len()).map_err(|_| NtStatus::OBJECT_NAME_INVALID)?;
         // A path that is empty, or has only a stream, means the root.
         for part in path.split('\\') {
+            tail = tail.saturating_sub(utf16_bytes(part));
             match part {
                 "" | "." => {}
-                ".." => drop(components.pop().ok_or(NtStatus::OBJECT_PATH_SYNTAX_BAD)?),
+                ".." => {
+                    components.pop().ok_or(NtStatus::OBJECT_PATH_SYNTAX_BAD)?;
+                    tails.pop();
+                }
                 _ if components.len() == COMPONENTS_MAX => return Err(NtStatus::OBJECT_NAME_INVALID),
-                name => components.push(component(name)?),
+                name => {
+                    components.push(component(name)?);
+                    tails.push(tail);
+                }
             }
+            tail = tail.saturating_sub(SEPARATOR_BYTES);
         }
-        Ok(Self { components, names_directory, stream })
+        Ok(Self { components, names_directory, stream, tails })
+    }
+
+    /// The bytes of the client's text, in UTF-16, that come after a name: the name which `behind` others follow. They
+    /// include the backslash between ([MS-SMB2] 2.2.2.2.1.1).
+    pub(crate) fn unparsed_bytes(&self, behind: usize) -> u16 {
+        self.tails.iter().rev().nth(behind).copied().unwrap_or(0)
     }
 
     /// The same path from the share's directory, if the client's paths begin in this directory there.
@@ -92,6 +111,11 @@ impl Path {
         self.components.splice(0..0, home.map(<[u8]>::to_vec));
         self
     }
+}
+
+/// Bytes of a text in UTF-16.
+fn utf16_bytes(text: &str) -> u16 {
+    u16::try_from(Utf16::from(text).byte_len()).unwrap_or(u16::MAX)
 }
 
 /// One component in the form of the store.
@@ -132,10 +156,14 @@ fn is_private(c: char) -> bool {
 
 /// A name of the store as clients see it; None for a name that is not UTF-8, which clients cannot express.
 pub(crate) fn to_client(stored: &[u8]) -> Option<Cow<'_, str>> {
-    let text = std::str::from_utf8(stored).ok()?;
+    std::str::from_utf8(stored).ok().map(shown)
+}
+
+/// A name of the store as clients see it.
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     let strange = |c: char| c < ' ' || RESERVED.contains(&c);
     if !text.contains(strange) && !text.ends_with([' ', '.']) {
-        return Some(Cow::Borrowed(text));
+        return Cow::Borrowed(text);
     }
     let mut name: String = text
         .chars()
@@ -148,10 +176,10 @@ pub(crate) fn to_client(stored: &[u8]) -> Option<Cow<'_, str>> {
         Some(' ') => PRIVATE_SPACE,
         Some('.') => PRIVATE_PERIOD,
         Some(other) => other,
-        None => return Some(Cow::Owned(name)),
+        None => return Cow::Owned(name),
     };
     name.push(last);
-    Some(Cow::Owned(name))
+    Cow::Owned(name)
 }
 
 /// A path of the store (`a/b`) as clients see it (`a\b`). U+FFFD replaces bytes that are not UTF-8.

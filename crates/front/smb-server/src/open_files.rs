@@ -9,9 +9,8 @@ use share::{OpenKey, ShareId};
 use crate::logged::Ended;
 use crate::report::OpenFile;
 use crate::server::Server;
-use crate::state::open::{Open, OpenTarget};
+use crate::state::open::Open;
 use crate::state::session::Session;
-use crate::tree::TreeTarget;
 
 impl Server {
     /// The files and directories that clients have open, including those that are kept for clients without a connection.
@@ -64,16 +63,11 @@ impl Server {
 impl Open {
     /// Whether this is an open of the share, and has this number there.
     fn is_of(&self, of: ShareId, key: OpenKey) -> bool {
-        match (&self.target, &self.tree.target) {
-            (OpenTarget::File(open), TreeTarget::Disk(share)) => share.id() == of && open.key() == key,
-            _ => false,
-        }
+        self.on_share().is_some_and(|(share, open)| share.id() == of && open.key() == key)
     }
 
     fn report(&self, session: Option<u64>, user: &str, client: Option<IpAddr>) -> Option<OpenFile> {
-        let (OpenTarget::File(open), TreeTarget::Disk(share)) = (&self.target, &self.tree.target) else {
-            return None;
-        };
+        let (share, open) = self.on_share()?;
         Some(OpenFile {
             session,
             user: user.to_owned(),

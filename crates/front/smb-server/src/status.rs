@@ -61,6 +61,7 @@ pub(crate) fn outcome(status: NtStatus) -> share::Outcome {
         | NtStatus::INTERNAL_ERROR
         | NtStatus::IO_DEVICE_ERROR
         | NtStatus::UNEXPECTED_IO_ERROR => share::Outcome::Failed,
+        NtStatus::STOPPED_ON_SYMLINK => share::Outcome::Refused, // nothing was opened
         status if status.is_error() => share::Outcome::Refused,
         _ => share::Outcome::Done,
     }
@@ -144,5 +145,7 @@ mod tests {
         assert_eq!(Failure::from(NtStatus::UNEXPECTED_IO_ERROR).outcome(), Outcome::Failed);
         assert_eq!(Failure::from(NtStatus::ACCESS_DENIED).outcome(), Outcome::Refused);
         assert_eq!(outcome(NtStatus::SUCCESS), Outcome::Done);
+        assert_eq!(outcome(NtStatus::BUFFER_OVERFLOW), Outcome::Done);
+        assert_eq!(outcome(NtStatus::STOPPED_ON_SYMLINK), Outcome::Refused);
     }
 }

@@ -1,20 +1,19 @@
 //! QUERY_DIRECTORY. [MS-SMB2] 3.3.5.18, [MS-FSA] 2.1.5.6.3.
 //!
-//! Names that are not UTF-8 are left out, since no client could open them. So are symbolic links whose target does not
-//! exist or lies outside the share.
+//! Names that are not UTF-8 are left out, since no client could open them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use net::Buffer;
-use share::{Case, Pick, Walk};
+use share::{Case, Pick};
 use smb_wire::codec::Utf16;
 use smb_wire::fscc::FileInfoClass;
 use smb_wire::fscc::directory_info::{DirectoryWriter, Entry, is_directory_class};
 use smb_wire::fscc::next_entry::DoesNotFit;
 use smb_wire::query_directory::{QueryDirectoryFlags, Request, Response};
 use smb_wire::{AccessMask, Command, NtStatus};
-use storage::{Attributes, FileKind, NodeRef, Want};
+use storage::{Attributes, NodeRef, Want};
 
 use crate::attributes;
 use crate::context::OnShare;
@@ -219,7 +218,7 @@ impl ListingReply<'_, '_> {
         };
         let share = self.ctx.share;
         let attributes = share.as_written(self.ctx.call, &found.node, found.attributes, Want::FLAGS).await?;
-        let written = self.entry(&found.name, Some(attributes)).await;
+        let written = self.entry(&found.name, Some(attributes));
         Ok(Step::over(Location::Behind(0), Location::End, written))
     }
 
@@ -233,7 +232,7 @@ impl ListingReply<'_, '_> {
         let mut behind = cookie;
         for entry in &part.entries {
             let attributes = entry.node.as_ref().map(|(_, attributes)| *attributes);
-            if self.entry(&entry.name, attributes).await.is_err() {
+            if self.entry(&entry.name, attributes).is_err() {
                 return Ok(Step::full(Location::Behind(behind)));
             }
             behind = entry.cookie;
@@ -277,28 +276,9 @@ impl ListingReply<'_, '_> {
     }
 
     /// Writes an entry by its name in the store. An entry that cannot be shown is left out.
-    async fn entry(&mut self, stored: &[u8], attributes: Option<Attributes>) -> Result<(), DoesNotFit> {
+    fn entry(&mut self, stored: &[u8], attributes: Option<Attributes>) -> Result<(), DoesNotFit> {
         let Some(shown) = name::to_client(stored) else { return Ok(()) };
-        match attributes {
-            Some(link) if link.kind == FileKind::Symlink => match self.follow(stored).await {
-                Some(target) => self.push(&shown, self.short_name(stored).as_deref(), Some(&target)),
-                None => Ok(()),
-            },
-            attributes => self.push(&shown, self.short_name(stored).as_deref(), attributes.as_ref()),
-        }
-    }
-
-    /// The attributes of the target of a symbolic link: clients see the target instead of the link.
-    async fn follow(&self, stored: &[u8]) -> Option<Attributes> {
-        let mut path = self.dir().ok()?.path().ok()?;
-        path.push(b'/');
-        path.extend_from_slice(stored);
-        let path = path.split(|b| *b == b'/').filter(|part| !part.is_empty()).map(<[u8]>::to_vec).collect();
-        let share = self.ctx.share;
-        match share.walk(self.ctx.call, path, Case::Sensitive, Want::FLAGS).await {
-            Ok(Walk::Found(found)) => Some(found.attributes),
-            _ => None,
-        }
+        self.push(&shown, self.short_name(stored).as_deref(), attributes.as_ref())
     }
 
     /// The 8.3 name of an entry whose own name is not an 8.3 name, for the classes that return it.
@@ -312,6 +292,17 @@ impl ListingReply<'_, '_> {
         tells.then(|| share::short_name(stored)).flatten().and_then(|name| String::from_utf8(name).ok())
     }
 
+    /// Whether the class has no field for the reparse tag. [MS-FSCC] 2.4.8: its EaSize is the tag of a reparse point.
+    fn tells_tag_as_size(&self) -> bool {
+        matches!(
+            self.class,
+            FileInfoClass::FullDirectory
+                | FileInfoClass::BothDirectory
+                | FileInfoClass::IdFullDirectory
+                | FileInfoClass::IdBothDirectory
+        )
+    }
+
     fn push(
         &mut self,
         shown: &str,
@@ -322,7 +313,10 @@ impl ListingReply<'_, '_> {
         let mut entry = Entry { name: Utf16::from(shown), short_name, ..Entry::default() };
         if let Some(attributes) = attributes {
             let info = attributes::network_open(attributes);
+            let reparse_tag = attributes::reparse_tag(attributes);
             entry = Entry {
+                ea_size: if self.tells_tag_as_size() { reparse_tag } else { 0 },
+                reparse_tag,
                 creation_time: info.creation_time,
                 last_access_time: info.last_access_time,
                 last_write_time: info.last_write_time,

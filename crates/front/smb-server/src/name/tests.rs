@@ -32,6 +32,26 @@ fn what_is_no_name_is_refused() {
     }
 }
 
+/// What a client puts behind the target of a link in its path.
+#[test]
+fn the_text_behind_each_name_is_known() {
+    // [MS-SMB2] 2.2.2.2.1.1: the unparsed portion of this path has 0x2E bytes.
+    let path = Path::parse(&"Public\\ProtocolDocs\\DailyDocs\\[MS-SMB].doc".into()).unwrap();
+    assert_eq!(path.unparsed_bytes(2), 0x2E);
+    let behind = |path: &str, link: usize| {
+        let home = Path::parse(&path.into()).unwrap().below(Some(b"home"));
+        let bytes = usize::from(home.unparsed_bytes(link));
+        let units: Vec<u16> = path.encode_utf16().collect();
+        String::from_utf16(&units[units.len() - bytes / 2..]).unwrap()
+    };
+    assert_eq!([behind("a\\b", 0), behind("a\\b", 1), behind("a", 0)], ["", "\\b", ""]);
+    assert_eq!(behind("a\\link\\.\\\\c\\", 1), "\\.\\\\c\\");
+    assert_eq!(behind("a\\none\\..\\link\\c", 1), "\\c");
+    assert_eq!([behind("d\\f:s", 0), behind("d\\f:s", 1), behind("d\\", 0)], [":s", "\\f:s", "\\"]);
+    assert_eq!(behind("\u{1f600}\\\u{e4}\u{1f600}", 1), "\\\u{e4}\u{1f600}");
+    assert_eq!(Path::parse(&"".into()).unwrap().below(Some(b"home")).unparsed_bytes(0), 0);
+}
+
 #[test]
 fn lone_surrogates_are_refused() {
     let wire = [0x61, 0x00, 0x00, 0xd8];
@@ -55,8 +75,8 @@ fn names_at_the_edge() {
 #[test]
 fn a_backslash_at_the_end_names_a_directory() {
     let path = Path::parse(&"a\\b\\".into()).unwrap();
-    let components = vec![b"a".to_vec(), b"b".to_vec()];
-    assert_eq!(path, Path { components, names_directory: true, stream: StreamPart::None });
+    assert_eq!(path.components, [b"a".to_vec(), b"b".to_vec()]);
+    assert!(path.names_directory && path.stream == StreamPart::None);
     assert!(!Path::parse(&"a\\b".into()).unwrap().names_directory);
     let path = Path::parse(&"a\\b\\\\".into()).unwrap();
     assert!(path.names_directory && path.components.len() == 2);
@@ -73,7 +93,8 @@ fn dot_names_and_empty_ones_are_resolved_by_the_text() {
         ("a\\b\\..\\..\\c", "c"),
         ("a\\..\\f:s", "f:s"),
     ] {
-        assert_eq!(Path::parse(&path.into()), Path::parse(&same.into()), "{path:?}");
+        let parsed = |path: &str| Path::parse(&path.into()).map(|path| (path.components, path.stream));
+        assert_eq!(parsed(path), parsed(same), "{path:?}");
     }
     let deep = ["d\\..\\"; COMPONENTS_MAX].concat();
     assert_eq!(parse(&deep), Ok(vec![]), "no deeper than one");

@@ -45,8 +45,10 @@ pub(crate) struct Open {
     pub(crate) id: FileId,
     /// Open.TreeConnect
     pub(crate) tree: Arc<Tree>,
-    /// Open.LocalOpen
-    pub(crate) target: OpenTarget,
+    /// Open.LocalOpen, as the CREATE made it.
+    target: OpenTarget,
+    /// Open.LocalOpen after the client has turned the new object into a symbolic link.
+    link: OnceLock<Arc<share::Open>>,
     /// Open.GrantedAccess
     pub(crate) granted_access: AccessMask,
     /// The path from the share's directory as the client named it, with backslashes.
@@ -120,6 +122,15 @@ pub(crate) struct OpenState {
     pub(crate) frozen: FrozenTimes,
     /// Open.LockSequenceArray: the last sequence number of each bucket.
     pub(crate) lock_sequence: Vec<Option<u8>>,
+    /// Whether the CREATE has made the object, which may still become a symbolic link.
+    pub(crate) is_new: bool,
+}
+
+impl OpenState {
+    /// Whether the object may still become a symbolic link. After that it may not.
+    pub(crate) fn take_new(&mut self) -> bool {
+        std::mem::take(&mut self.is_new)
+    }
 }
 
 /// An enumeration of a directory.
@@ -181,6 +192,7 @@ impl Open {
             id,
             tree,
             target,
+            link: OnceLock::new(),
             granted_access,
             path,
             create_options,
@@ -202,6 +214,7 @@ impl Open {
             id,
             tree,
             target: OpenTarget::File(Arc::clone(before.file()?)),
+            link: OnceLock::new(),
             granted_access: before.granted_access,
             path: before.path.clone(),
             create_options: before.create_options,
@@ -235,10 +248,24 @@ impl Open {
     /// # Errors
     /// STATUS_INVALID_DEVICE_REQUEST for a pipe.
     pub(crate) fn file(&self) -> Result<&Arc<share::Open>, Failure> {
+        self.local_open().ok_or_else(|| smb_wire::NtStatus::INVALID_DEVICE_REQUEST.into())
+    }
+
+    /// The share's open for this file; None for a pipe.
+    pub(crate) fn local_open(&self) -> Option<&Arc<share::Open>> {
         match &self.target {
-            OpenTarget::File(open) => Ok(open),
-            OpenTarget::Pipe(_) => Err(smb_wire::NtStatus::INVALID_DEVICE_REQUEST.into()),
+            OpenTarget::File(open) => Some(self.link.get().unwrap_or(open)),
+            OpenTarget::Pipe(_) => None,
         }
+    }
+
+    /// Follows the new object becoming a symbolic link, which `link` has open. What the client was granted to cache has
+    /// ended with the object, and so has the record of a persistent open.
+    pub(crate) async fn become_link(&self, link: Arc<share::Open>) {
+        let became = self.link.set(link);
+        debug_assert!(became.is_ok(), "an object becomes a link once");
+        *self.grant.lock() = None;
+        self.forget().await;
     }
 
     /// The pipe that is open.
@@ -255,18 +282,14 @@ impl Open {
     /// Whether the client may keep the open after the application has closed it, and no break of that is under way: the
     /// open has a batch oplock or a lease with handle caching.
     pub(crate) fn keeps_handle(&self) -> bool {
-        let (OpenTarget::File(open), crate::tree::TreeTarget::Disk(share)) =
-            (&self.target, &self.tree.target)
-        else {
-            return false;
-        };
+        let Some((share, open)) = self.on_share() else { return false };
         let granted = share.granted(open);
         granted.state.contains(Caching::HANDLE) && !granted.breaking
     }
 
     /// Whether the open works under this grant.
     pub(crate) fn works_under(&self, share: &Arc<Share>, holder: Holder) -> bool {
-        self.tree.leads_to(share) && matches!(&self.target, OpenTarget::File(open) if open.holder() == holder)
+        self.tree.leads_to(share) && self.local_open().is_some_and(|open| open.holder() == holder)
     }
 
     /// Takes over the grant of the same open in an earlier session. From now on this session receives breaks.
@@ -283,7 +306,7 @@ impl Open {
     /// Notes that this reply ([`Self::note_heard`]), which tells the client of the open, will never be sent. If the
     /// client has got another reply since, over another channel, it may know of the open.
     pub(crate) fn note_unheard(&self, answer: u64) {
-        let OpenTarget::File(open) = &self.target else { return };
+        let Some(open) = self.local_open() else { return };
         let grant = self.grant.lock();
         if self.answers.load(Ordering::Relaxed) != answer {
             return;
@@ -351,9 +374,10 @@ impl Open {
         self.leave_durable()
     }
 
-    fn on_share(&self) -> Option<(&Arc<Share>, &Arc<share::Open>)> {
-        match (&self.target, &self.tree.target) {
-            (OpenTarget::File(open), crate::tree::TreeTarget::Disk(share)) => Some((share, open)),
+    /// The open in its share; None for a pipe.
+    pub(crate) fn on_share(&self) -> Option<(&Arc<Share>, &Arc<share::Open>)> {
+        match (self.local_open(), &self.tree.target) {
+            (Some(open), crate::tree::TreeTarget::Disk(share)) => Some((share, open)),
             _ => None,
         }
     }

@@ -290,14 +290,3 @@ fn extents_are_shared_between_files() {
     client.close(target).unwrap();
     assert_eq!(duplicate(&mut client, target, (source, 0, 0, BLOCK)), NtStatus::FILE_CLOSED);
 }
-
-#[test]
-fn no_file_is_a_reparse_point() {
-    let server = TestServer::start(Config::default());
-    let mut client = server.client();
-    let file = client.create("f", CreateDisposition::Create).unwrap();
-    let asked = |client: &mut Client, file| ioctl(client, Fsctl::GetReparsePoint, file, &[], 16_384).status();
-    assert_eq!(asked(&mut client, file), NtStatus::NOT_A_REPARSE_POINT);
-    client.close(file).unwrap();
-    assert_eq!(asked(&mut client, file), NtStatus::FILE_CLOSED);
-}

@@ -20,6 +20,7 @@ mod information;
 mod ioctl;
 mod lease;
 mod limits;
+mod links;
 mod local_changes;
 mod lock;
 mod names;

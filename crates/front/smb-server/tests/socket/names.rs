@@ -1,9 +1,9 @@
-//! Names: case, what is no name, links, and what only other systems can say. [MS-SMB2] 3.3.5.9, [MS-FSCC] 2.1.5.
+//! Names: case, what is no name, and what only other systems can say. [MS-SMB2] 3.3.5.9, [MS-FSCC] 2.1.5.
 
 use anabranch_smb_server::Config;
 use smb_wire::create::{CreateAction, CreateDisposition, CreateOptions};
 use smb_wire::fscc::FileInfoClass;
-use smb_wire::{AccessMask, Command, FileAttributes, NtStatus};
+use smb_wire::{AccessMask, Command, NtStatus};
 use storage::conformance::MAY;
 use storage::{Name, NewKind, NewNode, SetAttributes};
 
@@ -143,36 +143,6 @@ fn names_of_other_systems_can_be_said() {
     assert!(exists(&server, b"why?"));
     // No way out of the share.
     assert_eq!(open(&mut client, "\u{f029}\u{f029}"), Err(NtStatus::OBJECT_NAME_INVALID));
-}
-
-#[test]
-fn links_are_followed_inside_the_share_and_can_be_removed() {
-    let server = TestServer::start(Config::default());
-    let mut client = server.client();
-    Opening::directory().try_out(&mut client, "d").unwrap();
-    make_file(&mut client, r"d\f", b"data");
-    make(&server, b"link", NewKind::Symlink(b"d/f"));
-    make(&server, b"dir", NewKind::Symlink(b"d"));
-    make(&server, b"dangling", NewKind::Symlink(b"nowhere/at/all"));
-    make(&server, b"out", NewKind::Symlink(b"../../etc/passwd"));
-    make(&server, b"absolute", NewKind::Symlink(b"/etc/passwd"));
-    make(&server, b"loop", NewKind::Symlink(b"loop"));
-
-    let opened = Opening::default().send(&mut client, "link").unwrap();
-    assert_eq!((opened.attributes, opened.end_of_file), (FileAttributes::ARCHIVE, 4));
-    client.close(opened.id).unwrap();
-    assert_eq!(open(&mut client, r"dir\f"), Ok(CreateAction::Opened));
-    assert_eq!(open(&mut client, "dangling"), Err(NtStatus::OBJECT_PATH_NOT_FOUND));
-    assert_eq!(open(&mut client, "absolute"), Err(NtStatus::ACCESS_DENIED));
-    assert_eq!(open(&mut client, "loop"), Err(NtStatus::ACCESS_DENIED));
-    // `..` of the root is the root, so that this leads nowhere.
-    assert_eq!(open(&mut client, "out"), Err(NtStatus::OBJECT_PATH_NOT_FOUND));
-
-    for name in ["link", "dir", "dangling", "out", "absolute", "loop"] {
-        assert_eq!(delete(&mut client, name), Ok(()), "{name}");
-        assert!(!exists(&server, name.as_bytes()), "{name}");
-    }
-    assert_eq!(open(&mut client, r"d\f"), Ok(CreateAction::Opened), "the links went, not the files");
 }
 
 #[test]

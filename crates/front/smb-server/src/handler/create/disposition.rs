@@ -137,6 +137,9 @@ pub(super) async fn existing(
         if is_directory {
             return Err(NtStatus::INVALID_PARAMETER.into());
         }
+        if found.attributes.kind == FileKind::Symlink {
+            return Err(NtStatus::NOT_SUPPORTED.into()); // it has no data, and cannot become a file
+        }
         return overwrite(ctx, wish, found, granted, maximal).await;
     }
     let attempt = Attempt { granted, maximal, action: CreateAction::Opened };

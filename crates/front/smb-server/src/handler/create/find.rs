@@ -1,38 +1,49 @@
 //! Resolves the path of a CREATE. [MS-SMB2] 3.3.5.9; [MS-FSA] 2.1.5.1.
 
-use share::{Case, Walk};
+use share::{Case, Reached, Walk};
 use smb_wire::NtStatus;
 use smb_wire::create::CreateOptions;
-use storage::Want;
+use smb_wire::error_response::{SymbolicLink, SymlinkFlags};
+use storage::{FileKind, NodeRef, Want};
 
 use super::wish::Wish;
 use crate::context::OnShare;
+use crate::link::LinkTarget;
 use crate::status::Failure;
 
-/// Resolves the path. With FILE_OPEN_REPARSE_POINT, a link at its end is opened itself; otherwise links are followed
-/// here, as long as they stay in the share.
+/// Resolves the path. With FILE_OPEN_REPARSE_POINT, a link at its end is opened itself.
+///
+/// # Errors
+/// STATUS_STOPPED_ON_SYMLINK for any other link: the client follows it.
 pub(super) async fn find(ctx: &OnShare<'_>, wish: &Wish) -> Result<Walk, Failure> {
-    let share = ctx.share;
     let path = &wish.path.components;
     if ctx.tree.home.is_some() && path.len() == 1 {
         return find_home(ctx, wish).await;
     }
-    let nofollow = wish.options.contains(CreateOptions::OPEN_REPARSE_POINT);
-    let Some((name, parents)) = path.split_last().filter(|_| nofollow) else {
-        let walk = share.walk(ctx.call, path.clone(), Case::Insensitive, Want::FLAGS).await;
-        return walk.map_err(on_the_way);
-    };
-    let walk = share.walk(ctx.call, parents.to_vec(), Case::Insensitive, Want::empty()).await;
-    let Walk::Found(dir) = walk.map_err(on_the_way)? else {
-        return Err(NtStatus::OBJECT_PATH_NOT_FOUND.into());
-    };
-    match share.lookup(ctx.call, &dir.node, name, Case::Insensitive, Want::FLAGS).await {
-        Ok(found) => Ok(Walk::Found(found)),
-        Err(share::Error::Storage(storage::Error::NotFound)) => {
-            Ok(Walk::Missing { dir: dir.node, name: name.clone() })
+    // The name of a home is the server's, and may be that of a link.
+    let trusted = usize::from(ctx.tree.home.is_some());
+    let itself = wish.options.contains(CreateOptions::OPEN_REPARSE_POINT);
+    let reached = ctx.share.reach(ctx.call, path.clone(), trusted, Case::Insensitive, Want::FLAGS).await;
+    match reached.map_err(on_the_way)? {
+        Reached::End(Walk::Found(found)) if !itself && found.attributes.kind == FileKind::Symlink => {
+            Err(stopped(ctx, wish, &found.node, 0).await?)
         }
-        Err(error) => Err(on_the_way(error)),
+        Reached::End(walk) => Ok(walk),
+        Reached::Link { link, behind } => Err(stopped(ctx, wish, &link, behind).await?),
     }
+}
+
+/// The failure of a request whose path leads to a link which `behind` other names follow. [MS-SMB2] 2.2.2.2.1.
+async fn stopped(ctx: &OnShare<'_>, wish: &Wish, link: &NodeRef, behind: usize) -> Result<Failure, Failure> {
+    let text = ctx.share.read_link(ctx.call, link).await?;
+    let target = LinkTarget::of(&text)?;
+    let data = SymbolicLink {
+        unparsed_path_bytes: wish.path.unparsed_bytes(behind),
+        substitute_name: target.substitute_name(),
+        print_name: target.print_name(),
+        flags: if target.is_relative() { SymlinkFlags::RELATIVE } else { SymlinkFlags::empty() },
+    };
+    Ok(Failure::with_data(NtStatus::STOPPED_ON_SYMLINK, &data.encode()?))
 }
 
 /// Finds the root of a tree connect that is a home directory. The root has no name there, so that it can neither be renamed

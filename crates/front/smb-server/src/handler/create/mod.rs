@@ -90,6 +90,7 @@ async fn enter(ctx: &OnShare<'_>, request: &Request<'_>, opened: &mut Opened) ->
         opened.attributes.kind == FileKind::Directory,
     );
     *open.grant.lock() = opened.grant.take();
+    open.state.lock().is_new = opened.action == CreateAction::Created;
     if let Err(failure) = ctx.add_open(&open) {
         open.close(ctx.call).await?;
         return Err(failure);

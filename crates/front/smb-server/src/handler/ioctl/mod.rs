@@ -6,6 +6,7 @@ mod duplicate_extents;
 mod network_interfaces;
 mod object_id;
 mod pipe;
+mod reparse;
 mod resiliency;
 mod sparse;
 mod trim;
@@ -82,8 +83,9 @@ async fn handle_of_file(
         Fsctl::FileLevelTrim => trim::handle(ctx, &open, request).await,
         Fsctl::SrvRequestResumeKey => copychunk::resume_key(ctx, &open, request),
         Fsctl::DuplicateExtentsToFile => duplicate_extents::handle(ctx, &open, request).await,
-        // [MS-FSA] 2.1.5.10.14: "If Open.File.ReparseTag is empty": no object has one here.
-        Fsctl::GetReparsePoint => Err(NtStatus::NOT_A_REPARSE_POINT.into()),
+        Fsctl::GetReparsePoint => reparse::get(ctx, &open, request).await,
+        Fsctl::SetReparsePoint => reparse::set(ctx, &open, request).await,
+        Fsctl::DeleteReparsePoint => reparse::delete(&open),
         _ => Err(NtStatus::INVALID_DEVICE_REQUEST.into()),
     }
 }

@@ -113,7 +113,10 @@ fn mode(open: &Open) -> Mode {
 }
 
 fn attribute_tag(attributes: &Attributes) -> AttributeTag {
-    AttributeTag { file_attributes: attributes::file_attributes(attributes), reparse_tag: 0 }
+    AttributeTag {
+        file_attributes: attributes::file_attributes(attributes),
+        reparse_tag: attributes::reparse_tag(attributes),
+    }
 }
 
 fn id(ctx: &OnShare<'_>, attributes: &Attributes) -> Id {

@@ -124,7 +124,8 @@ fn attribute(share: &Share, is_read_only: bool) -> Result<Information, Failure> 
     // The store distinguishes names by case. Clients know from NTFS that lookups over this protocol do not.
     let mut can = FileSystemAttributes::CASE_SENSITIVE_SEARCH
         | FileSystemAttributes::CASE_PRESERVED_NAMES
-        | FileSystemAttributes::UNICODE_ON_DISK;
+        | FileSystemAttributes::UNICODE_ON_DISK
+        | FileSystemAttributes::SUPPORTS_REPARSE_POINTS;
     let store = share.capabilities();
     can.set(FileSystemAttributes::SUPPORTS_SPARSE_FILES, store.contains(Capabilities::SPARSE));
     can.set(FileSystemAttributes::SUPPORTS_BLOCK_REFCOUNTING, store.contains(Capabilities::CLONE));

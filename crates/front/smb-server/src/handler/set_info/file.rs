@@ -7,7 +7,7 @@ use smb_wire::create::CreateOptions;
 use smb_wire::fscc::FileAttributes;
 use smb_wire::fscc::file_info::{Allocation, Basic, EndOfFile, Mode, Position, ValidDataLength};
 use smb_wire::{AccessMask, FileTime, NtStatus};
-use storage::{Attributes, Capabilities, FileFlags, SetAttributes, SetTime, Want};
+use storage::{Attributes, Capabilities, FileFlags, FileKind, SetAttributes, SetTime, Want};
 
 use super::{length_mismatch, require};
 use crate::attributes;
@@ -38,11 +38,13 @@ pub(super) async fn basic(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -> Resu
     if !ctx.share.capabilities().contains(Capabilities::XATTRS) {
         frozen.change = None; // the store keeps only its own change time
     }
+    // Nothing is kept of these for a link, and clients set them as if it were a file, for example before they delete it.
+    let is_link = before.kind == FileKind::Symlink;
     let mut set = SetAttributes {
-        btime: explicit(basic.creation_time).map(attributes::timestamp),
+        btime: explicit(basic.creation_time).map(attributes::timestamp).filter(|_| !is_link),
         atime: explicit(basic.last_access_time).map(|time| SetTime::To(attributes::timestamp(time))),
         mtime: explicit(basic.last_write_time).map(|time| SetTime::To(attributes::timestamp(time))),
-        flags: flags(basic.file_attributes, &before),
+        flags: flags(basic.file_attributes, &before).filter(|_| !is_link),
         ..SetAttributes::default()
     };
     if set != SetAttributes::default() || explicit(basic.change_time).is_some() {
@@ -185,7 +187,7 @@ pub(super) fn mode(open: &Open, buffer: &[u8]) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use storage::{Device, FileKind, ObjectId, Timestamp};
+    use storage::{Device, ObjectId, Timestamp};
 
     fn object(flags: Option<FileFlags>) -> Attributes {
         let time = Timestamp { secs: 100, nanos: 0 };

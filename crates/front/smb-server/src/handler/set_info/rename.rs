@@ -1,6 +1,6 @@
 //! New names: FileRenameInformation, FileLinkInformation and their Ex forms. [MS-FSA] 2.1.5.15.11, 2.1.5.15.6.
 
-use share::{Access, Case, Found, Location, RenameHow, Share, Walk};
+use share::{Access, Case, Found, Location, Reached, RenameHow, Share, Walk};
 use smb_wire::codec::Utf16;
 use smb_wire::fscc::file_info::{Rename, RenameFlags};
 use smb_wire::{AccessMask, NtStatus};
@@ -65,8 +65,12 @@ impl RenameTarget {
         let mut parents = path.components;
         let name = parents.pop().ok_or(NtStatus::OBJECT_NAME_INVALID)?;
         let share = ctx.share;
-        let dir = match share.walk(ctx.call, parents, Case::Insensitive, Want::empty()).await {
-            Ok(Walk::Found(found)) if found.attributes.kind == FileKind::Directory => found.node,
+        let trusted = usize::from(ctx.tree.home.is_some()); // the name of a home may be that of a link
+        let dir = match share.reach(ctx.call, parents, trusted, Case::Insensitive, Want::empty()).await {
+            Ok(Reached::End(Walk::Found(found))) if found.attributes.kind == FileKind::Directory => {
+                found.node
+            }
+            // Only the reply to a CREATE can name a link on the way: clients follow links before they rename.
             Ok(_) | Err(share::Error::Storage(storage::Error::NotFound | storage::Error::NotDirectory)) => {
                 return Err(NtStatus::OBJECT_PATH_NOT_FOUND.into());
             }

@@ -72,10 +72,7 @@ impl Open {
     }
 
     fn record(&self, durable: &Durable) -> Option<PersistentOpen> {
-        let (OpenTarget::File(file), tree::TreeTarget::Disk(share)) = (&self.target, &self.tree.target)
-        else {
-            return None;
-        };
+        let (share, file) = self.on_share()?;
         let holding = share.holding(file)?;
         let lock = |(range, kind): &(ByteRange, LockKind)| PersistentLock {
             offset: range.offset(),
@@ -194,7 +191,7 @@ impl Server {
     fn enter_restored(&self, restored: Vec<Restored>) {
         let now = Instant::now();
         for Restored { open, share, grant, holding } in restored {
-            if let OpenTarget::File(file) = &open.target {
+            if let Some(file) = open.local_open() {
                 share.settle_restored(file, grant.key, &holding);
             }
             self.durable.enter_disconnected(&open, now);
