@@ -69,6 +69,29 @@ odd_names() {  # names that Windows cannot have do not disturb its listing
   echo x >"$n/with:colon"; echo x >"$n/with\\backslash"; echo x >"$n/question?"; echo y >$n/ordinary
   ls $s >/tmp/listed && grep -qx ordinary /tmp/listed && is "$(cat $s/ordinary)" y && rm "$n/with:colon" "$n/with\\backslash" "$n/question?"
 }
+symlinks() {  # made and renamed over NFS: read, followed and removed over SMB
+  echo in-d >$n/d.f && mkdir -p $n/d.d && echo deep >$n/d.d/f || return 1
+  ln -s d.f $n/ln.file && ln -s ./d.d $n/ln.dir && ln -s ../d.f $n/d.d/up && ln -s no/where $n/ln.lost &&
+    ln -s /etc/hostname $n/ln.abs && ln -s ln.loop $n/ln.loop && echo odd >"$n/a:b?" && ln -s "a:b?" $n/ln.odd || return 1
+  local l
+  for l in ln.file ln.dir d.d/up ln.lost ln.abs ln.loop; do
+    is "$(readlink $s/$l)" "$(readlink $n/$l)" "$l: " && is "$(stat -c %F $s/$l)" "symbolic link" "$l: " || return 1
+  done
+  is "$(ls -l $s | grep -c '^l')" 6 "links listed: " || return 1
+  is "$(cat $s/ln.odd)" odd || return 1  # Linux 6.1 shows the private characters of that target
+  is "$(cat $s/ln.file)" in-d && is "$(cat $s/ln.dir/f)" deep && is "$(cat $s/ln.dir/up)" in-d || return 1
+  is "$(cat $s/ln.abs)" "$(cat /etc/hostname)" "the client's own file: " || return 1
+  echo through >$s/ln.file && is "$(cat $n/d.f)" through || return 1
+  ! cat $s/ln.lost 2>/tmp/said && grep -q 'No such file' /tmp/said || { cat /tmp/said; return 1; }
+  ! cat $s/ln.loop 2>/tmp/said && grep -q 'Too many levels' /tmp/said || { cat /tmp/said; return 1; }
+  mv $n/ln.file $n/ln.moved && is "$(readlink $s/ln.moved)" d.f && gone $s/ln.file || return 1  # Linux 6.1 cannot over SMB
+  rm $s/ln.moved $s/ln.dir $s/ln.lost $s/ln.abs $s/ln.loop $s/ln.odd || return 1
+  is "$(names $n | grep -c '^ln')" 0 "links left: " && is "$(cat $n/d.f)" through && is "$(cat $n/d.d/f)" deep
+}
+symlinks_replaced() {  # another target, and a file in the place of a link, are seen by both
+  ln -s one $n/ln.r && is "$(readlink $s/ln.r)" one && ln -sfn two $n/ln.r && is "$(readlink $s/ln.r)" two || return 1
+  echo file >$s/ln.new && mv $s/ln.new $s/ln.r && is "$(cat $n/ln.r)" file && is "$(stat -c %F $n/ln.r)" "regular file"
+}
 free_space() { local a b; a=$(stat -f -c "%S %b" $s | awk "{print int(\$1 * \$2 / 16777216)}"); b=$(stat -f -c "%S %b" $n | awk "{print int(\$1 * \$2 / 16777216)}"); is "$a" "$b"; }
 parallel_writers() {  # two clients, one file, ranges of their own
   local i; truncate -s 8M $n/pw
@@ -80,7 +103,7 @@ parallel_writers() {  # two clients, one file, ranges of their own
 
 for c in smb_to_nfs nfs_to_smb big_smb_to_nfs big_nfs_to_smb overwrite append sizes rename_by_nfs rename_by_smb rename_over \
   delete_by_nfs delete_by_smb folders listings unicode case_of_names times_by_nfs times_by_smb new_times file_ids hard_link \
-  owner permission open_meanwhile odd_names free_space parallel_writers; do
+  owner permission open_meanwhile odd_names symlinks symlinks_replaced free_space parallel_writers; do
   case ",$SKIP," in *",$c,"*) echo "skip $c" ;; *) check "both: $c" $c ;; esac
 done
 rm -rf "$n"; check "tidy up" gone $s
