@@ -118,7 +118,7 @@ fn cell(cell: &str) -> String {
         _ => {}
     }
     let is_effect = cell.contains("x (95 %: ") && cell.starts_with(|c: char| c.is_ascii_digit());
-    if is_effect || cell == "no measurable effect" {
+    if is_effect || ["no measurable effect", "too noisy to tell"].contains(&cell) {
         return "EFFECT".to_owned();
     }
     let mut words: Vec<String> = Vec::new();
@@ -184,6 +184,7 @@ fn figures_have_a_shape_and_words_stay() {
         "Read | smb | # | # SIZE | # TIME | # TIME | # %"
     );
     assert_eq!(shapes("x  1.45x (95 %: 0.77 to 3.01)"), shapes("x  no measurable effect"));
+    assert_eq!(shapes("x  too noisy to tell"), shapes("x  no measurable effect"));
     assert_eq!(shapes("0x5b8de400  anna  10.0.2.15:43100  -"), "ID | anna | #:# | #");
     assert_eq!(shapes("1 KiB, 7 files and directories"), shapes("2 MiB, 1 file or directory"));
     assert_eq!(shapes("about 1,234 of 10.0.2.2, and 3.1.1;"), "about # of #, and #;");

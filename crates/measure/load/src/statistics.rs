@@ -26,8 +26,45 @@ pub enum Effect {
     Higher,
     /// The figure is lower.
     Lower,
-    /// The interval of the ratio holds 1, or there are too few repetitions to say.
+    /// The interval of the ratio holds 1, or there are too few repetitions to say: [`Conclusion`] tells the one from the other.
     NotMeasurable,
+}
+
+/// The largest change that counts as none: a ratio between 1 / 1.1 and 1.1.
+pub const EQUIVALENCE_MARGIN: f64 = 1.1;
+
+/// What may be concluded from a ratio and its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Conclusion {
+    /// All of the interval lies above 1.
+    Higher,
+    /// All of it lies below 1.
+    Lower,
+    /// It holds 1, and all of it lies within [`EQUIVALENCE_MARGIN`]: an equivalence test says that there is no effect.
+    NoEffect,
+    /// It holds 1 and reaches beyond the margin, or there is none: neither an effect nor its absence is shown.
+    TooNoisy,
+}
+
+impl Conclusion {
+    /// What follows from the 95 % interval of a ratio.
+    ///
+    /// That there is no effect is the outcome of two one-sided tests (D. J. Schuirmann, "A comparison of the two one-sided tests
+    /// procedure and the power approach", J. Pharmacokinetics and Biopharmaceutics 15 (1987) 657-680): both "at most 1 / margin" and
+    /// "at least the margin" are rejected at level a exactly if the interval of confidence 1 - 2a lies between them. The intervals
+    /// here have 95 %, so a is 2.5 %: more is asked for than the usual 5 %, and whoever sees the interval can check it.
+    #[must_use]
+    pub fn of(interval: Option<[f64; 2]>) -> Self {
+        match interval {
+            Some([low, _]) if low > 1.0 => Self::Higher,
+            Some([_, high]) if high < 1.0 => Self::Lower,
+            Some([low, high]) if low > 1.0 / EQUIVALENCE_MARGIN && high < EQUIVALENCE_MARGIN => {
+                Self::NoEffect
+            }
+            _ => Self::TooNoisy,
+        }
+    }
 }
 
 /// A figure divided by that of the base.
@@ -41,8 +78,9 @@ pub struct Ratio {
 
 impl std::fmt::Display for Ratio {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (self.effect, self.ratio.interval) {
-            (Effect::NotMeasurable, _) | (_, None) => write!(f, "no measurable effect"),
+        match (self.conclusion(), self.ratio.interval) {
+            (Conclusion::NoEffect, _) => f.write_str("no measurable effect"),
+            (Conclusion::TooNoisy, _) | (_, None) => f.write_str("too noisy to tell"),
             (_, Some([low, high])) => write!(f, "{:.2}x (95 %: {low:.2} to {high:.2})", self.ratio.median),
         }
     }
@@ -95,7 +133,52 @@ pub fn compare_apart(base: &Estimate, other: &Estimate) -> Option<Ratio> {
     }))
 }
 
+/// How several rows together compare with their bases: for each repetition the geometric mean of the rows' ratios, and of these
+/// means the median and its interval. It is the effect on these rows, each of which counts the same, and of no others.
+///
+/// Each item holds the figures of a row's base and of the row, repetition by repetition. Rows that have fewer than two pairs, or in
+/// which a figure is no positive number, say nothing and are left out; from the others come as many repetitions as all of them
+/// have. `None` when no row is left.
+#[must_use]
+pub fn compare_all(rows: &[(Vec<f64>, Vec<f64>)]) -> Option<Ratio> {
+    let sound = |value: &f64| value.is_finite() && *value > 0.0;
+    let logs = |(base, other): &(Vec<f64>, Vec<f64>)| -> Option<Vec<f64>> {
+        let pairs: Vec<(f64, f64)> = base.iter().copied().zip(other.iter().copied()).collect();
+        let all_sound = pairs.len() > 1 && pairs.iter().all(|(b, o)| sound(b) && sound(o));
+        all_sound.then(|| pairs.iter().map(|(b, o)| (o / b).ln()).collect())
+    };
+    let rows: Vec<Vec<f64>> = rows.iter().filter_map(logs).collect();
+    let repetitions = rows.iter().map(Vec::len).min()?;
+    #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+    let mean = |n: usize| (rows.iter().map(|row| row[n]).sum::<f64>() / rows.len() as f64).exp();
+    estimate(&(0..repetitions).map(mean).collect::<Vec<_>>()).map(Ratio::of)
+}
+
+/// The same of rows that were measured one after the other: the geometric means of the medians' ratios and of both ends of their
+/// intervals, which is as wide as [`compare_apart`] makes each of them. Rows without an interval are left out.
+#[must_use]
+pub fn compare_all_apart(rows: &[(Estimate, Estimate)]) -> Option<Ratio> {
+    let ratios = rows.iter().filter_map(|(base, other)| compare_apart(base, other)).map(|ratio| ratio.ratio);
+    let ratios: Vec<Estimate> =
+        ratios.filter(|ratio| ratio.interval.is_some_and(|[low, _]| low > 0.0)).collect();
+    let repetitions = ratios.iter().map(|ratio| ratio.repetitions).min()?;
+    #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+    let mean = |of: fn(&Estimate) -> f64| {
+        (ratios.iter().map(|ratio| of(ratio).ln()).sum::<f64>() / ratios.len() as f64).exp()
+    };
+    let low = mean(|ratio| ratio.interval.map_or(ratio.median, |[low, _]| low));
+    let high = mean(|ratio| ratio.interval.map_or(ratio.median, |[_, high]| high));
+    let median = mean(|ratio| ratio.median);
+    Some(Ratio::of(Estimate { median, interval: Some([low, high]), repetitions }))
+}
+
 impl Ratio {
+    /// What may be concluded from it.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
+        Conclusion::of(self.ratio.interval)
+    }
+
     /// What a ratio means.
     #[must_use]
     pub fn of(ratio: Estimate) -> Self {
@@ -207,6 +290,64 @@ mod tests {
         assert_eq!(ratio.to_string(), "no measurable effect");
     }
 
+    /// Three servers of which it is known what they are to the first: the same, a fifth faster, and the same with noise that
+    /// hides a fifth.
+    #[test]
+    fn equal_different_and_noisy_are_told_apart() {
+        let base = [100.0, 103.0, 98.0, 101.0, 99.0, 102.0];
+        let scaled =
+            |factors: [f64; 6]| -> Vec<f64> { base.iter().zip(factors).map(|(b, f)| b * f).collect() };
+        let conclusion = |other: &[f64]| compare(&base, other).unwrap().conclusion();
+        assert_eq!(conclusion(&scaled([1.01, 0.99, 1.02, 0.98, 1.0, 1.01])), Conclusion::NoEffect);
+        assert_eq!(conclusion(&scaled([1.21, 1.19, 1.22, 1.18, 1.2, 1.2])), Conclusion::Higher);
+        assert_eq!(conclusion(&scaled([0.81, 0.79, 0.82, 0.78, 0.8, 0.8])), Conclusion::Lower);
+        let noisy = scaled([1.3, 0.75, 1.2, 0.8, 1.0, 1.1]);
+        assert_eq!(conclusion(&noisy), Conclusion::TooNoisy);
+        assert_eq!(compare(&base, &noisy).unwrap().to_string(), "too noisy to tell");
+        assert_eq!(conclusion(&[100.0]), Conclusion::TooNoisy, "one pair shows neither");
+    }
+
+    /// Both one-sided tests must reject: an interval that only touches the margin is not within it.
+    #[test]
+    fn no_effect_takes_an_interval_within_the_margin() {
+        let of = |low: f64, high: f64| Conclusion::of(Some([low, high]));
+        assert_eq!(of(0.92, 1.08), Conclusion::NoEffect);
+        assert_eq!(of(0.92, 1.1), Conclusion::TooNoisy);
+        assert_eq!(of(1.0 / 1.1, 1.0), Conclusion::TooNoisy);
+        assert_eq!(of(1.0, 1.05), Conclusion::NoEffect);
+        assert_eq!(of(1.001, 1.05), Conclusion::Higher, "small, and beyond the noise");
+        assert_eq!(Conclusion::of(None), Conclusion::TooNoisy);
+        assert_eq!(of(f64::NAN, f64::NAN), Conclusion::TooNoisy);
+    }
+
+    /// Six pairs within the margin on both sides: each one-sided sign test has p = 1/64, and both stay below 2.5 %. Five pairs
+    /// would have 1/32: their interval is Student's.
+    #[test]
+    fn the_interval_of_six_pairs_is_that_of_two_sign_tests() {
+        assert!(0.5f64.powi(6) < 0.025 && 0.5f64.powi(5) > 0.025);
+        let ratios = [0.95, 0.97, 1.0, 1.02, 1.04, 1.06];
+        let ratio = Ratio::of(estimate(&ratios).unwrap());
+        assert_eq!((ratio.ratio.interval, ratio.conclusion()), (Some([0.95, 1.06]), Conclusion::NoEffect));
+    }
+
+    #[test]
+    fn rows_together_have_the_geometric_mean_of_their_ratios() {
+        let base = vec![100.0; 6];
+        let times = |factor: f64| base.iter().map(|b| b * factor).collect::<Vec<f64>>();
+        let together = |rows: &[(Vec<f64>, Vec<f64>)]| compare_all(rows);
+        let ratio = together(&[(base.clone(), times(2.0)), (base.clone(), times(0.5))]).unwrap();
+        assert!((ratio.ratio.median - 1.0).abs() < 1e-9 && ratio.conclusion() == Conclusion::NoEffect);
+        let ratio = together(&[(base.clone(), times(4.0)), (base.clone(), times(1.0))]).unwrap();
+        assert!((ratio.ratio.median - 2.0).abs() < 1e-9 && ratio.conclusion() == Conclusion::Higher);
+        // A row without figures, and one with a single pair, take nothing from the others.
+        let silent = (vec![0.0; 6], times(1.0));
+        let once = (vec![100.0], vec![900.0]);
+        let ratio = together(&[silent.clone(), once, (base.clone(), times(2.0))]).unwrap();
+        assert!((ratio.ratio.median - 2.0).abs() < 1e-9 && ratio.ratio.repetitions == 6);
+        assert_eq!(together(&[silent]), None);
+        assert_eq!(together(&[]), None);
+    }
+
     #[test]
     fn what_slows_both_down_does_not_hide_a_difference() {
         // The machine gets slower and slower, and the second is always a fifth faster.
@@ -230,6 +371,18 @@ mod tests {
         let idle = compare_apart(&estimate(0.0, 100.0, 110.0), &estimate(180.0, 200.0, 220.0)).unwrap();
         assert_eq!((idle.ratio.interval, idle.effect), (None, Effect::NotMeasurable));
         assert_eq!(compare_apart(&estimate(0.0, 0.0, 0.0), &estimate(1.0, 1.0, 1.0)), None);
+    }
+
+    #[test]
+    fn rows_that_were_measured_apart_keep_their_wide_intervals() {
+        let estimate = |low, median, high| Estimate { median, interval: Some([low, high]), repetitions: 6 };
+        let (base, twice) = (estimate(90.0, 100.0, 110.0), estimate(180.0, 200.0, 220.0));
+        let ratio = compare_all_apart(&[(base, twice), (base, base)]).unwrap();
+        assert!((ratio.ratio.median - 2f64.sqrt()).abs() < 1e-9);
+        let [low, high] = ratio.ratio.interval.unwrap();
+        assert!(low < 1.2 && high > 1.7 && ratio.conclusion() == Conclusion::Higher, "{low} {high}");
+        let once = Estimate { median: 5.0, interval: None, repetitions: 1 };
+        assert_eq!(compare_all_apart(&[(once, once)]), None);
     }
 
     #[test]

@@ -128,7 +128,7 @@ fn rows_compare_repetition_by_repetition() {
         &row(1, &[(100, 50), (90, 50), (110, 50)]),
         &row(4, &[(101, 50), (92, 50), (104, 50)]),
     );
-    assert_eq!(noisy.rate.unwrap().to_string(), "no measurable effect");
+    assert_eq!(noisy.rate.unwrap().to_string(), "too noisy to tell");
 }
 
 #[test]
