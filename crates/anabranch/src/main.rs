@@ -27,6 +27,7 @@ mod print;
 mod problem;
 mod reload;
 mod report;
+mod result_files;
 mod rules_given;
 #[cfg(test)]
 mod sample;

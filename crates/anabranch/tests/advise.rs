@@ -31,7 +31,7 @@ fn advice_has_verdict_figures_source_and_commands() {
         "red",
         "R2",
         "8 threads, 1 file, 4 KiB an operation",
-        "line 124 (1.28)",
+        "\"Multi-threaded/single file workloads with SMB Multichannel\" (1.28)",
         "-EnableMultiChannel $false",
     ] {
         assert!(printed.contains(part), "{part} in {printed}");
@@ -66,4 +66,47 @@ fn what_is_no_fact_is_named() {
     assert!(status == 2 && said.contains("/nonexistent.json"), "{said}");
     let (status, _, _) = advise(&[]);
     assert_eq!(status, 2, "neither a result nor facts");
+}
+
+/// Results of a directory: one list, each setting once, and the rows with it for programs.
+#[test]
+fn a_directory_of_results_has_one_list() {
+    let place = TempDir::new().unwrap();
+    let [local, results] = ["local", "results"].map(|name| place.path().join(name));
+    std::fs::create_dir(&local).unwrap();
+    std::fs::create_dir(&results).unwrap();
+    for family in ["metadata", "mix-10"] {
+        let target = format!("dir:{}", local.display());
+        let out = results.join(format!("{family}.json"));
+        let short = ["--quick", "--seconds", "0.05", "--ramp", "0.01", "--file-size", "1M"];
+        let mut command = Command::new(env!("CARGO_BIN_EXE_anabranch"));
+        command
+            .args(["bench", "run", family, "--target", &target, "--out", out.to_str().unwrap()])
+            .args(short);
+        let Output { status, stderr, .. } = command.output().unwrap();
+        assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+    }
+    let directory = results.to_str().unwrap();
+    let (status, printed, said) = advise(&[directory]);
+    assert_eq!(status, 0, "{said}");
+    assert!(printed.contains("  undecided  metadata cache: "), "{printed}");
+    assert_eq!(printed.matches("metadata cache: ").count(), 1, "{printed}");
+    assert!(!printed.contains("op=metadata"), "rows are told when they are asked for: {printed}");
+    let (_, printed, _) = advise(&[directory, "--rows"]);
+    assert!(
+        printed.contains("op=metadata files=1 threads=1 qd=1") && printed.contains("mix-10.json"),
+        "{printed}"
+    );
+    let (_, printed, _) = advise(&[directory, "--json"]);
+    let all: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(all["recommendations"][0]["setting"], "metadata-cache");
+    assert_eq!(all["results"][0]["name"], "metadata.json");
+    // One file is an array of its rows, as it has always been.
+    let (_, printed, _) = advise(&[results.join("metadata.json").to_str().unwrap(), "--json"]);
+    let rows: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert!(rows[0]["row"].as_str().unwrap().contains("op=metadata"), "{rows:#}");
+    let empty = place.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let (status, _, said) = advise(&[empty.to_str().unwrap()]);
+    assert!(status == 2 && said.contains("no file in it ends in .json"), "{said}");
 }

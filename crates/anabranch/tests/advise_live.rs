@@ -157,6 +157,16 @@ fn a_throttled_nfs_client_is_told_so_and_its_plan_is_raised() {
     assert_eq!(facts["work"]["threads"], Value::Null, "NFSv3 has no opens");
     let tried = running.json(&["advise", "--client", "127.0.0.1", "--seconds", "1", "--apply"]);
     assert_eq!((&tried["rule"], &tried["kept"]), (&15.into(), &true.into()), "{tried:#}");
+    assert_eq!(
+        tried["steps"].as_array().unwrap().len(),
+        1,
+        "it ends with the first change that helps: {tried:#}"
+    );
+    assert!(tried["stopped"].as_str().unwrap().starts_with("the change helps and is kept"), "{tried:#}");
+    assert_eq!(
+        (&tried["conclusion"], &tried["command"]),
+        (&"higher".into(), &"anabranch share set made --plan 'custom iops=60'".into())
+    );
     assert_eq!(running.plan(), "custom iops=60");
 }
 
@@ -166,6 +176,10 @@ fn a_change_without_effect_is_reverted() {
     let running = Running::start("custom iops=100 client-iops=100");
     let tried = running.json(&["advise", &running.target("made"), "--apply"]);
     assert_eq!((&tried["rule"], &tried["kept"]), (&15.into(), &false.into()), "{tried:#}");
+    let steps = tried["steps"].as_array().unwrap();
+    assert!(steps.iter().all(|step| step["kept"] == false && !step["before"].is_null()), "{tried:#}");
+    let stopped = tried["stopped"].as_str().unwrap();
+    assert!(stopped.ends_with("none surely helps; the share is as it was"), "{tried:#}");
     assert_eq!(running.plan(), "custom iops=100 client-iops=100");
 }
 

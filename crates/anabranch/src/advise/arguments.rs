@@ -15,8 +15,8 @@ use crate::asking::Asking;
 pub(crate) struct Advise {
     #[command(subcommand)]
     pub(super) command: Option<AdviseCommand>,
-    /// A result of `anabranch bench ... --out FILE`, or a target: smb://USER@HOST/SHARE (password in ANABRANCH_PASSWORD) or nfs://HOST/PATH
-    #[arg(required_unless_present_any = ["facts", "client"], value_name = "RESULT|TARGET")]
+    /// A result of `anabranch bench ... --out FILE`, a directory of results, or a target: smb://USER@HOST/SHARE (password in ANABRANCH_PASSWORD) or nfs://HOST/PATH
+    #[arg(required_unless_present_any = ["facts", "client"], value_name = "RESULT|DIRECTORY|TARGET")]
     pub(super) subject: Option<Subject>,
     /// A JSON file of facts in place of a result (fields: docs/advice.md)
     #[arg(long, value_name = "FILE", conflicts_with = "subject")]
@@ -33,8 +33,11 @@ pub(crate) struct Advise {
     /// Measure the target for half a minute, in a folder that is removed afterwards, and base the advice on that
     #[arg(long, requires = "subject")]
     pub(super) measure: bool,
-    /// Apply one advised change to the share of the server on this machine, measure with and without it, and keep it only if it
-    /// clearly helps
+    /// With a result or a target: also what the rules say of each kind of work
+    #[arg(long, requires = "subject")]
+    pub(super) rows: bool,
+    /// Try the advised changes of the share of the server on this machine one after the other: measure with and without each, and
+    /// keep the first that clearly helps
     #[arg(long, conflicts_with = "facts")]
     pub(super) apply: bool,
     /// The service that the server belongs to

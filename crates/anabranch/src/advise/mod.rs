@@ -10,15 +10,17 @@ mod show;
 
 use std::path::Path;
 
-use advise::{Facts, Judged, Profile, advise, of_result};
+use advise::{Facts, Judged, Profile, Recommendation, advise, of_result, ranked};
 use load::result::ResultFile;
 use load::target::Target;
+use serde::Serialize;
 
 pub(crate) use arguments::{Advise, SoldAs};
 use arguments::{AdviseCommand, Subject};
 
 use crate::print::{json, print};
 use crate::problem::{Cause, Problem, Result};
+use crate::result_files::read_all;
 
 /// Carries out the command.
 ///
@@ -37,7 +39,7 @@ pub(crate) fn run(command: &Advise) -> Result<()> {
             let judged = Judged { row: path.display().to_string(), advice: advise(&facts(path)?) };
             tell(command, &[judged])
         }
-        (None, Some(Subject::Result(path))) => tell(command, &of_result(&result(path)?, profile)),
+        (None, Some(Subject::Result(path))) => on_results(command, path, profile),
         (None, Some(Subject::Target(target))) => of_target(command, target, profile),
         (None, None) => Ok(()),
     }
@@ -51,21 +53,57 @@ fn of_target(command: &Advise, target: &Target, profile: Profile) -> Result<()> 
         return print(&measure::offer(target));
     }
     let measured = measure::run(target)?;
-    tell(command, &of_result(&measured, profile))
+    if command.asking.json {
+        return tell(command, &of_result(&measured, profile));
+    }
+    let mut text = show::ranked(&ranked(&[("this measurement", &measured)], profile));
+    if command.rows {
+        text.push_str(&format!("\n{}", show::render(&of_result(&measured, profile))));
+    }
+    print(&text)
 }
 
 fn tell(command: &Advise, judged: &[Judged]) -> Result<()> {
     print(&if command.asking.json { json(&judged)? } else { show::render(judged) })
 }
 
-fn result(path: &Path) -> Result<ResultFile> {
-    ResultFile::load(path).map_err(|e| {
-        Problem::new(
-            Cause::Settings,
-            format!("{}: {e}", path.display()),
-            "Create one with `anabranch bench run FAMILY --target ... --out FILE`.",
-        )
-    })
+/// Advice on a result, or on all results of a directory: one list, and with `--rows` what the rules say of each kind of work.
+fn on_results(command: &Advise, path: &Path, profile: Profile) -> Result<()> {
+    let results = read_all(&[path.to_owned()])?;
+    let named: Vec<(&str, &ResultFile)> =
+        results.iter().map(|(name, result)| (name.as_str(), result)).collect();
+    let by_rows = || named.iter().map(|(name, result)| OfResult { name, rows: of_result(result, profile) });
+    if command.asking.json {
+        // One result has been an array of its rows since there is advice; a directory has the list, too.
+        return match (path.is_dir(), named.as_slice()) {
+            (false, [(_, one)]) => print(&json(&of_result(one, profile))?),
+            _ => print(&json(&OfResults {
+                recommendations: ranked(&named, profile),
+                results: by_rows().collect(),
+            })?),
+        };
+    }
+    let mut text = show::ranked(&ranked(&named, profile));
+    if command.rows {
+        for of in by_rows() {
+            text.push_str(&format!("\n{}\n\n{}", of.name, show::render(&of.rows)));
+        }
+    }
+    print(&text)
+}
+
+/// Advice on several results, for programs.
+#[derive(Serialize)]
+struct OfResults<'a> {
+    recommendations: Vec<Recommendation>,
+    results: Vec<OfResult<'a>>,
+}
+
+/// What the rules say of the rows of one result.
+#[derive(Serialize)]
+struct OfResult<'a> {
+    name: &'a str,
+    rows: Vec<Judged>,
 }
 
 fn facts(path: &Path) -> Result<Facts> {

@@ -118,8 +118,13 @@ fn cell(cell: &str) -> String {
         _ => {}
     }
     let is_effect = cell.contains("x (95 %: ") && cell.starts_with(|c: char| c.is_ascii_digit());
-    if is_effect || ["no measurable effect", "too noisy to tell"].contains(&cell) {
+    if is_effect {
         return "EFFECT".to_owned();
+    }
+    if let Some(rest) =
+        ["no measurable effect", "too noisy to tell"].iter().find_map(|none| cell.strip_prefix(none))
+    {
+        return format!("EFFECT{rest}");
     }
     let mut words: Vec<String> = Vec::new();
     for word in cell.split(' ') {

@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use load::statistics::Conclusion;
+
+use super::documents::title;
 use super::facts::Effect;
 
 /// One piece of advice.
@@ -77,22 +80,6 @@ pub enum Side {
     Server,
 }
 
-/// The documents' titles, in their order.
-const TITLES: [&str; 5] = [
-    "Azure Files: SMB performance",
-    "Azure NetApp Files: SMB performance",
-    "Azure Files: NFS performance",
-    "Azure Files: SMB Multichannel",
-    "Azure NetApp Files: Linux benchmarks",
-];
-
-/// The title of the document that a statement's number, such as `1.21`, begins with.
-#[must_use]
-pub fn title(id: &str) -> &'static str {
-    let document = id.split('.').next().and_then(|n| n.parse::<usize>().ok());
-    document.and_then(|n| TITLES.get(n.checked_sub(1)?)).copied().unwrap_or("?")
-}
-
 /// A number of things: `1 channel`, `2 channels`.
 #[must_use]
 pub fn counted(count: u32, thing: &str) -> String {
@@ -121,7 +108,10 @@ impl fmt::Display for Source {
 
 impl fmt::Display for Statement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, line {} ({})", title(self.id), self.line, self.id)
+        match self.section() {
+            Some(section) => write!(f, "{}, \"{}\" ({})", title(self.id), section.heading, self.id),
+            None => write!(f, "{} ({})", title(self.id), self.id),
+        }
     }
 }
 
@@ -136,15 +126,19 @@ impl fmt::Display for Side {
 }
 
 impl Effect {
-    /// Green where it surely helps, red where it surely hurts, yellow where the measurement cannot tell.
+    /// What may be concluded from it.
+    #[must_use]
+    pub fn conclusion(&self) -> Conclusion {
+        Conclusion::of(Some([self.low, self.high]))
+    }
+
+    /// Green where it surely helps, red where it surely hurts, yellow where there is no effect or the measurement cannot tell.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        if self.low > 1.0 {
-            Verdict::Green
-        } else if self.high < 1.0 {
-            Verdict::Red
-        } else {
-            Verdict::Yellow
+        match self.conclusion() {
+            Conclusion::Higher => Verdict::Green,
+            Conclusion::Lower => Verdict::Red,
+            Conclusion::NoEffect | Conclusion::TooNoisy => Verdict::Yellow,
         }
     }
 }
@@ -152,7 +146,11 @@ impl Effect {
 impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "measured: {:.2} times the rate ({:.2} - {:.2})", self.ratio, self.low, self.high)?;
-        if self.verdict() == Verdict::Yellow { f.write_str(", no measurable effect") } else { Ok(()) }
+        match self.conclusion() {
+            Conclusion::NoEffect => f.write_str(", no measurable effect"),
+            Conclusion::TooNoisy => f.write_str(", too noisy to tell"),
+            Conclusion::Higher | Conclusion::Lower => Ok(()),
+        }
     }
 }
 

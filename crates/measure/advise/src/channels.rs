@@ -1,7 +1,8 @@
 //! SMB Multichannel: R1 to R6 and R21.
 
 use super::advice::{Advice, Side, Source, Verdict, advice, counted, document};
-use super::facts::{Change, Effect, Facts, Profile};
+use super::facts::{Effect, Facts, Profile};
+use load::statistics::Conclusion;
 
 /// Bytes of the average read or write from which several channels pay on one file (document 1.21, line 86).
 const LARGE_IO: f64 = 16.0 * 1024.0;
@@ -66,11 +67,13 @@ pub(super) fn one_thread(facts: &Facts) -> Option<Advice> {
 
 /// Whether several channels pay, by a measurement where there is one.
 fn worth_of_channels(facts: &Facts, rule: u8, expected: Verdict, source: Source, text: &str) -> Advice {
-    let measured = facts.effect(|change| matches!(change, Change::Channels(_)));
+    let measured = facts.effect_of_connections(AZURE_CHANNELS);
     let verdict = measured.map_or(expected, Effect::verdict);
     let mut said = match measured {
-        Some(effect) => advice(rule, verdict, Source::Measured, measured_text(verdict, expected, text))
-            .figure(effect.to_string()),
+        Some(effect) => {
+            advice(rule, verdict, Source::Measured, measured_text("Multichannel", effect, expected, text))
+                .figure(effect.to_string())
+        }
         None => advice(rule, verdict, source, text),
     };
     match verdict {
@@ -85,15 +88,16 @@ fn worth_of_channels(facts: &Facts, rule: u8, expected: Verdict, source: Source,
     said
 }
 
-/// What a measurement says beside what the documents expect.
-fn measured_text(measured: Verdict, expected: Verdict, text: &str) -> String {
-    if measured == expected {
-        return text.to_owned();
-    }
-    let here = match measured {
-        Verdict::Green => "Multichannel helps here",
-        Verdict::Yellow => "Multichannel makes no measurable difference here",
-        Verdict::Red => "Multichannel costs something here: turn it off for this client",
+/// What a measurement says beside what the documents expect. `what` are the several connections.
+pub(super) fn measured_text(what: &str, effect: &Effect, expected: Verdict, text: &str) -> String {
+    let here = match effect.conclusion() {
+        Conclusion::TooNoisy => {
+            return format!("too noisy to tell the effect of {what} here; what the documents expect: {text}");
+        }
+        _ if effect.verdict() == expected => return text.to_owned(),
+        Conclusion::Higher => format!("a gain from {what} here"),
+        Conclusion::Lower => format!("a loss from {what} here: do without for such work"),
+        Conclusion::NoEffect => format!("no measurable effect of {what} here"),
     };
     format!("{here}; the documents expect a different effect of such work ({text})")
 }
@@ -105,10 +109,21 @@ pub(super) fn more_than_four(facts: &Facts) -> Option<Advice> {
         facts.work.sequential == Some(true) && facts.work.write_share.is_some_and(|w| w < 0.5);
     let of_each = (AZURE_CHANNELS / u32::try_from(facts.path.interfaces.len()).unwrap_or(1).max(1)).max(1);
     let fewer = format!("Set-SmbClientConfiguration -ConnectionCountPerRssNetworkInterface {of_each}");
+    let measured = facts.beyond(AZURE_CHANNELS);
     let said = match facts.profile {
         Profile::AzureFiles => {
             let text = "Azure Files takes 4 channels at most: have no more";
             advice(4, Verdict::Red, document("1.15", 54), text).on(Side::Windows, fewer)
+        }
+        _ if measured.is_some() => {
+            let (effect, verdict) = measured?;
+            let text = match verdict {
+                Verdict::Green => "more than 4 channels bring more than 4 here",
+                Verdict::Yellow => "more than 4 channels bring no sure gain over 4 here",
+                Verdict::Red => "more than 4 channels bring less than 4 or one here",
+            };
+            let said = advice(4, verdict, Source::Measured, text).figure(effect.to_string());
+            if verdict == Verdict::Red { said.on(Side::Windows, fewer) } else { said }
         }
         _ if sequential_reads => advice(
             4,

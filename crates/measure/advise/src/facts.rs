@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use load::result::{Interface, Protocol};
 
+use super::advice::Verdict;
+
 /// What is known. What is not known is `None` or empty, and a rule that needs it says nothing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
@@ -205,6 +207,34 @@ pub enum Change {
 }
 
 impl Facts {
+    /// What so many connections or channels instead of one were measured to bring: as many as `most`, else the next fewer that
+    /// were measured.
+    pub(super) fn effect_of_connections(&self, most: u32) -> Option<&Effect> {
+        let count = |effect: &&Effect| match effect.change {
+            Change::Channels(n) | Change::Connections(n) => Some(n).filter(|n| *n > 1 && *n <= most),
+            Change::Encryption | Change::MetadataCache => None,
+        };
+        self.effects.iter().filter(|effect| count(effect).is_some()).max_by_key(count)
+    }
+
+    /// What more than this many connections or channels were measured to bring over this many: good where their whole interval
+    /// lies above, bad where it lies below or where more are worse than one. None where that is not measured.
+    pub(super) fn beyond(&self, count: u32) -> Option<(&Effect, Verdict)> {
+        let base = self.effects.iter().find(
+            |effect| matches!(effect.change, Change::Channels(n) | Change::Connections(n) if n == count),
+        );
+        let more = |effect: &&Effect| matches!(effect.change, Change::Channels(n) | Change::Connections(n) if n > count);
+        let best = self.effects.iter().filter(more).max_by(|a, b| a.ratio.total_cmp(&b.ratio))?;
+        let verdict = match base {
+            None if best.verdict() == Verdict::Red => Verdict::Red,
+            None => return None,
+            Some(base) if best.low > base.high => Verdict::Green,
+            Some(base) if best.high < base.low || best.verdict() == Verdict::Red => Verdict::Red,
+            Some(_) => Verdict::Yellow,
+        };
+        Some((best, verdict))
+    }
+
     /// What a change was measured to bring, if it was.
     pub(super) fn effect(&self, which: impl Fn(Change) -> bool) -> Option<&Effect> {
         self.effects.iter().find(|effect| which(effect.change))

@@ -22,7 +22,10 @@ impl Facts {
             reached: row
                 .measure
                 .as_ref()
-                .map(|measure| Reached::of_measure(measure, &row.key))
+                .map(|measure| Reached {
+                    throttled_share: throttled_share(row).filter(|_| result.family != LIMITS),
+                    ..Reached::of_measure(measure, &row.key)
+                })
                 .unwrap_or_default(),
             security: Security::of_row(environment, &row.key),
             effects: result
@@ -79,6 +82,17 @@ impl Reached {
         let one_file = |figure: Option<f64>| figure.filter(|_| key.files == 1);
         Self { iops, bytes, file_iops: one_file(iops), file_bytes: one_file(bytes), throttled_share: None }
     }
+}
+
+/// The family that is there to reach the limits of a plan: that operations wait there says nothing about the plan.
+const LIMITS: &str = "limits";
+
+/// The part of the operations that waited for the share's plan, where the server told.
+#[expect(clippy::cast_precision_loss, reason = "a part of a whole")]
+fn throttled_share(row: &Row) -> Option<f64> {
+    let counted = row.repetitions.iter().filter_map(|r| Some((r.server?.throttled, r.done())));
+    let (waited, done) = counted.fold((0, 0), |(w, d), (waited, done)| (w + waited, d + done));
+    (done > 0).then(|| (waited as f64 / done as f64).min(1.0))
 }
 
 impl Security {

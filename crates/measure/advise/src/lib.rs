@@ -2,24 +2,29 @@
 //!
 //! [`advise`] is one function of [`Facts`], which a result of load may give ([`of_result`]). A rule says nothing when a fact
 //! that it needs is not known. Where a change was measured on this very path, the measurement decides and the documents'
-//! expectation stands beside it. [`host`] holds a machine against the documents: what it reads lies below one root directory.
+//! expectation stands beside it. [`ranked`] takes many results together: one list in which each setting is once. [`host`] holds a
+//! machine against the documents: what it reads lies below one root directory.
 //!
 //! It will never know how to change anything: advice is words and commands, and who carries them out is somebody else.
 
 mod advice;
 mod channels;
+mod documents;
 mod facts;
 mod from_result;
 pub mod host;
 mod limits;
 mod nfs;
+mod ranked;
 mod security;
 
-pub use advice::{Advice, Command, Side, Source, Statement, Verdict, counted, title};
+pub use advice::{Advice, Command, Side, Source, Statement, Verdict, counted};
+pub use documents::{Document, Section, document_of, title};
 pub use facts::{
     Change, Effect, Facts, Latencies, Limits, Mount, Path, Profile, Reached, Security, Slots, Work,
 };
 pub use from_result::{Judged, of_result};
+pub use ranked::{Action, Recommendation, Setting, Tally, Tried, is_anabranch, ranked};
 
 /// What a rule stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

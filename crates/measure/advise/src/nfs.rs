@@ -1,8 +1,8 @@
 //! NFS connections, queues and mounts: R7 to R12.
 
 use super::advice::{Advice, Side, Source, Verdict, advice, counted, document};
-use super::channels::kib;
-use super::facts::{Change, Effect, Facts, Profile};
+use super::channels::{kib, measured_text};
+use super::facts::{Effect, Facts, Profile};
 use load::result::Protocol;
 
 /// Operations under way from which several connections pay (document 3.18, line 179).
@@ -22,12 +22,11 @@ pub(super) fn connections_suit(facts: &Facts) -> Option<Advice> {
     let threads = facts.work.threads.unwrap_or(1);
     let count = if facts.profile == Profile::AzureNetappFiles { 8 } else { CONNECTIONS };
     let (expected, text) = expected_of_connections(facts, depth, threads, count);
-    let measured = facts.effect(|change| matches!(change, Change::Connections(n) if n <= count));
+    let measured = facts.effect_of_connections(count);
     let verdict = measured.map_or(expected, Effect::verdict);
-    let (source, text) = if measured.is_some() {
-        (Source::Measured, measured_text(verdict, expected, &text))
-    } else {
-        (document("3.18", if expected == Verdict::Green { 79 } else { 179 }), text)
+    let (source, text) = match measured {
+        Some(effect) => (Source::Measured, measured_text("several connections", effect, expected, &text)),
+        None => (document("3.18", if expected == Verdict::Green { 79 } else { 179 }), text),
     };
     let mut said = advice(7, verdict, source, text).figure(format!(
         "{}, {}",
@@ -48,19 +47,6 @@ pub(super) fn connections_suit(facts: &Facts) -> Option<Advice> {
 fn under_way(depth: f64) -> String {
     let things = if depth.round() == 1.0 { "operation" } else { "operations" };
     format!("{depth:.0} {things} under way")
-}
-
-/// What a measurement says beside what the documents expect.
-fn measured_text(measured: Verdict, expected: Verdict, text: &str) -> String {
-    if measured == expected {
-        return text.to_owned();
-    }
-    let here = match measured {
-        Verdict::Green => "several connections help here",
-        Verdict::Yellow => "several connections make no measurable difference here",
-        Verdict::Red => "several connections cost something here: mount without nconnect",
-    };
-    format!("{here}; the documents expect a different effect of such work ({text})")
 }
 
 fn expected_of_connections(facts: &Facts, depth: f64, threads: u32, count: u32) -> (Verdict, String) {
@@ -95,17 +81,23 @@ pub(super) fn more_than_four(facts: &Facts) -> Option<Advice> {
     if facts.profile == Profile::AzureNetappFiles && connections <= 8 {
         return None;
     }
-    let measured = facts.effect(|change| matches!(change, Change::Connections(n) if n > CONNECTIONS));
-    let verdict = measured.map_or(Verdict::Yellow, Effect::verdict);
-    let source = if measured.is_some() { Source::Measured } else { document("3.09", 79) };
-    let said = advice(
-        8,
-        verdict,
-        source,
-        "more than 4 connections bring nothing according to the documents, and may cost throughput",
-    )
-    .figure(format!("{connections} connections"));
-    let said = said.figures(measured);
+    let measured = facts.beyond(CONNECTIONS);
+    let verdict = measured.map_or(Verdict::Yellow, |(_, verdict)| verdict);
+    let (source, text) = match measured {
+        Some((_, Verdict::Green)) => (Source::Measured, "more than 4 connections bring more than 4 here"),
+        Some((_, Verdict::Yellow)) => {
+            (Source::Measured, "more than 4 connections bring no sure gain over 4 here")
+        }
+        Some((_, Verdict::Red)) => {
+            (Source::Measured, "more than 4 connections bring less than 4 or one here")
+        }
+        None => (
+            document("3.09", 79),
+            "more than 4 connections bring nothing according to the documents, and may cost throughput",
+        ),
+    };
+    let said = advice(8, verdict, source, text).figure(format!("{connections} connections"));
+    let said = said.figures(measured.map(|(effect, _)| effect));
     Some(if verdict == Verdict::Green {
         said
     } else {
@@ -168,7 +160,7 @@ pub(super) fn kernel(facts: &Facts) -> Option<Advice> {
 }
 
 /// Document 3.04, lines 34 to 43.
-const READ_AHEAD_RULE: &str = r#"printf '%s\n' 'SUBSYSTEM=="bdi", ACTION=="add", PROGRAM="/usr/bin/awk -v bdi=$kernel '"'"'BEGIN{ret=1} {if ($4 == bdi) {ret=0}} END{exit ret}'"'"' /proc/fs/nfsfs/volumes", ATTR{read_ahead_kb}="15360"' > /etc/udev/rules.d/99-nfs.rules && udevadm control --reload"#;
+pub(super) const READ_AHEAD_RULE: &str = r#"printf '%s\n' 'SUBSYSTEM=="bdi", ACTION=="add", PROGRAM="/usr/bin/awk -v bdi=$kernel '"'"'BEGIN{ret=1} {if ($4 == bdi) {ret=0}} END{exit ret}'"'"' /proc/fs/nfsfs/volumes", ATTR{read_ahead_kb}="15360"' > /etc/udev/rules.d/99-nfs.rules && udevadm control --reload"#;
 
 /// R12: as much under way as may be.
 pub(super) fn slots_are_used_up(facts: &Facts) -> Option<Advice> {

@@ -2,6 +2,7 @@
 
 use super::advice::{Advice, Side, Source, Verdict, advice, document};
 use super::facts::{Change, Facts};
+use load::statistics::Conclusion;
 
 /// A CPU that is as busy as this is the limit.
 const HOT: f64 = 0.9;
@@ -33,16 +34,20 @@ pub(super) fn encryption_costs(facts: &Facts) -> Option<Advice> {
         let text = format!("encryption is on: it is expected to cost {expected}");
         return Some(advice(19, Verdict::Yellow, document("2.16", line), text).figure(figure));
     };
-    let verdict = match effect.ratio {
-        ratio if effect.low <= 1.0 && effect.high >= 1.0 || ratio > 1.0 => Verdict::Green,
-        ratio if ratio >= 1.0 - most => Verdict::Yellow,
-        _ => Verdict::Red,
-    };
-    let text = match verdict {
-        Verdict::Green => "encryption costs nothing that can be measured here".to_owned(),
-        Verdict::Yellow => format!("encryption costs what is expected ({expected})"),
-        Verdict::Red => format!(
-            "encryption costs more than is expected ({expected}): see whether both CPUs have AES instructions and AES-128-GCM is used"
+    let (verdict, text) = match effect.conclusion() {
+        Conclusion::Higher => (Verdict::Green, "encryption costs nothing here".to_owned()),
+        Conclusion::NoEffect => {
+            (Verdict::Green, "encryption costs nothing that can be measured here".to_owned())
+        }
+        Conclusion::TooNoisy => (Verdict::Yellow, "too noisy to tell what encryption costs here".to_owned()),
+        Conclusion::Lower if effect.ratio >= 1.0 - most => {
+            (Verdict::Yellow, format!("encryption costs what is expected ({expected})"))
+        }
+        Conclusion::Lower => (
+            Verdict::Red,
+            format!(
+                "encryption costs more than is expected ({expected}): see whether both CPUs have AES instructions and AES-128-GCM is used"
+            ),
         ),
     };
     Some(advice(19, verdict, Source::Measured, text).figure(figure).figure(effect.to_string()))

@@ -28,22 +28,39 @@ pub fn change(
     before: &ShareActivity,
     after: &ShareActivity,
 ) -> Option<Change> {
+    changes(advice, share, before, after).into_iter().next()
+}
+
+/// The advised changes of the share that can be reverted, in the order in which they are worth trying: the limits of the plan by the
+/// time that operations have waited for them, then the metadata cache.
+#[must_use]
+pub fn changes(
+    advice: &[Advice],
+    share: &Share,
+    before: &ShareActivity,
+    after: &ShareActivity,
+) -> Vec<Change> {
     let asks = |rule: u8, verdict: Verdict| advice.iter().any(|a| a.rule == rule && a.verdict == verdict);
+    let mut all = Vec::new();
     if asks(15, Verdict::Red) || asks(16, Verdict::Red) {
-        let limit = waited_longest(&before.waits, &after.waits)?;
-        let plan = doubled(&share.plan, limit)?;
-        let of = |plan: &str| ShareChange { plan: Some(plan.to_owned()), ..ShareChange::default() };
-        return Some(Change {
-            rule: if asks(15, Verdict::Red) { 15 } else { 16 },
-            what: format!("plan: {} -> {plan}", share.plan),
-            forth: of(&plan),
-            back: of(&share.plan),
-            command: format!("anabranch share set {} --plan '{plan}'", share.name),
-        });
+        let rule = if asks(15, Verdict::Red) { 15 } else { 16 };
+        let larger = waited_for(&before.waits, &after.waits)
+            .into_iter()
+            .filter_map(|limit| doubled(&share.plan, limit));
+        all.extend(larger.map(|plan| {
+            let of = |plan: &str| ShareChange { plan: Some(plan.to_owned()), ..ShareChange::default() };
+            Change {
+                rule,
+                what: format!("plan: {} -> {plan}", share.plan),
+                forth: of(&plan),
+                back: of(&share.plan),
+                command: format!("anabranch share set {} --plan '{plan}'", share.name),
+            }
+        }));
     }
     if asks(13, Verdict::Green) && !share.metadata_cache {
         let of = |on: bool| ShareChange { metadata_cache: Some(on), ..ShareChange::default() };
-        return Some(Change {
+        all.push(Change {
             rule: 13,
             what: "metadata-cache: off -> on".to_owned(),
             forth: of(true),
@@ -51,17 +68,18 @@ pub fn change(
             command: format!("anabranch share set {} --metadata-cache on", share.name),
         });
     }
-    None
+    all
 }
 
-/// The limit that operations have waited for longest between two looks.
-fn waited_longest<'a>(before: &[LimitWaits], after: &'a [LimitWaits]) -> Option<&'a str> {
+/// The limits that operations have waited for between two looks, the longest wait first.
+fn waited_for<'a>(before: &[LimitWaits], after: &'a [LimitWaits]) -> Vec<&'a str> {
     let since = |waits: &LimitWaits| {
         let earlier = before.iter().find(|earlier| earlier.limit == waits.limit);
         waits.seconds - earlier.map_or(0.0, |earlier| earlier.seconds)
     };
-    let longest = after.iter().max_by(|one, other| since(one).total_cmp(&since(other)))?;
-    (since(longest) > 0.0).then_some(&longest.limit)
+    let mut waited: Vec<&LimitWaits> = after.iter().filter(|waits| since(waits) > 0.0).collect();
+    waited.sort_by(|one, other| since(other).total_cmp(&since(one)));
+    waited.into_iter().map(|waits| waits.limit.as_str()).collect()
 }
 
 /// A custom plan with one limit doubled. Plans of Azure and of pools may not be reduced at any time, so they are not tried.
@@ -101,12 +119,12 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_that_was_waited_for_since_the_first_look_counts() {
+    fn limits_that_were_waited_for_since_the_first_look_count() {
         let waits = |limit: &str, seconds| LimitWaits { limit: limit.to_owned(), operations: 1, seconds };
         let before = [waits("iops", 900.0), waits("read", 1.0)];
         let after = [waits("iops", 901.0), waits("read", 5.0), waits("write", 3.0)];
-        assert_eq!(waited_longest(&before, &after), Some("read"));
-        assert_eq!(waited_longest(&after, &after), None);
-        assert_eq!(waited_longest(&[], &[]), None);
+        assert_eq!(waited_for(&before, &after), ["read", "write", "iops"]);
+        assert_eq!(waited_for(&after, &after), [""; 0]);
+        assert_eq!(waited_for(&[], &[]), [""; 0]);
     }
 }

@@ -15,7 +15,7 @@ pub mod share_facts;
 mod trial;
 mod work;
 
-pub use change::{Change, change};
+pub use change::{Change, change, changes};
 pub use error::{Error, Result};
 pub use look::{Look, look};
 pub use trial::{Trial, TrialOutcome};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use control::shares::{Share, ShareChange};
 use control_client::path_part;
 use gateway::control_access::Access;
-use load::statistics::{Effect, Estimate, Ratio, compare, estimate};
+use load::statistics::{Conclusion, Effect, Estimate, Ratio, compare, estimate};
 use serde::Serialize;
 
 use crate::change::Change;
@@ -30,8 +30,12 @@ pub struct TrialOutcome {
     pub after: Option<Estimate>,
     /// The rate with the change divided by the rate without it, over neighbouring measurements.
     pub ratio: Option<Ratio>,
+    /// What may be concluded from that.
+    pub conclusion: Conclusion,
     /// Whether the change was kept.
     pub kept: bool,
+    /// The command that makes the change.
+    pub command: String,
 }
 
 /// A trial of one change to a share.
@@ -117,7 +121,9 @@ impl Trial<'_> {
             before: estimate(&before),
             after: estimate(&after),
             ratio,
+            conclusion: ratio.map_or(Conclusion::TooNoisy, |ratio| ratio.conclusion()),
             kept,
+            command: change.command.clone(),
         })
     }
 }
