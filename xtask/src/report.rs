@@ -28,18 +28,34 @@ pub(crate) fn run(given: &ReportArguments) -> Chore {
     Ok(ExitCode::SUCCESS)
 }
 
-const REPRODUCED: &str = "reproduced";
-const NOT_REPRODUCED: &str = "not-reproduced";
-const UNTESTED: &str = "cannot-be-tested";
+/// The judgements, as reports have them and as people read them; those from the fifth on decide nothing.
+const JUDGEMENTS: [(&str, &str); 6] = [
+    ("reproduced", "reproduced"),
+    ("better", "better"),
+    ("worse", "worse"),
+    ("mixed", "mixed"),
+    ("too-noisy", "too noisy"),
+    ("cannot-be-tested", "cannot be tested here"),
+];
+const DECIDED: usize = 4;
+
+fn decides(finding: &Value) -> bool {
+    JUDGEMENTS[..DECIDED].iter().any(|(name, _)| *name == text(&finding["judgement"]))
+}
 
 fn page(report: &Value, note: Option<&str>) -> Result<String, String> {
     Ok(format!("{}\n{}\n{}", head(report, note)?, decided(report), undecided(report)))
 }
 
 fn head(report: &Value, note: Option<&str>) -> Result<String, String> {
-    let verdicts: Vec<_> =
-        statements(report).flat_map(|s| list(&s["findings"])).map(|f| text(&f["verdict"])).collect();
-    let count = |verdict| verdicts.iter().filter(|found| **found == verdict).count();
+    let judged: Vec<_> =
+        statements(report).flat_map(|s| list(&s["findings"])).map(|f| text(&f["judgement"])).collect();
+    if judged.iter().any(|judgement| judgement.is_empty()) {
+        return Err("a report of an older program: make it again with `anabranch report`".to_owned());
+    }
+    let counts = JUDGEMENTS
+        .iter()
+        .map(|(name, words)| format!("**{}** {words}", judged.iter().filter(|found| *found == name).count()));
     let runs = list(&report["runs"]);
     let began = runs.iter().filter_map(|run| run["began"].as_u64()).min().ok_or("a report without runs")?;
     let day = said(Command::new("date").args(["-u", "-d", &format!("@{began}"), "+%Y-%m-%d"]))?;
@@ -48,13 +64,13 @@ fn head(report: &Value, note: Option<&str>) -> Result<String, String> {
         "# The documents' statements, measured\n\n\
          Made by `cargo xtask report` from the output of `anabranch bench all` and `anabranch report` ([how](../report.md)).\n\
          Measured on {day}: {} results, {}; client and server on one machine, over the loopback.{note}\n\n\
-         **{}** findings reproduce the document, **{}** do not, **{}** cannot be tested here.\n\
+         {}\n\n\
+         Findings: {}.\n\
          A finding is one statement for one server; [the rules of the verdicts](../report.md#verdicts).\n",
         runs.len(),
         servers(report).join(", "),
-        count(REPRODUCED),
-        count(NOT_REPRODUCED),
-        count(UNTESTED),
+        text(&report["summary"]["headline"]),
+        counts.collect::<Vec<_>>().join(", "),
     ))
 }
 
@@ -102,24 +118,22 @@ fn findings<'a>(report: &Value, statement: &'a Value, of: &str) -> Vec<&'a Value
     for finding in list(&statement["findings"]) {
         let run = finding["run"].as_u64().and_then(|run| usize::try_from(run).ok());
         let measured = run.is_some_and(|run| server(&report["runs"][run]) == of);
-        if measured && found.iter().all(|other| other["verdict"] != finding["verdict"]) {
+        if measured && found.iter().all(|other| other["judgement"] != finding["judgement"]) {
             found.push(finding);
         }
     }
-    if found.len() > 1 {
-        found.retain(|finding| finding["verdict"] != UNTESTED);
+    if found.iter().any(|finding| decides(finding)) {
+        found.retain(|finding| decides(finding));
     }
     found
 }
 
 fn cell(findings: &[&Value]) -> String {
     let shown = findings.iter().map(|finding| {
-        let verdict = match text(&finding["verdict"]) {
-            NOT_REPRODUCED => "**not reproduced**",
-            UNTESTED => "not testable here",
-            other => other,
-        };
-        format!("{verdict}{}", ratios(finding))
+        let name = text(&finding["judgement"]);
+        let words = JUDGEMENTS.iter().find(|(known, _)| *known == name).map_or(name, |(_, words)| words);
+        let words = if name == "worse" { format!("**{words}**") } else { words.to_owned() };
+        format!("{words}{}", ratios(finding))
     });
     let shown: Vec<_> = shown.collect();
     if shown.is_empty() { "-".to_owned() } else { shown.join(", ") }
@@ -149,7 +163,7 @@ fn statements(report: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn is_decided(statement: &Value) -> bool {
-    list(&statement["findings"]).iter().any(|finding| finding["verdict"] != UNTESTED)
+    list(&statement["findings"]).iter().any(decides)
 }
 
 /// The measured programs.
@@ -193,25 +207,27 @@ mod tests {
     fn finding(run: u32, verdict: &str, ratios: &[f64]) -> Value {
         let cases: Vec<_> =
             ratios.iter().map(|ratio| json!({"ratio": {"ratio": {"median": ratio}}})).collect();
-        json!({"run": run, "verdict": verdict, "cases": cases, "reason": "the interval is wide (1 of 2 rows)"})
+        json!({"run": run, "judgement": verdict, "cases": cases, "reason": "the interval is wide (1 of 2 rows)"})
     }
 
     #[test]
     fn a_page_has_what_was_decided_and_what_was_not() {
         let report = json!({
+            "summary": {"headline": "A is good"},
             "runs": [{"label": "B 1, SMB", "began": 86_400}, {"label": "A 2, NFS", "began": 172_800}],
             "documents": [{"document": "D", "statements": [
                 {"id": "1.01", "statement": "s", "figure": "rises", "findings": [
-                    finding(0, REPRODUCED, &[2.0, 1.5]), finding(0, UNTESTED, &[]), finding(1, NOT_REPRODUCED, &[1.0])]},
-                {"id": "1.02", "statement": "t", "figure": "falls", "findings": [finding(0, UNTESTED, &[])]},
+                    finding(0, "reproduced", &[2.0, 1.5]), finding(0, "too-noisy", &[]), finding(1, "worse", &[1.0])]},
+                {"id": "1.02", "statement": "t", "figure": "falls", "findings": [finding(0, "cannot-be-tested", &[])]},
             ]}],
         });
         let page = page(&report, Some("Note.")).unwrap();
         for line in [
             "Measured on 1970-01-02: 2 results, A 2, B 1; client and server on one machine, over the loopback. Note.",
-            "**1** findings reproduce the document, **1** do not, **2** cannot be tested here.",
+            "A is good",
+            "Findings: **1** reproduced, **0** better, **1** worse, **0** mixed, **1** too noisy, **1** cannot be tested here.",
             "| statement | the document says | A 2 | B 1 |",
-            "| 1.01 s | rises | **not reproduced** (1.00x) | reproduced (1.50x to 2.00x) |",
+            "| 1.01 s | rises | **worse** (1.00x) | reproduced (1.50x to 2.00x) |",
             "| the interval is wide | 1.02 |",
             "1 D.",
         ] {

@@ -1,17 +1,16 @@
-//! `anabranch report`: results of measurements beside what the documents say, as one HTML page, Markdown or JSON.
+//! `anabranch report`: whether a server is good and what to change, from results of measurements, as HTML, Markdown or JSON.
 
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use clap::{Args, ValueEnum};
-use load::result::ResultFile;
 use load::whole_file;
-use report::{Report, html, markdown};
+use report::{Report, html, markdown, pages};
 
 use crate::advise::SoldAs;
 use crate::print::{json, print};
 use crate::problem::{Cause, Problem, Result};
+use crate::result_files::read_all;
 
 /// What to report, and where.
 #[derive(Debug, Args)]
@@ -19,7 +18,7 @@ pub(crate) struct ReportCommand {
     /// Results of `anabranch bench ... --out FILE`, or directories of them; results of one family are shown side by side
     #[arg(required = true, value_name = "RESULT.json|DIRECTORY")]
     results: Vec<PathBuf>,
-    /// The output file, or a directory for index.html, README.md and report.json [default: standard output]
+    /// The output file, or a directory for index.html and its pages, README.md and report.json [default: standard output]
     #[arg(long, value_name = "FILE|DIRECTORY")]
     out: Option<PathBuf>,
     /// The format [default: by the extension of --out; without --out: markdown]
@@ -40,10 +39,6 @@ enum Format {
     Json,
 }
 
-/// The form of each file of a directory, in the order in which they are written.
-const DIRECTORY: [(&str, Format); 3] =
-    [("index.html", Format::Html), ("README.md", Format::Markdown), ("report.json", Format::Json)];
-
 /// Carries out the command.
 ///
 /// # Errors
@@ -57,7 +52,11 @@ pub(crate) fn run(command: &ReportCommand) -> Result<()> {
         Destination::File(path, format) => write(path, &text(&report, format)?),
         Destination::Directory(path) => {
             fs::create_dir_all(path).map_err(|e| cannot_write(path, &e))?;
-            DIRECTORY.iter().try_for_each(|(name, format)| write(&path.join(name), &text(&report, *format)?))
+            for (name, page) in pages(&report) {
+                write(&path.join(name), &page)?;
+            }
+            write(&path.join("README.md"), &markdown(&report))?;
+            write(&path.join("report.json"), &json(&report)?)
         }
     }
 }
@@ -92,50 +91,6 @@ impl<'a> Destination<'a> {
             )),
         }
     }
-}
-
-/// The results of files and of the files in directories, by the names of their files.
-fn read_all(paths: &[PathBuf]) -> Result<Vec<(String, ResultFile)>> {
-    let mut results = Vec::new();
-    for path in paths {
-        if path.is_dir() {
-            for file in files(path)? {
-                results.push(read(&file)?);
-            }
-        } else {
-            results.push(read(path)?);
-        }
-    }
-    Ok(results)
-}
-
-/// The files of a directory that should be results, by name.
-fn files(directory: &Path) -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-    let mut files: Vec<PathBuf> =
-        entries.map_err(|e| not_a_result(directory, &e))?.into_iter().map(|entry| entry.path()).collect();
-    files.retain(|path| path.extension().is_some_and(|ending| ending == "json") && path.is_file());
-    files.sort();
-    if files.is_empty() {
-        return Err(not_a_result(directory, &"no file in it ends in .json"));
-    }
-    Ok(files)
-}
-
-fn read(path: &Path) -> Result<(String, ResultFile)> {
-    if fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0) {
-        return Err(not_a_result(path, &"the file is empty"));
-    }
-    let result = ResultFile::load(path).map_err(|e| not_a_result(path, &e))?;
-    let name = path
-        .file_name()
-        .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned());
-    Ok((name, result))
-}
-
-fn not_a_result(path: &Path, why: &dyn Display) -> Problem {
-    let advice = "Create results with `anabranch bench run FAMILY --target ... --out FILE`.";
-    Problem::new(Cause::Settings, format!("{}: {why}", path.display()), advice)
 }
 
 fn text(report: &Report, format: Format) -> Result<String> {

@@ -98,11 +98,19 @@ pub(super) fn compare_rows(
     (base, base_row): (&ResultFile, &Row),
     (other, row): (&ResultFile, &Row),
 ) -> (Option<Ratio>, bool) {
-    if took_turns(&moments(base, base_row), &moments(other, row)) {
+    if took_turns_in((base, base_row), (other, row)) {
         return (compare(&values(of, base_row), &values(of, row)), true);
     }
     let apart = figure(of, base_row).zip(figure(of, row)).and_then(|(b, o)| compare_apart(&b, &o));
     (apart, false)
+}
+
+/// The repetitions of a row of one result took turns with those of a row of another.
+pub(super) fn took_turns_in(
+    (base, base_row): (&ResultFile, &Row),
+    (other, row): (&ResultFile, &Row),
+) -> bool {
+    took_turns(&moments(base, base_row), &moments(other, row))
 }
 
 /// When each repetition began, in seconds since 1970.

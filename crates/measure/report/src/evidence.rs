@@ -26,6 +26,43 @@ pub enum Verdict {
     CannotBeTested,
 }
 
+/// What a measurement says of a statement.
+///
+/// [`Verdict`] is the same in three words, which programs know: better, worse and mixed are not reproduced, and what is too noisy
+/// cannot be tested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Judgement {
+    /// The measurement shows what the document says.
+    Reproduced,
+    /// It shows more than that: a higher rate or throughput, or a shorter latency.
+    Better,
+    /// It shows less.
+    Worse,
+    /// Rows disagree.
+    Mixed,
+    /// The interval holds what the document says and something else, or a row was measured once.
+    TooNoisy,
+    /// There is no sound measurement, or the conditions of the statement were not met.
+    CannotBeTested,
+}
+
+impl Judgement {
+    /// All, in the order in which they are told.
+    pub const ALL: [Self; 6] =
+        [Self::Reproduced, Self::Better, Self::Worse, Self::Mixed, Self::TooNoisy, Self::CannotBeTested];
+
+    /// The same in three words.
+    #[must_use]
+    pub fn verdict(self) -> Verdict {
+        match self {
+            Self::Reproduced => Verdict::Reproduced,
+            Self::Better | Self::Worse | Self::Mixed => Verdict::NotReproduced,
+            Self::TooNoisy | Self::CannotBeTested => Verdict::CannotBeTested,
+        }
+    }
+}
+
 /// One row that speaks to a statement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Case {
@@ -44,8 +81,10 @@ pub struct Case {
     /// One by the other.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<Ratio>,
-    /// What this row says of the statement.
+    /// What this row says of the statement, in three words.
     pub verdict: Verdict,
+    /// What it says.
+    pub judgement: Judgement,
     /// Why.
     pub reason: String,
 }
@@ -74,7 +113,7 @@ fn ratio_case(protocol: Protocol, of: Figure, base: &Row, row: &Row, expected: R
     let ratio = compare(&values(of, base), &values(of, row))?;
     let mut case = case(protocol, of, row, Some((base, ratio)))?;
     let position = expected.position_of_ratio(&ratio.ratio);
-    (case.verdict, case.reason) = verdict_of(position, ratio.ratio.interval.is_some());
+    case.decide(judgement_of(of, position, ratio.ratio.interval.is_some()));
     unsound(base, row, base.key.connections != row.key.connections).apply(&mut case);
     Some(case)
 }
@@ -82,7 +121,8 @@ fn ratio_case(protocol: Protocol, of: Figure, base: &Row, row: &Row, expected: R
 fn absolute_case(protocol: Protocol, of: Figure, row: &Row, expected: Range) -> Option<Case> {
     let mut case = case(protocol, of, row, None)?;
     let position = expected.position_of_figure(&case.measured);
-    (case.verdict, case.reason) = verdict_of(position, case.measured.interval.is_some());
+    let has_interval = case.measured.interval.is_some();
+    case.decide(judgement_of(of, position, has_interval));
     unsound(row, row, true).apply(&mut case);
     Some(case)
 }
@@ -114,32 +154,57 @@ fn trend_case(protocol: Protocol, of: Figure, rows: &[&Row], way: Way) -> Option
     let steps = steps.filter(|steps| !steps.is_empty())?;
     let overall = compare(&values(of, first), &values(of, last))?;
     let mut case = case(protocol, of, last, Some((first, overall)))?;
-    (case.verdict, case.reason) = verdict_of_trend(way, &steps, &overall);
+    case.decide(judgement_of_trend(of, way, &steps, &overall));
     rows.iter().for_each(|row| unsound(row, row, false).apply(&mut case));
     Some(case)
 }
 
 /// What the steps of a trend and its two ends say.
-fn verdict_of_trend(way: Way, steps: &[Ratio], overall: &Ratio) -> (Verdict, String) {
+fn judgement_of_trend(of: Figure, way: Way, steps: &[Ratio], overall: &Ratio) -> (Judgement, String) {
     let (with, against) = match way {
         Way::Rises | Way::RisesEachTime => (Effect::Higher, Effect::Lower),
         Way::Falls => (Effect::Lower, Effect::Higher),
     };
+    let otherwise = if against == Effect::Higher { more(of) } else { less(of) };
     let turns_back = |step: &&Ratio| step.effect == against && (step.ratio.median - 1.0).abs() > STEP;
     let (count, back) = (steps.len(), steps.iter().filter(turns_back).count());
     let seen = steps.iter().filter(|step| step.effect == with).count();
     let of_steps =
         |n: usize| format!("{n} of {}", words::counted(u32::try_from(count).unwrap_or(u32::MAX), "step"));
-    if back > 0 {
-        (Verdict::NotReproduced, format!("{} the other way", of_steps(back)))
-    } else if overall.effect == against {
-        (Verdict::NotReproduced, "the other way".to_owned())
+    if overall.effect == against {
+        (otherwise, "the other way".to_owned())
+    } else if back > 0 && overall.effect == with {
+        (Judgement::Mixed, format!("{} the other way", of_steps(back)))
+    } else if back > 0 {
+        (otherwise, format!("{} the other way", of_steps(back)))
     } else if overall.effect != with {
-        (Verdict::CannotBeTested, "the ends do not differ by more than the noise".to_owned())
+        (Judgement::TooNoisy, "the ends do not differ by more than the noise".to_owned())
     } else if way == Way::RisesEachTime && seen < count {
-        (Verdict::CannotBeTested, format!("beyond the noise in {} only", of_steps(seen)))
+        (Judgement::TooNoisy, format!("beyond the noise in {} only", of_steps(seen)))
     } else {
-        (Verdict::Reproduced, format!("beyond the noise in {}, none the other way", of_steps(seen)))
+        (Judgement::Reproduced, format!("beyond the noise in {}, none the other way", of_steps(seen)))
+    }
+}
+
+/// A figure above what is documented.
+fn more(of: Figure) -> Judgement {
+    match of {
+        Figure::Rate | Figure::Throughput => Judgement::Better,
+        Figure::Latency => Judgement::Worse,
+    }
+}
+
+/// A figure below it.
+fn less(of: Figure) -> Judgement {
+    match of {
+        Figure::Rate | Figure::Throughput => Judgement::Worse,
+        Figure::Latency => Judgement::Better,
+    }
+}
+
+impl Case {
+    pub(super) fn decide(&mut self, (judgement, reason): (Judgement, String)) {
+        (self.judgement, self.verdict, self.reason) = (judgement, judgement.verdict(), reason);
     }
 }
 
@@ -152,6 +217,7 @@ fn case(protocol: Protocol, of: Figure, row: &Row, base: Option<(&Row, Ratio)>) 
         base: base.and_then(|(base, _)| figure(of, base)),
         ratio: base.map(|(_, ratio)| ratio),
         verdict: Verdict::CannotBeTested,
+        judgement: Judgement::CannotBeTested,
         reason: String::new(),
     })
 }
@@ -199,17 +265,18 @@ fn difference(protocol: Protocol, base: &Key, row: &Key) -> String {
     parts.join(", ")
 }
 
-pub(super) fn verdict_of(position: Position, has_interval: bool) -> (Verdict, String) {
-    let (verdict, reason) = match position {
-        Position::Inside => (Verdict::Reproduced, "as documented"),
-        Position::Below => (Verdict::NotReproduced, "less than documented"),
-        Position::Above => (Verdict::NotReproduced, "more than documented"),
+/// What a figure says that lies there.
+pub(super) fn judgement_of(of: Figure, position: Position, has_interval: bool) -> (Judgement, String) {
+    let (judgement, reason) = match position {
+        Position::Inside => (Judgement::Reproduced, "as documented"),
+        Position::Below => (less(of), "less than documented"),
+        Position::Above => (more(of), "more than documented"),
         Position::Open if has_interval => {
-            (Verdict::CannotBeTested, "the interval holds documented and other figures")
+            (Judgement::TooNoisy, "the interval holds documented and other figures")
         }
-        Position::Open => (Verdict::CannotBeTested, "one repetition proves nothing"),
+        Position::Open => (Judgement::TooNoisy, "one repetition proves nothing"),
     };
-    (verdict, reason.to_owned())
+    (judgement, reason.to_owned())
 }
 
 /// Why rows prove nothing whatever their figures are.
@@ -218,7 +285,7 @@ struct Unsound(Option<String>);
 impl Unsound {
     fn apply(self, case: &mut Case) {
         if let Some(reason) = self.0 {
-            (case.verdict, case.reason) = (Verdict::CannotBeTested, reason);
+            case.decide((Judgement::CannotBeTested, reason));
         }
     }
 }
@@ -247,23 +314,44 @@ mod tests {
     #[test]
     fn a_trend_may_be_flat_in_between_and_may_not_turn_back() {
         let (up, flat, down) = (ratio(1.2, 1.3, 1.4), ratio(0.9, 1.0, 1.1), ratio(0.7, 0.8, 0.9));
-        let verdict = |way, steps: &[Ratio], overall: &Ratio| verdict_of_trend(way, steps, overall).0;
-        assert_eq!(verdict(Way::Rises, &[up, flat], &up), Verdict::Reproduced);
-        assert_eq!(verdict(Way::Rises, &[up, up, down], &up), Verdict::NotReproduced);
-        assert_eq!(verdict(Way::Rises, &[flat, flat], &flat), Verdict::CannotBeTested);
-        assert_eq!(verdict(Way::Rises, &[flat, flat], &down), Verdict::NotReproduced);
-        assert_eq!(verdict(Way::Falls, &[down, flat], &down), Verdict::Reproduced);
-        assert_eq!(verdict(Way::RisesEachTime, &[up, up], &up), Verdict::Reproduced);
-        assert_eq!(verdict(Way::RisesEachTime, &[up, flat], &up), Verdict::CannotBeTested);
+        let judged =
+            |way, steps: &[Ratio], overall: &Ratio| judgement_of_trend(Figure::Rate, way, steps, overall).0;
+        assert_eq!(judged(Way::Rises, &[up, flat], &up), Judgement::Reproduced);
+        assert_eq!(judged(Way::Rises, &[up, up, down], &up), Judgement::Mixed);
+        assert_eq!(judged(Way::Rises, &[flat, down], &flat), Judgement::Worse);
+        assert_eq!(judged(Way::Rises, &[flat, flat], &flat), Judgement::TooNoisy);
+        assert_eq!(judged(Way::Rises, &[flat, flat], &down), Judgement::Worse);
+        assert_eq!(judged(Way::Falls, &[down, flat], &down), Judgement::Reproduced);
+        assert_eq!(judged(Way::Falls, &[up, up], &up), Judgement::Better, "fewer were expected");
+        assert_eq!(judged(Way::RisesEachTime, &[up, up], &up), Judgement::Reproduced);
+        assert_eq!(judged(Way::RisesEachTime, &[up, flat], &up), Judgement::TooNoisy);
+        let latency = judgement_of_trend(Figure::Latency, Way::Rises, &[down], &down).0;
+        assert_eq!(latency, Judgement::Better, "a longer latency was expected");
     }
 
     #[test]
     fn a_small_step_back_is_none() {
         let up = ratio(1.2, 1.3, 1.4);
-        assert_eq!(verdict_of_trend(Way::Rises, &[up, ratio(0.94, 0.96, 0.99)], &up).0, Verdict::Reproduced);
-        assert_eq!(
-            verdict_of_trend(Way::Rises, &[up, ratio(0.9, 0.94, 0.99)], &up).0,
-            Verdict::NotReproduced
-        );
+        let judged = |step| judgement_of_trend(Figure::Rate, Way::Rises, &[up, step], &up).0;
+        assert_eq!(judged(ratio(0.94, 0.96, 0.99)), Judgement::Reproduced);
+        assert_eq!(judged(ratio(0.9, 0.94, 0.99)), Judgement::Mixed);
+    }
+
+    #[test]
+    fn more_is_better_unless_it_is_a_latency() {
+        let judged = |of, position| judgement_of(of, position, true).0;
+        assert_eq!(judged(Figure::Rate, Position::Above), Judgement::Better);
+        assert_eq!(judged(Figure::Throughput, Position::Below), Judgement::Worse);
+        assert_eq!(judged(Figure::Latency, Position::Above), Judgement::Worse);
+        assert_eq!(judged(Figure::Latency, Position::Below), Judgement::Better);
+        assert_eq!(judged(Figure::Latency, Position::Open), Judgement::TooNoisy);
+    }
+
+    #[test]
+    fn three_words_say_the_same_as_six() {
+        let verdicts = Judgement::ALL.map(Judgement::verdict);
+        assert_eq!(verdicts[0], Verdict::Reproduced);
+        assert_eq!(verdicts[1..4], [Verdict::NotReproduced; 3]);
+        assert_eq!(verdicts[4..], [Verdict::CannotBeTested; 2]);
     }
 }

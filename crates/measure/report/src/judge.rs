@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::beside::compare_rows;
 use super::claim::{Claim, Need, Test};
 use super::claims::{DOCUMENTS, Document};
-use super::evidence::{Case, Verdict, cases, figure, verdict_of};
+use super::evidence::{Case, Judgement, Verdict, cases, figure, judgement_of};
 use super::words;
 use advise::Profile;
 use advise::title;
@@ -16,6 +16,8 @@ use load::result::{Protocol, ResultFile};
 pub struct Table {
     /// The document.
     pub document: String,
+    /// Its address.
+    pub link: &'static str,
     /// Where else its statements stand, in words; empty where nowhere.
     pub also: &'static str,
     /// The statements.
@@ -29,6 +31,11 @@ pub struct Statement {
     pub id: &'static str,
     /// The line of the document that it stands in.
     pub line: u32,
+    /// The heading of the section that it is in.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub section: &'static str,
+    /// The address of that section.
+    pub link: String,
     /// What it says.
     pub statement: &'static str,
     /// Its figure, in the document's words.
@@ -60,8 +67,10 @@ pub struct Finding {
     /// The result: its place in the report's runs. None where no result speaks to the statement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<usize>,
-    /// What became of the statement.
+    /// What became of the statement, in three words.
     pub verdict: Verdict,
+    /// What became of it.
+    pub judgement: Judgement,
     /// What keeps it from being tested, where something does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<Obstacle>,
@@ -75,6 +84,7 @@ pub struct Finding {
 pub(super) fn judge(results: &[&ResultFile], profile: Profile) -> Vec<Table> {
     let table = |document: &Document| Table {
         document: document.claims.first().map_or_else(String::new, |claim| title(claim.id).to_owned()),
+        link: document.claims.first().and_then(|claim| advise::document_of(claim.id)).map_or("", |d| d.url),
         also: document.also,
         statements: document
             .claims
@@ -99,7 +109,9 @@ fn statement(document: &Document, claim: &Claim, results: &[&ResultFile], profil
         findings.push(nothing(document, claim));
     }
     let Claim { id, line, statement, figure, note, .. } = *claim;
-    Statement { id, line, statement, figure, note, findings }
+    let place = advise::Statement { id, line };
+    let section = place.section().map_or("", |section| section.heading);
+    Statement { id, line, section, link: place.link(), statement, figure, note, findings }
 }
 
 /// What a result says of a statement, if it has rows for it.
@@ -113,6 +125,7 @@ fn finding(claim: &Claim, run: usize, result: &ResultFile, profile: Profile) -> 
         Some(reason) => Finding {
             run: Some(run),
             verdict: Verdict::CannotBeTested,
+            judgement: Judgement::CannotBeTested,
             obstacle: Some(Obstacle::Conditions),
             reason,
             cases,
@@ -138,15 +151,16 @@ fn unmet(need: Need, result: &ResultFile, profile: Profile) -> Option<String> {
     Some(reason.to_owned())
 }
 
-/// One row that says otherwise refutes a statement; one that cannot tell leaves it open.
+/// What rows say together. One row that says otherwise refutes a statement, rows that say different things leave it mixed, and one
+/// that cannot tell leaves it open.
 fn together(run: usize, cases: Vec<Case>) -> Finding {
-    let of = |verdict| cases.iter().filter(move |case| case.verdict == verdict);
-    let verdict = [Verdict::NotReproduced, Verdict::CannotBeTested]
-        .into_iter()
-        .find(|verdict| of(*verdict).next().is_some())
-        .unwrap_or(Verdict::Reproduced);
+    let judgement = judgement_together(&cases);
+    let is_told = |case: &&Case| match judgement {
+        Judgement::Mixed => !matches!(case.judgement, Judgement::TooNoisy | Judgement::CannotBeTested),
+        _ => case.judgement == judgement,
+    };
     let mut reasons: Vec<(&str, u32)> = Vec::new();
-    for case in of(verdict) {
+    for case in cases.iter().filter(is_told) {
         match reasons.iter_mut().find(|(reason, _)| *reason == case.reason) {
             Some((_, count)) => *count += 1,
             None => reasons.push((&case.reason, 1)),
@@ -159,8 +173,24 @@ fn together(run: usize, cases: Vec<Case>) -> Finding {
         _ => format!("{reason} ({count} of {})", words::counted(all, "row")),
     });
     let reason = told.collect::<Vec<_>>().join("; ");
+    let verdict = judgement.verdict();
     let obstacle = (verdict == Verdict::CannotBeTested).then_some(Obstacle::Noise);
-    Finding { run: Some(run), verdict, obstacle, reason, cases }
+    Finding { run: Some(run), verdict, judgement, obstacle, reason, cases }
+}
+
+fn judgement_together(cases: &[Case]) -> Judgement {
+    let is_there = |judgement| cases.iter().any(|case| case.judgement == judgement);
+    let otherwise = [Judgement::Better, Judgement::Worse].map(is_there);
+    match otherwise {
+        _ if is_there(Judgement::Mixed) => Judgement::Mixed,
+        [true, true] => Judgement::Mixed,
+        [true, _] | [_, true] if is_there(Judgement::Reproduced) => Judgement::Mixed,
+        [true, false] => Judgement::Better,
+        [false, true] => Judgement::Worse,
+        [false, false] if is_there(Judgement::CannotBeTested) => Judgement::CannotBeTested,
+        [false, false] if is_there(Judgement::TooNoisy) => Judgement::TooNoisy,
+        [false, false] => Judgement::Reproduced,
+    }
 }
 
 /// Results of one server that differ in a note, pair by pair.
@@ -189,8 +219,8 @@ fn case_between(
     let against = base.row(&row.key)?;
     let (ratio, _) = compare_rows(of, (base, against), (judged, row));
     let ratio = ratio?;
-    let (verdict, reason) =
-        verdict_of(expected.position_of_ratio(&ratio.ratio), ratio.ratio.interval.is_some());
+    let (judgement, reason) =
+        judgement_of(of, expected.position_of_ratio(&ratio.ratio), ratio.ratio.interval.is_some());
     Some(Case {
         row: words::row(judged.environment.protocol, &row.key),
         against: Some(format!("{note} {without}")),
@@ -198,7 +228,8 @@ fn case_between(
         measured: figure(of, row)?,
         base: figure(of, against),
         ratio: Some(ratio),
-        verdict,
+        verdict: judgement.verdict(),
+        judgement,
         reason,
     })
 }
@@ -223,6 +254,7 @@ fn nothing(document: &Document, claim: &Claim) -> Finding {
     Finding {
         run: None,
         verdict: Verdict::CannotBeTested,
+        judgement: Judgement::CannotBeTested,
         obstacle: Some(obstacle),
         reason,
         cases: Vec::new(),

@@ -3,8 +3,11 @@
 use std::fmt::Write as _;
 
 use super::claim::Figure;
+use super::summary::FIRST;
+use super::units;
 use super::units::figure;
-use super::{Beside, Chart, Report, Run, Statement, Table, Verdict};
+use super::{Beside, Chart, Judgement, Report, Run, Statement, Table};
+use advise::{Action, Recommendation};
 
 /// Text of anybody's: no markup, one line.
 fn plain(text: &str) -> String {
@@ -44,10 +47,7 @@ fn table<const N: usize>(heads: [&str; N], rows: impl Iterator<Item = [String; N
 /// The report as Markdown.
 #[must_use]
 pub fn markdown(report: &Report) -> String {
-    let mut text = String::from("# Measured against the documents\n\n");
-    let verdicts = [Verdict::Reproduced, Verdict::NotReproduced, Verdict::CannotBeTested];
-    let counts = verdicts.map(|verdict| format!("**{}** {}", report.count(verdict), verdict.words()));
-    let _ = write!(text, "{} ({})\n\n", counts.join(", "), report.obstacles());
+    let mut text = first(report);
     text.push_str(&measured(report));
     text.push_str("## Documents\n\n");
     report.documents.iter().for_each(|table| text.push_str(&document(report, table)));
@@ -63,6 +63,64 @@ pub fn markdown(report: &Report) -> String {
     text
 }
 
+/// Whether the server is good, how it stands against each peer, and what to change.
+fn first(report: &Report) -> String {
+    let mut text = format!("# {}\n\n", plain(&report.summary.headline));
+    for sentence in &report.summary.sentences {
+        let _ = writeln!(text, "* {}", plain(sentence));
+    }
+    text.push('\n');
+    for card in &report.scorecards {
+        let _ = write!(text, "## Against {}\n\n", plain(&card.peer));
+        let rows = card.rows.iter().map(|row| {
+            let interval = row.ratio.ratio.interval.map_or_else(
+                || "-".to_owned(),
+                |[low, high]| format!("{} to {}", units::ratio(low), units::ratio(high)),
+            );
+            [row.work.words().to_owned(), row.words(), interval, row.rows.to_string()]
+        });
+        text.push_str(&table(["Work", "Ratio", "95 %", "Rows"], rows));
+    }
+    let advice = report.advice();
+    let changes: Vec<_> = advice.iter().filter(|one| one.action == Action::Change).take(FIRST).collect();
+    text.push_str("## What to change\n\n");
+    changes.iter().for_each(|one| text.push_str(&recommendation(one)));
+    text.push_str(if changes.is_empty() { "Nothing that pays beyond the noise.\n\n" } else { "\n" });
+    let counts = Judgement::ALL
+        .map(|judgement| format!("**{}** {}", report.count_judged(judgement), judgement.words()));
+    let _ = write!(
+        text,
+        "## The documents' statements, in short\n\n{} (too noisy, or cannot be tested: {})\n\n",
+        counts.join(", "),
+        report.obstacles()
+    );
+    text
+}
+
+/// One piece of advice: a list item with its commands.
+fn recommendation(of: &Recommendation) -> String {
+    let gain = of.gain.and_then(|gain| gain.ratio.interval);
+    let gain = gain.map_or_else(String::new, |[low, _]| format!(" ({} or more)", units::ratio(low)));
+    let mut text = format!("* **{}** {}{gain}", action(of.action), plain(&of.text));
+    if let Some(conflict) = &of.conflict {
+        let _ = write!(text, " But {}.", plain(conflict));
+    }
+    let figures = if of.figures.is_empty() { String::new() } else { format!("{}; ", of.figures.join("; ")) };
+    let _ = writeln!(text, " ({}{})", plain(&figures), plain(&of.source.to_string()));
+    for command in &of.commands {
+        let _ = writeln!(text, "  * {}: `{}`", command.on, command.line.replace('`', "'"));
+    }
+    text
+}
+
+fn action(action: Action) -> &'static str {
+    match action {
+        Action::Change => "change:",
+        Action::Undecided => "undecided:",
+        Action::Keep => "keep:",
+    }
+}
+
 /// A result's name among several.
 fn name(run: &Run) -> String {
     format!("{}: {} ({})", plain(&run.family), plain(&run.label), plain(&run.name))
@@ -70,7 +128,7 @@ fn name(run: &Run) -> String {
 
 fn measured(report: &Report) -> String {
     let mut text = String::from("## What was measured\n\n");
-    report.warnings().iter().for_each(|line| {
+    report.warnings().iter().for_each(|(_, line)| {
         let _ = write!(text, "> {}\n\n", plain(line));
     });
     text.push_str(&table(
@@ -114,10 +172,10 @@ fn statement_rows(report: &Report, of: &Statement) -> Vec<[String; 5]> {
         let measured = run
             .map_or_else(|| "-".to_owned(), |run| format!("{} ({})", finding.measured(), plain(&run.name)));
         [
-            format!("{} {}, line {}{note}", of.id, plain(of.statement), of.line),
+            format!("{} {} ([{}]({})){note}", of.id, plain(of.statement), plain(of.section), of.link),
             plain(of.figure),
             measured,
-            format!("**{}**", finding.verdict.words()),
+            format!("**{}**", finding.judgement.words()),
             coded(&finding.reason),
         ]
     };
@@ -223,26 +281,8 @@ fn problems(report: &Report) -> String {
 
 fn advice(report: &Report) -> String {
     let mut text = String::from("## Advice\n\n");
-    for run in report.runs.iter().filter(|run| !run.advice.is_empty()) {
-        let _ = write!(text, "### {}\n\n", name(run));
-        for piece in &run.advice {
-            let advice = &piece.advice;
-            let _ = writeln!(
-                text,
-                "* **{}**, R{}: {} ({}; {}; {})",
-                advice.verdict,
-                advice.rule,
-                plain(&advice.text),
-                plain(&advice.figures.join("; ")),
-                plain(&advice.source.to_string()),
-                super::words::counted(u32::try_from(piece.rows.len()).unwrap_or(u32::MAX), "row")
-            );
-            for command in &advice.commands {
-                let _ = writeln!(text, "  * {}: `{}`", command.on, command.line.replace('`', "'"));
-            }
-        }
-        text.push('\n');
-    }
+    report.advice().iter().for_each(|one| text.push_str(&recommendation(one)));
+    text.push('\n');
     text
 }
 

@@ -1,22 +1,25 @@
 //! What HTML and Markdown say in the same words.
 
 use super::claim::Figure;
-use super::evidence::{Case, Verdict};
+use super::evidence::{Case, Judgement};
 use super::judge::{Finding, Obstacle};
 use super::run::{Run, RunRow};
 use super::units;
 use super::words::{self, counted};
 use super::{Beside, BesideRow, Report};
 use load::result::{Host, Outcome};
-use load::statistics::{Effect, Estimate, Ratio};
+use load::statistics::{Conclusion, Estimate, Ratio};
 
-impl Verdict {
+impl Judgement {
     /// In words.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
-            Self::NotReproduced => "not reproduced",
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::Mixed => "mixed",
+            Self::TooNoisy => "too noisy",
             Self::CannotBeTested => "cannot be tested here",
         }
     }
@@ -47,16 +50,6 @@ impl Case {
         estimate(self.figure, &self.measured)
     }
 
-    /// What it is held against, with its figure.
-    pub(super) fn base_in_words(&self) -> String {
-        let base =
-            self.base.as_ref().map_or_else(String::new, |base| units::figure(self.figure, base.median));
-        match &self.against {
-            Some(against) => format!("{against}: {base}"),
-            None => "-".to_owned(),
-        }
-    }
-
     /// The ratio with its interval.
     pub(super) fn ratio_in_words(&self) -> String {
         self.ratio.as_ref().map_or_else(|| "-".to_owned(), ratio)
@@ -85,8 +78,11 @@ impl BesideRow {
     /// The ratio, or that there is none to speak of.
     pub(super) fn ratio_in_words(&self) -> String {
         match &self.ratio {
-            Some(of) if of.effect == Effect::NotMeasurable => format!("no measurable effect, {}", ratio(of)),
-            Some(of) => ratio(of),
+            Some(of) => match of.conclusion() {
+                Conclusion::NoEffect => format!("no measurable effect, {}", ratio(of)),
+                Conclusion::TooNoisy => format!("too noisy to tell, {}", ratio(of)),
+                Conclusion::Higher | Conclusion::Lower => ratio(of),
+            },
             None => "-".to_owned(),
         }
     }
@@ -259,8 +255,8 @@ impl Report {
         told.collect::<Vec<_>>().join(", ")
     }
 
-    /// What a reader must know before reading a figure.
-    pub(super) fn warnings(&self) -> Vec<String> {
+    /// What a reader must know before reading a figure: in a word, and in sentences.
+    pub(super) fn warnings(&self) -> Vec<(&'static str, String)> {
         let of = |is: fn(&Run) -> bool| self.runs.iter().filter(|run| is(run)).count();
         let which = |count: usize| {
             if count == self.runs.len() {
@@ -269,26 +265,25 @@ impl Report {
                 format!("{count} of {} results", self.runs.len())
             }
         };
-        let mut lines = Vec::new();
-        let loopback = of(|run| run.environment.loopback);
-        if loopback > 0 {
-            lines.push(format!(
-                "{}: loopback. Client and server are one machine and share its CPUs; there is no NIC and no link. Ratios that do not come from a network hold, absolute figures say nothing about one.",
-                which(loopback)
-            ));
-        }
-        let quick = of(|run| run.method.quick);
-        if quick > 0 {
-            lines.push(format!(
-                "{}: quick. Few and short repetitions show a direction, no more.",
-                which(quick)
-            ));
-        }
-        let partial = of(|run| run.outcome != Outcome::Complete);
-        if partial > 0 {
-            lines.push(format!("{}: partial. What went wrong is told below.", which(partial)));
-        }
-        lines
+        let notes = [
+            (
+                "loopback",
+                of(|run| run.environment.loopback),
+                "loopback. Client and server are one machine and share its CPUs; there is no NIC and no link. Ratios that do not come from a network hold, absolute figures say nothing about one.",
+            ),
+            (
+                "quick",
+                of(|run| run.method.quick),
+                "quick. Few and short repetitions show a direction, no more.",
+            ),
+            (
+                "partial",
+                of(|run| run.outcome != Outcome::Complete),
+                "partial. What went wrong is told with the results.",
+            ),
+        ];
+        let there = notes.into_iter().filter(|(_, count, _)| *count > 0);
+        there.map(|(name, count, note)| (name, format!("{}: {note}", which(count)))).collect()
     }
 
     /// The machines that made the load, each once, with what figures depend on.

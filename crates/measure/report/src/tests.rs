@@ -93,30 +93,27 @@ fn findings<'a>(report: &'a Report, id: &str, begins: &str) -> &'a [Finding] {
     &statements().find(|s| s.id == id && s.statement.starts_with(begins)).unwrap().findings
 }
 
-fn verdict(results: &[ResultFile], id: &str, begins: &str) -> (Verdict, Option<Obstacle>) {
+fn judged(results: &[ResultFile], id: &str, begins: &str) -> (Judgement, Option<Obstacle>) {
     let report = report(results, Profile::Other);
     let [finding] = findings(&report, id, begins) else { panic!("{id}: not one finding") };
-    (finding.verdict, finding.obstacle)
+    assert_eq!(finding.verdict, finding.judgement.verdict());
+    (finding.judgement, finding.obstacle)
 }
 
 #[test]
 fn over_a_network_a_ratio_decides() {
-    let of = |rate| verdict(&[channels(false, rate)], "1.20", "");
-    assert_eq!(of(3000), (Verdict::Reproduced, None));
-    assert_eq!(
-        of(1998),
-        (Verdict::CannotBeTested, Some(Obstacle::Noise)),
-        "the interval reaches into the range"
-    );
-    assert_eq!(of(1900), (Verdict::NotReproduced, None));
-    assert_eq!(of(4500), (Verdict::NotReproduced, None));
+    let of = |rate| judged(&[channels(false, rate)], "1.20", "");
+    assert_eq!(of(3000), (Judgement::Reproduced, None));
+    assert_eq!(of(1998), (Judgement::TooNoisy, Some(Obstacle::Noise)), "the interval reaches into the range");
+    assert_eq!(of(1900), (Judgement::Worse, None));
+    assert_eq!(of(4500), (Judgement::Better, None));
 }
 
 #[test]
 fn on_loopback_gains_of_a_network_are_not_tested_whatever_the_ratio() {
     for rate in [1000, 3000, 9000] {
-        let cannot = (Verdict::CannotBeTested, Some(Obstacle::Conditions));
-        assert_eq!(verdict(&[channels(true, rate)], "1.20", ""), cannot);
+        let cannot = (Judgement::CannotBeTested, Some(Obstacle::Conditions));
+        assert_eq!(judged(&[channels(true, rate)], "1.20", ""), cannot);
     }
     // Both figures stand there all the same.
     let report = report(&[channels(true, 3000)], Profile::Other);
@@ -130,25 +127,54 @@ fn a_loss_that_needs_no_network_is_tested_on_loopback() {
         let one = Key { files: 1, ..key(1, 4096, 100) };
         let four = Key { files: 1, ..key(4, 4096, 100) };
         let rows = vec![row(one, about(1000)), row(four, about(10 * percent))];
-        verdict(
+        judged(
             &[result("smb-mc-singlefile", Protocol::Smb, true, rows)],
             "1.21",
             "Several threads on one file, small",
         )
     };
-    assert_eq!(at(90), (Verdict::Reproduced, None));
-    assert_eq!(at(100), (Verdict::NotReproduced, None));
-    assert_eq!(at(70), (Verdict::NotReproduced, None));
+    assert_eq!(at(90), (Judgement::Reproduced, None));
+    assert_eq!(at(100), (Judgement::Better, None), "no loss is no failure");
+    assert_eq!(at(70), (Judgement::Worse, None));
 }
 
 #[test]
-fn one_row_that_says_otherwise_refutes() {
-    let mut result = channels(false, 3000);
-    result.rows.push(row(key(1, 4096, 100), about(1000)));
-    result.rows.push(row(key(4, 4096, 100), about(1100)));
-    assert_eq!(verdict(&[result.clone()], "1.20", ""), (Verdict::NotReproduced, None));
-    let report = report(&[result], Profile::Other);
-    assert_eq!(findings(&report, "1.20", "")[0].reason, "less than documented (1 of 2 rows)");
+fn rows_that_disagree_are_mixed_and_rows_that_cannot_tell_refute_nothing() {
+    let with = |rate: u64, other: [u64; 6]| {
+        let mut result = channels(false, rate);
+        result.rows.push(row(key(1, 4096, 100), about(1000)));
+        result.rows.push(row(key(4, 4096, 100), other));
+        result
+    };
+    let noisy = [1100, 4000, 1300, 3000, 900, 5000];
+    for (rate, other, judgement, reason) in [
+        (
+            3000,
+            about(1100),
+            Judgement::Mixed,
+            "as documented (1 of 2 rows); less than documented (1 of 2 rows)",
+        ),
+        (
+            3000,
+            about(9000),
+            Judgement::Mixed,
+            "as documented (1 of 2 rows); more than documented (1 of 2 rows)",
+        ),
+        (
+            1100,
+            about(9000),
+            Judgement::Mixed,
+            "less than documented (1 of 2 rows); more than documented (1 of 2 rows)",
+        ),
+        (9000, about(9000), Judgement::Better, "more than documented (2 rows)"),
+        (1100, noisy, Judgement::Worse, "less than documented (1 of 2 rows)"),
+        (3000, noisy, Judgement::TooNoisy, "the interval holds documented and other figures (1 of 2 rows)"),
+    ] {
+        let result = with(rate, other);
+        assert_eq!(judged(std::slice::from_ref(&result), "1.20", "").0, judgement, "{rate} {other:?}");
+        let report = report(&[result], Profile::Other);
+        assert_eq!(findings(&report, "1.20", "")[0].reason, reason);
+    }
 }
 
 #[test]
@@ -181,7 +207,7 @@ fn absolute_figures_hold_for_their_service_only() {
 fn a_document_speaks_of_its_protocol() {
     let mut result = channels(false, 3000);
     result.environment.protocol = Protocol::Nfs41;
-    assert_eq!(verdict(&[result], "1.20", ""), (Verdict::CannotBeTested, Some(Obstacle::NotMeasured)));
+    assert_eq!(judged(&[result], "1.20", ""), (Judgement::CannotBeTested, Some(Obstacle::NotMeasured)));
 }
 
 #[test]
@@ -190,12 +216,12 @@ fn trends_follow_the_mix() {
         let rows =
             [100, 50, 0].into_iter().zip(rates).map(|(reads, rate)| row(key(4, 4096, reads), about(rate)));
         let result = result("mix-10", Protocol::Nfs41, true, rows.collect());
-        findings(&report(&[result], Profile::Other), "5.09", "")[0].verdict
+        findings(&report(&[result], Profile::Other), "5.09", "")[0].judgement
     };
-    assert_eq!(mix([3000, 2000, 1000]), Verdict::Reproduced);
-    assert_eq!(mix([2000, 3000, 1000]), Verdict::NotReproduced);
-    assert_eq!(mix([1000, 2000, 3000]), Verdict::NotReproduced);
-    assert_eq!(mix([1000, 1000, 1000]), Verdict::CannotBeTested);
+    assert_eq!(mix([3000, 2000, 1000]), Judgement::Reproduced);
+    assert_eq!(mix([2000, 3000, 1000]), Judgement::Mixed);
+    assert_eq!(mix([1000, 2000, 3000]), Judgement::Better, "writes that are quicker than reads are no fault");
+    assert_eq!(mix([1000, 1000, 1000]), Judgement::TooNoisy);
 }
 
 #[test]
@@ -206,12 +232,11 @@ fn metadata_caching_is_tested_between_two_results_that_say_so() {
         result.environment.settings.insert("metadata-cache".into(), cache.into());
         result
     };
-    let of =
-        |off, on| verdict(&[names("off", off), names("on", on)], "1.33", "Metadata caching: more IOPS").0;
-    assert_eq!(of(1000, 2000), Verdict::Reproduced);
-    assert_eq!(of(1000, 1200), Verdict::NotReproduced);
+    let of = |off, on| judged(&[names("off", off), names("on", on)], "1.33", "Metadata caching: more IOPS").0;
+    assert_eq!(of(1000, 2000), Judgement::Reproduced);
+    assert_eq!(of(1000, 1200), Judgement::Worse);
     assert_eq!(
-        verdict(&[names("on", 2000)], "1.33", "Metadata caching: more IOPS").1,
+        judged(&[names("on", 2000)], "1.33", "Metadata caching: more IOPS").1,
         Some(Obstacle::NotMeasured)
     );
 }
@@ -280,9 +305,7 @@ fn a_page_stands_alone_and_has_its_parts() {
     failed.not_honoured.push("<b>a|b</b>".into());
     let report = report(&[channels(true, 3000), failed], Profile::Other);
     let page = html(&report);
-    for outside in ["http://", "https://", "<script", "@import", "url(", "src="] {
-        assert!(!page.contains(outside), "{outside}");
-    }
+    loads_nothing(&page);
     for part in [
         "default-src 'none'",
         "id=\"documents\"",
@@ -292,19 +315,34 @@ fn a_page_stands_alone_and_has_its_parts() {
     ] {
         assert!(page.contains(part), "{part}");
     }
-    let opened =
-        |tag: &str| page.matches(&format!("<{tag}")).count() == page.matches(&format!("</{tag}>")).count();
-    for tag in ["table", "tbody", "tr", "td", "details", "figure", "svg", "section", "ul", "div"] {
-        assert!(opened(tag), "{tag}");
-    }
     let text = markdown(&report);
     assert!(text.contains("not honoured: \\<b\\>a\\|b\\</b\\>"), "{text}");
     assert!(text.contains("| 1.20 Several threads on several files"));
+}
+
+/// Nothing is asked for, all links are such that a reader follows, and each element that was opened is closed.
+fn loads_nothing(page: &str) {
+    for outside in ["http://", "<script", "@import", "url(", "src=", "<link rel=\"stylesheet"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let links = page.matches("https://").count();
+    let of_documents = page.matches("<a href=\"https://learn.microsoft.com/en-us/azure/").count();
+    assert_eq!(links, of_documents, "all links lead to the documents");
+    for tag in [
+        "table", "tbody", "tr", "td", "th", "details", "figure", "svg", "section", "ul", "ol", "li", "div",
+        "p", "a",
+    ] {
+        let opened = page.matches(&format!("<{tag}>")).count() + page.matches(&format!("<{tag} ")).count();
+        assert_eq!(opened, page.matches(&format!("</{tag}>")).count(), "{tag}");
+    }
 }
 
 #[test]
 fn no_results_make_no_report_that_fails() {
     let empty = report(&[], Profile::Other);
     assert_eq!((empty.count(Verdict::Reproduced), empty.count(Verdict::NotReproduced)), (0, 0));
-    assert!(html(&empty).contains("No result has rows") && !markdown(&empty).is_empty());
+    assert_eq!(empty.summary.rating, Rating::NotSound);
+    assert!(html(&empty).contains("Nothing could be measured") && !markdown(&empty).is_empty());
 }
+
+mod whole;

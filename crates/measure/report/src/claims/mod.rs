@@ -28,7 +28,7 @@ pub(super) const DOCUMENTS: [Document; 4] = [
     Document {
         protocols: SMB,
         claims: azure_files_smb::CLAIMS,
-        also: "Azure Files: SMB Multichannel, of 2020, has the same statements on Multichannel, in lines 72 to 74, 94 to 97, 111 to 113 and 129 to 131.",
+        also: "Azure Files: SMB Multichannel, of 2020, has the same statements on Multichannel, under \"Performance comparison\" and \"Optimizing performance\".",
     },
     Document { protocols: SMB, claims: netapp_smb::CLAIMS, also: "" },
     Document { protocols: NFS, claims: azure_files_nfs::CLAIMS, also: "" },

@@ -22,11 +22,16 @@ pub(super) struct Axis {
 impl Axis {
     /// The axis of all rows of a table.
     pub(super) fn of(rows: &[BesideRow], judged: bool) -> Self {
-        let ends = rows.iter().filter_map(|row| row.ratio).flat_map(|r| ends(&r)).filter(|r| r.is_finite());
+        Self { judged, ..Self::of_ratios(rows.iter().filter_map(|row| row.ratio)) }
+    }
+
+    /// The axis of some ratios.
+    pub(super) fn of_ratios(ratios: impl Iterator<Item = Ratio>) -> Self {
+        let ends = ratios.flat_map(|r| ends(&r)).filter(|r| r.is_finite());
         let ends = ends.map(|ratio| ratio.clamp(1.0 / FAR, FAR));
         let (low, high) =
             ends.fold((0.5_f64, 2.0_f64), |(low, high), ratio| (low.min(ratio), high.max(ratio)));
-        Self { low, high, judged }
+        Self { low, high, judged: true }
     }
 
     fn x(&self, ratio: f64) -> f64 {
@@ -42,6 +47,11 @@ impl Axis {
             Effect::Lower if self.judged => "no",
             _ => "open",
         };
+        self.mark_as(ratio, class)
+    }
+
+    /// The mark in the colour of a standing.
+    pub(super) fn mark_as(&self, ratio: &Ratio, class: &str) -> String {
         let [low, high] = ends(ratio).map(|end| self.x(end));
         let (one, middle, at) = (self.x(1.0), HEIGHT / 2.0, self.x(ratio.ratio.median));
         format!(

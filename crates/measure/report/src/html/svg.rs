@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 
 use super::super::chart::{Chart, Point, Series};
 use super::super::claim::Figure;
-use super::super::units;
 use super::scale::{Scale, mark};
 use super::text::Text;
 
@@ -20,10 +19,10 @@ const BAR: f64 = 15.0;
 const NAMES: f64 = 108.0;
 
 /// A chart. `id` is one of its own in the page.
-pub(super) fn svg(chart: &Chart, id: usize) -> String {
+pub(super) fn svg(chart: &Chart, id: &str) -> String {
     let (height, body) = if chart.unordered { bars(chart) } else { (HEIGHT, lines(chart)) };
     format!(
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-labelledby=\"c{id}t c{id}d\"><title id=\"c{id}t\">{}</title><desc id=\"c{id}d\">{}; the figures stand in the table below.</desc>{body}</svg>",
+        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-labelledby=\"c{id}t c{id}d\"><title id=\"c{id}t\">{}</title><desc id=\"c{id}d\">{}; the figures stand in the table.</desc>{body}</svg>",
         Text(&chart.title),
         Text(&chart.about),
     )
@@ -83,7 +82,7 @@ fn lines(chart: &Chart) -> String {
     );
     for (n, series) in chart.series.iter().enumerate() {
         let aside = beside(n, chart.series.len());
-        text.push_str(&line(chart, series, n, &|at| x(at) + aside, &y));
+        text.push_str(&line(series, n, &|at| x(at) + aside, &y));
     }
     text
 }
@@ -101,36 +100,20 @@ fn across(n: usize, count: usize) -> f64 {
     LEFT + room * (n as f64 + 0.5) / count.max(1) as f64
 }
 
-fn line(
-    chart: &Chart,
-    series: &Series,
-    n: usize,
-    x: &impl Fn(usize) -> f64,
-    y: &impl Fn(f64) -> f64,
-) -> String {
+fn line(series: &Series, n: usize, x: &impl Fn(usize) -> f64, y: &impl Fn(f64) -> f64) -> String {
     let there = || series.points.iter().enumerate().filter_map(|(at, point)| Some((at, (*point)?)));
     let path: Vec<String> = there().map(|(at, p)| format!("{:.1},{:.1}", x(at), y(p.value))).collect();
     let mut text = format!("<g class=\"s{n}\"><polyline class=\"line\" points=\"{}\"/>", path.join(" "));
     for (at, point) in there() {
         let (px, py) = (x(at), y(point.value));
-        let _ = write!(text, "<g><title>{}</title>", Text(&spoken(chart, series, at, &point)));
         if let Some([low, high]) = point.interval {
             let (low, high) = (y(low), y(high));
-            let _ = write!(text, "<path class=\"span\" d=\"M{px:.1} {low:.1}V{high:.1}\"/>");
+            let _ = write!(text, "<path class=\"span\" d=\"M{px:.0} {low:.1}V{high:.1}\"/>");
         }
-        let _ = write!(text, "<path class=\"mark\" d=\"{}\"/></g>", shape(n, px, py));
+        let _ = write!(text, "<path class=\"mark\" d=\"{}\"/>", shape(n, px, py));
     }
     text.push_str("</g>");
     text
-}
-
-/// A point in words: what one reads when pointing at it.
-fn spoken(chart: &Chart, series: &Series, at: usize, point: &Point) -> String {
-    let tick = chart.ticks.get(at).map_or("", String::as_str);
-    let interval = point.interval.map_or_else(String::new, |[low, high]| {
-        format!(" (95 %: {} to {})", units::figure(chart.y, low), units::figure(chart.y, high))
-    });
-    format!("{}, {tick}: {}{interval}", series.name, units::figure(chart.y, point.value))
 }
 
 /// The mark of a series: told apart by its shape as well as by its colour.
@@ -174,8 +157,7 @@ fn bars(chart: &Chart) -> (f64, String) {
             let (y, end) = (top + BAR * n as f64, x(point.value));
             let _ = write!(
                 text,
-                "<g class=\"s{n}\"><title>{}</title><rect class=\"bar\" x=\"{NAMES}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
-                Text(&spoken(chart, series, at, &point)),
+                "<g class=\"s{n}\"><rect class=\"bar\" x=\"{NAMES}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
                 y + 1.0,
                 (end - NAMES).max(0.5),
                 BAR - 2.0
