@@ -7,5 +7,6 @@
 
 pub mod duplicate_request;
 pub mod filehandle;
+mod grace_period;
 pub mod nlm;
 pub mod v4;

@@ -8,15 +8,16 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
+use crate::grace_period::GracePeriod;
+
 /// The grace period of one run of the server. `R` is the record of a host.
 #[derive(Debug)]
 pub struct Grace<R> {
-    ends: Instant,
+    period: GracePeriod,
     /// The recorded hosts that have not reclaimed anything.
     absent: HashSet<R>,
     /// The recorded hosts that have.
     present: HashSet<R>,
-    is_over: bool,
 }
 
 /// Why a lock is refused.
@@ -35,20 +36,23 @@ impl<R: Hash + Eq> Grace<R> {
     #[must_use]
     pub fn begin(now: Instant, length: Duration, recorded: impl IntoIterator<Item = R>) -> Self {
         let absent: HashSet<_> = recorded.into_iter().collect();
-        let ends = now.checked_add(length).unwrap_or(now);
-        Self { ends, is_over: absent.is_empty(), absent, present: HashSet::new() }
+        let mut period = GracePeriod::begin(now, length);
+        if absent.is_empty() {
+            period.end();
+        }
+        Self { period, absent, present: HashSet::new() }
     }
 
     /// Whether the grace period is still going on.
     #[must_use]
     pub fn is_on(&self, now: Instant) -> bool {
-        !self.is_over && now < self.ends
+        self.period.is_on(now)
     }
 
     /// When the grace period ends.
     #[must_use]
     pub fn ends(&self) -> Instant {
-        self.ends
+        self.period.ends()
     }
 
     /// Checks whether a host may take a lock, or reclaim one.
@@ -75,7 +79,7 @@ impl<R: Hash + Eq> Grace<R> {
         if self.is_on(now) {
             return Vec::new();
         }
-        self.is_over = true;
+        self.period.end();
         self.absent.drain().collect()
     }
 }

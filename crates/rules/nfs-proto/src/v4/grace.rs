@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::recovery::ClientRecord;
+use crate::grace_period::GracePeriod;
 
 /// A reclaim near the end of the grace period extends it by the period divided by this.
 const EXTENSION_PART: u32 = 8;
@@ -11,14 +12,13 @@ const EXTENSION_PART: u32 = 8;
 /// The grace period of one run of the server.
 #[derive(Debug)]
 pub struct Grace {
-    ends: Instant,
+    period: GracePeriod,
     /// The grace period is not extended beyond this.
     ends_at_last: Instant,
     /// The grace period lasts at least this long after the last reclaim.
     extension: Duration,
     /// Recorded clients that have not completed their reclaims.
     awaited: HashSet<Vec<u8>>,
-    is_over: bool,
 }
 
 /// Why an operation that takes a lock is refused.
@@ -53,27 +53,26 @@ impl Grace {
     #[must_use]
     pub fn begin(now: Instant, length: Duration, recorded: impl IntoIterator<Item = ClientRecord>) -> Self {
         let awaited: HashSet<_> = recorded.into_iter().map(|record| record.owner).collect();
-        let ends = now.checked_add(length).unwrap_or(now);
-        let ends_at_last = ends.checked_add(length).unwrap_or(ends);
-        Self {
-            ends,
-            ends_at_last,
-            extension: length.checked_div(EXTENSION_PART).unwrap_or(length),
-            is_over: awaited.is_empty(),
-            awaited,
+        let mut period = GracePeriod::begin(now, length);
+        if awaited.is_empty() {
+            period.end();
         }
+        let ends = period.ends();
+        let ends_at_last = ends.checked_add(length).unwrap_or(ends);
+        let extension = length.checked_div(EXTENSION_PART).unwrap_or(length);
+        Self { period, ends_at_last, extension, awaited }
     }
 
     /// Whether the grace period is still going on.
     #[must_use]
     pub fn is_on(&self, now: Instant) -> bool {
-        !self.is_over && now < self.ends
+        self.period.is_on(now)
     }
 
     /// When the grace period ends, unless a client continues to reclaim.
     #[must_use]
     pub fn ends(&self) -> Instant {
-        self.ends
+        self.period.ends()
     }
 
     /// Checks whether this client may reclaim what it held. While clients reclaim, the period is extended, up to twice
@@ -96,7 +95,7 @@ impl Grace {
             return Err(GraceError::ReclaimBad);
         }
         let longer = now.checked_add(self.extension).unwrap_or(now);
-        self.ends = self.ends.max(longer.min(self.ends_at_last));
+        self.period.extend(longer.min(self.ends_at_last));
         Ok(())
     }
 
@@ -115,8 +114,8 @@ impl Grace {
     /// server [...] is in a position to use the fact that all such clients have done a RECLAIM_COMPLETE to terminate
     /// the grace period".
     pub fn complete(&mut self, owner: &[u8]) -> bool {
-        if self.awaited.remove(owner) && self.awaited.is_empty() && !self.is_over {
-            self.is_over = true;
+        if self.awaited.remove(owner) && self.awaited.is_empty() && !self.period.is_over() {
+            self.period.end();
             return true;
         }
         false
@@ -129,7 +128,7 @@ impl Grace {
         if self.is_on(now) {
             return Vec::new();
         }
-        self.is_over = true;
+        self.period.end();
         self.awaited.drain().map(|owner| ClientRecord { owner }).collect()
     }
 }
