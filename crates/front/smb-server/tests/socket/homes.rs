@@ -1,16 +1,18 @@
 //! Shares whose users each see the directory with their own name.
 
+use acl::{Ace, AceFlags};
 use anabranch_smb_server::{Config, Dialect};
 use share::Terms;
-use smb_wire::create::{CreateDisposition, CreateOptions};
+use smb_wire::create::{CreateAction, CreateDisposition, CreateOptions};
 use smb_wire::fscc::FileInfoClass;
-use smb_wire::fscc::file_info::{All, Rename, RenameFlags};
+use smb_wire::fscc::file_info::{All, DispositionFlags, Rename, RenameFlags};
 use smb_wire::{AccessMask, NtStatus};
 
 use crate::client::{Client, GUEST, OTHER_USER, PASSWORD, SHARE, TestServer};
 use crate::guest::without_a_name;
 use crate::information::{query, set};
-use crate::opening::{Opening, make_file};
+use crate::opening::{ALL, Opening, make_file};
+use crate::security::{BOB, set_dacl};
 
 /// A server with the directories `Ann` and `bob`, and a client that saw all of them before the share got its term.
 fn with_homes() -> (TestServer, Client) {
@@ -127,4 +129,29 @@ fn a_home_can_neither_be_renamed_nor_removed_by_its_user() {
         Opening { options: CreateOptions::DIRECTORY_FILE, ..Opening::with(CreateDisposition::OpenIf) };
     assert_eq!(again.send(&mut ann, "").map(|_| ()), Err(NtStatus::OBJECT_PATH_NOT_FOUND));
     assert_eq!(again.send(&mut ann, "new").map(|_| ()), Err(NtStatus::OBJECT_PATH_NOT_FOUND));
+}
+
+/// The list of the directory itself may give its user the right to delete it, beside what the share's directory gives.
+#[test]
+fn a_home_whose_list_grants_deletion_stays() {
+    let (server, mut all) = with_homes();
+    let home = Opening::default().send(&mut all, "bob").unwrap().id;
+    set_dacl(&mut all, home, vec![Ace::allow(BOB, ALL, AceFlags::empty())]).unwrap();
+    all.close(home).unwrap();
+    let mut bob = log_in(&server, OTHER_USER);
+    bob.tree_connect(SHARE).unwrap();
+    let deletable = Opening { access: AccessMask::DELETE, ..Opening::default() };
+    let at_close = Opening { options: CreateOptions::DELETE_ON_CLOSE, ..deletable.clone() };
+    assert_eq!(at_close.send(&mut bob, "").map(|_| ()), Err(NtStatus::CANNOT_DELETE));
+    let home = deletable.send(&mut bob, "").expect("the list gives the right").id;
+    let delete = DispositionFlags::DELETE.bits().to_le_bytes();
+    for (class, buffer) in
+        [(FileInfoClass::Disposition, &[1][..]), (FileInfoClass::DispositionEx, &delete[..])]
+    {
+        assert_eq!(set(&mut bob, home, class, buffer), Err(NtStatus::CANNOT_DELETE), "{class:?}");
+    }
+    let renamed = set(&mut bob, home, FileInfoClass::Rename, &rename_to("other"));
+    assert_eq!(renamed, Err(NtStatus::INVALID_PARAMETER), "it has no name there");
+    bob.close(home).unwrap();
+    assert_eq!(Opening::default().try_out(&mut all, "bob"), Ok(CreateAction::Opened));
 }

@@ -22,7 +22,7 @@ use crate::information::{Query, set_any};
 use crate::opening::{ALL, Opening, delete, make_file};
 
 /// [`OTHER_USER`]; [`crate::client::USER`] is the superuser.
-const BOB: Sid = Sid::of_user(1000);
+pub(crate) const BOB: Sid = Sid::of_user(1000);
 const READ: AccessMask = AccessMask::FILE_READ;
 const NONE: AceFlags = AceFlags::empty();
 const OI: AceFlags = AceFlags::OBJECT_INHERIT;
@@ -50,7 +50,7 @@ fn set(
     set_any(client, file, (InfoType::Security, 0, parts.bits()), &bytes(descriptor))
 }
 
-fn set_dacl(client: &mut Client, file: FileId, aces: Vec<Ace>) -> Result<(), NtStatus> {
+pub(crate) fn set_dacl(client: &mut Client, file: FileId, aces: Vec<Ace>) -> Result<(), NtStatus> {
     set(client, file, SecurityInformation::DACL, &dacl(aces))
 }
 
