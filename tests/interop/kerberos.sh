@@ -95,7 +95,6 @@ part_kdc() {
   must "the server takes the right one" reload
   check "the right keys accept the ticket" client files.lab.test ls
 
-  check "alice gets a ticket for seconds" ticket alice -l 6s
   mark
   check "a session ends with its ticket" ends_with_ticket
   check "alice gets a new ticket" ticket alice
@@ -104,9 +103,12 @@ part_kdc() {
   check "no ticket, no logon" refused files.lab.test ls
   end_lab
 }
-ends_with_ticket() {
+# A busy machine may need the first ticket's seconds to begin the session.
+ends_with_ticket() { session_outlives 10 || session_outlives 60; }
+session_outlives() {
   local said
-  said=$({ echo ls; sleep 8; echo ls; } | "$lab_script" tool timeout 60 smbclient "//files.lab.test/$SHARE" \
+  ticket alice -l "$1s" || return 1
+  said=$({ echo ls; sleep $(($1 + 2)); echo ls; } | "$lab_script" tool timeout 120 smbclient "//files.lab.test/$SHARE" \
     --use-kerberos=required --use-krb5-ccache="$LAB_STATE/ccache" 2>&1)
   grep -q 'NT_STATUS_NETWORK_SESSION_EXPIRED' <<<"$said" || { echo "$said" | tail -n 1; return 1; }
 }
@@ -173,12 +175,13 @@ torture() {
     fi
   done
 }
+# The suite's tickets end after seconds, which a busy machine may need for its first step.
 torture_one() {
   local tries
   for tries in 1 2 3; do
     "$lab_script" tool timeout 120 smbtorture "//files.ad.lab.test/$SHARE" --use-kerberos=required --realm=AD.LAB.TEST \
       -U alice%alice-Passw0rd "smb2.session.$1" >"$scratch/torture.$1" 2>&1
-    is_early "$1" || break
+    ! grep -q "^success: $1" "$scratch/torture.$1" || break
   done
 }
 is_early() { grep -q 'smb2_notify (1st) not finished' "$scratch/torture.$1"; }

@@ -548,7 +548,7 @@ fn users_that_cannot_be_are_refused_with_the_reason() {
     let groups = (1..=17).map(|gid: u32| gid.to_string()).collect::<Vec<_>>().join(",");
     add("otto", &["--uid", "1", "--groups", &groups], "pw", &["17 further groups", "It can have 16"]);
     if rustix::process::geteuid().is_root() {
-        add("nobody-has-this-name", &[], "pw", &["no uid is given", "--uid N"]);
+        add("nobody-has-this-name", &[], "pw", &["has no uid: none is given", "--uid N"]);
     }
     machine.done_with(&["user", "add", "otto", "--uid", "1000"], "pw");
     add("OTTO", &uid, "pw", &["there is a user otto already", "anabranch user set otto"]);
