@@ -116,6 +116,14 @@ fn clients() -> Vec<(&'static str, Vec<u64>)> {
     let delays = [auth::brake::DELAY_FIRST, auth::brake::DELAY_MAX].map(milliseconds);
     let queue = milliseconds(auth::brake::LINE_MAX);
     vec![
+        (
+            "a token of a client that authenticates; a keytab",
+            vec![count(krb5::TOKEN_BYTES_MAX), count(krb5::keytab::BYTES_MAX)],
+        ),
+        (
+            "Kerberos tickets that were used, kept for 10 to 20 min against replays",
+            vec![count(krb5::ReplayCache::CAPACITY)],
+        ),
         ("SMB sessions", logons.map(count).to_vec()),
         ("channels of a session", vec![Settings::new("".into()).max_channels.into()]),
         ("tree connects of a session", vec![count(smb.trees_per_session_max)]),

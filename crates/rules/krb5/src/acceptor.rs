@@ -26,7 +26,7 @@ use crate::time::Time;
 use crate::{Enctype, Key};
 
 /// The most bytes of a token. Windows' own limit is 48,000.
-pub(crate) const TOKEN_BYTES_MAX: usize = 64 << 10;
+pub const TOKEN_BYTES_MAX: usize = 64 << 10;
 /// Sequence numbers begin below 2^30: some programs read them as signed numbers.
 const SEQUENCE_NUMBER_BITS: u32 = 0x3fff_ffff;
 

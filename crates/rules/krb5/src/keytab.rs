@@ -13,7 +13,7 @@ const VERSION: [u8; 2] = [5, 2];
 /// The version of old programs, in the byte order of their machine.
 const OLD_VERSION: [u8; 2] = [5, 1];
 /// The most bytes of a file.
-const BYTES_MAX: usize = 1 << 20;
+pub const BYTES_MAX: usize = 1 << 20;
 /// The most entries of a keytab.
 const ENTRIES_MAX: usize = 4096;
 

@@ -29,6 +29,7 @@ mod time;
 
 pub use acceptor::{
     Accepted, Acceptor, ChannelBindingRule, Context, PacRule, Randomness, Refused, Request, Settings,
+    TOKEN_BYTES_MAX,
 };
 pub use ap_req::{ChannelBindings, ContextFlags};
 pub use crypto::{CryptoError, Enctype, Key, KeyError, string_to_key};

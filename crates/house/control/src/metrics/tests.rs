@@ -71,7 +71,8 @@ const DOCUMENT: &str = include_str!("../../../../../docs/metrics.md");
 
 /// A server with a value for everything that is measured.
 fn served() -> OfServer {
-    OfServer { certificate_expires: Some(UNIX_EPOCH), ..OfServer::default() }
+    let occupied = vec![Occupied { protocol: "nfs", connections: 1, max: 2 }];
+    OfServer { certificate_expires: Some(UNIX_EPOCH), occupied, ..OfServer::default() }
 }
 
 /// A share with a value for everything that is measured.
