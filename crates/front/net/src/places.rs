@@ -37,17 +37,24 @@ pub struct Occupied {
 
 /// Shows how many connections each service has, and may have.
 #[derive(Debug, Clone, Default)]
-pub struct Occupancy(Arc<Mutex<Vec<(&'static str, Arc<Places>)>>>);
+pub struct Occupancy(Arc<Mutex<Vec<Occupiable>>>);
+
+/// The places of one service.
+#[derive(Debug)]
+struct Occupiable {
+    service: &'static str,
+    places: Arc<Places>,
+}
 
 impl Occupancy {
     pub(crate) fn add(&self, service: &'static str, places: &Arc<Places>) {
-        self.0.lock().push((service, Arc::clone(places)));
+        self.0.lock().push(Occupiable { service, places: Arc::clone(places) });
     }
 
     /// The connections of each service now, in the order in which the services began.
     #[must_use]
     pub fn now(&self) -> Vec<Occupied> {
-        let occupied = |(service, places): &(&'static str, Arc<Places>)| Occupied {
+        let occupied = |Occupiable { service, places }: &Occupiable| Occupied {
             service,
             connections: places.table.lock().held,
             max: places.limits.max,
