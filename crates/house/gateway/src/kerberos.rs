@@ -2,10 +2,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-use krb5::keytab::Keytab;
+use krb5::keytab::{BYTES_MAX, Keytab};
+use rustix::process::geteuid;
 use smb_server::KerberosKeys;
 
 use crate::problem::{Cause, Problem, Result};
@@ -13,8 +14,6 @@ use crate::settings::Settings;
 
 /// The keytab in the state directory. It is no part of the state database, so that no copy of that has it.
 const STORED: &str = "kerberos.keytab";
-/// The most bytes of a keytab ([`Keytab::parse`]). One of a machine with many names has some KiB.
-const BYTES_MAX: u64 = 1 << 20;
 /// The permission bits with which other users could read or change a keytab.
 const OF_OTHERS: u32 = 0o066;
 /// The first components of the names that an SMB server has.
@@ -101,7 +100,9 @@ pub(crate) fn keys(settings: &Settings) -> Result<Option<KerberosKeys>> {
 
 fn contents(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(file)?.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    // One more than a keytab may have, so that it is found to be too large.
+    let limit = u64::try_from(BYTES_MAX).unwrap_or(u64::MAX).saturating_add(1);
+    File::open(file)?.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -121,7 +122,8 @@ fn unreadable(file: &Path, error: &io::Error) -> Problem {
     Problem::new(Cause::Settings, what, "It must be a file that this user may read.")
 }
 
-/// Writes a file that only its owner may read: completely, or not at all.
+/// Writes a file that only its owner may read: completely, or not at all. Its owner is that of the directory, so that a server
+/// with a user of its own may read what root has imported.
 fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let new = file.with_extension("new");
     if let Err(e) = fs::remove_file(&new)
@@ -130,6 +132,12 @@ fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
         return Err(e);
     }
     let mut open = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
+    if geteuid().is_root()
+        && let Some(directory) = file.parent()
+    {
+        let owner = fs::metadata(directory)?;
+        fchown(&open, Some(owner.uid()), Some(owner.gid()))?;
+    }
     open.write_all(bytes)?;
     open.sync_all()?;
     fs::rename(&new, file)
@@ -137,7 +145,7 @@ fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, chown};
 
     use super::*;
 
@@ -157,6 +165,23 @@ mod tests {
             assert!(!stored_in(&state).exists());
         }
         assert!(import(&state, Path::new("/nowhere")).unwrap_err().what.contains("/nowhere"));
+    }
+
+    #[test]
+    fn an_imported_keytab_is_for_the_owner_of_the_state_directory_alone() {
+        let recorded =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rules/krb5/testdata/recorded/samba.keytab");
+        let state = tempfile::tempdir().unwrap();
+        if geteuid().is_root() {
+            chown(state.path(), Some(4711), Some(4712)).unwrap();
+        }
+        let owner = fs::metadata(state.path()).unwrap();
+        for _ in 0..2 {
+            import(state.path(), &recorded).unwrap();
+            let stored = fs::metadata(stored_in(state.path())).unwrap();
+            assert_eq!((stored.uid(), stored.gid()), (owner.uid(), owner.gid()));
+            assert_eq!(stored.mode() & 0o777, 0o600);
+        }
     }
 
     #[test]
