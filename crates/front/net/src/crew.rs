@@ -38,12 +38,21 @@ pub(crate) type Job = Box<dyn FnOnce() + Send>;
 /// Makes the job that starts something on a shard. The job ends when the shard is told to end.
 pub(crate) type Start = Box<dyn Fn(watch::Receiver<bool>) -> io::Result<Job> + Send + Sync>;
 
+/// A connection as its shard holds it.
+#[derive(Debug)]
+enum Socket {
+    /// It was dealt to the shard, which has not taken it up yet.
+    Dealt(std::net::TcpStream),
+    /// The shard serves it.
+    Served(Weak<TcpStream>),
+}
+
 /// The connections of a shard, so that they can be shut down from outside.
 #[derive(Debug, Default)]
 pub(crate) struct Sockets {
     next: AtomicU64,
     /// Guards the list.
-    open: Mutex<HashMap<u64, Weak<TcpStream>>>,
+    open: Mutex<HashMap<u64, Socket>>,
 }
 
 /// A connection is open as long as this lives.
@@ -59,18 +68,37 @@ impl Drop for OpenSocket {
     }
 }
 
+impl OpenSocket {
+    /// Takes up the connection on the runtime of its shard. `NotConnected` if it was shut down before.
+    pub(crate) fn take_up(&self) -> io::Result<Arc<TcpStream>> {
+        let mut open = self.sockets.open.lock();
+        let Some(Socket::Dealt(stream)) = open.remove(&self.number) else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        let stream = Arc::new(TcpStream::from_std(stream)?);
+        open.insert(self.number, Socket::Served(Arc::downgrade(&stream)));
+        Ok(stream)
+    }
+}
+
 impl Sockets {
-    pub(crate) fn enter(self: &Arc<Self>, stream: &Arc<TcpStream>) -> OpenSocket {
+    /// Enters a connection that is dealt to the shard, in non-blocking mode.
+    pub(crate) fn enter(self: &Arc<Self>, stream: std::net::TcpStream) -> OpenSocket {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.open.lock().insert(number, Arc::downgrade(stream));
+        self.open.lock().insert(number, Socket::Dealt(stream));
         OpenSocket { sockets: Arc::clone(self), number }
     }
 
+    /// Ends all connections, also those that the shard has not taken up.
     fn shut_down(&self) {
-        let open: Vec<Arc<TcpStream>> = self.open.lock().values().filter_map(Weak::upgrade).collect();
-        for stream in open {
+        for (_, socket) in self.open.lock().drain() {
             // The peer may have ended the connection first.
-            let _ = SockRef::from(&*stream).shutdown(Shutdown::Both);
+            let _ = match socket {
+                Socket::Dealt(stream) => stream.shutdown(Shutdown::Both),
+                Socket::Served(stream) => {
+                    stream.upgrade().map_or(Ok(()), |stream| SockRef::from(&*stream).shutdown(Shutdown::Both))
+                }
+            };
         }
     }
 }
@@ -176,15 +204,24 @@ impl Crew {
         }
         let new = Post::start(shard, &self.pulse, &self.freed)?;
         self.pulse.beat(shard, Instant::now());
-        if shard == 0 {
-            for start in &*self.starts.lock() {
-                let _ = new.jobs.send(start(new.stop.subscribe())?);
-            }
-        }
+        let jobs: Vec<Job> = match shard {
+            0 => self
+                .starts
+                .lock()
+                .iter()
+                .map(|start| start(new.stop.subscribe()))
+                .collect::<io::Result<_>>()?,
+            _ => Vec::new(),
+        };
         let old = {
             let mut posts = self.posts.lock();
             let post = posts.get_mut(shard).ok_or(io::ErrorKind::NotFound)?;
-            std::mem::replace(post, new)
+            let old = std::mem::replace(post, new);
+            // Only now: a listener that accepts deals its connections to the shards that it finds.
+            for job in jobs {
+                let _ = post.jobs.send(job); // the shard has just started
+            }
+            old
         };
         old.stop.send_replace(true);
         old.sockets.shut_down();

@@ -278,16 +278,14 @@ fn hand_over<S: Service>(
     let peer = Peer { address, local: stream.local_addr().ok()?, shard };
     stream.set_nodelay(true).ok()?;
     end_when_peer_is_gone(&stream).ok()?;
-    let stream = stream.into_std().ok()?;
+    let open = sockets.enter(stream.into_std().ok()?);
     let (service, stop) = (Arc::clone(service), stop.clone());
     let (repeats, freed) = (Arc::clone(&shared.repeats), shared.freed.clone());
     let ration = shared.rations.open(address.ip().into());
     Some(Box::new(move || {
         tokio::task::spawn_local(async move {
-            let ended = match TcpStream::from_std(stream) {
+            let ended = match open.take_up() {
                 Ok(stream) => {
-                    let stream = Arc::new(stream);
-                    let _open = sockets.enter(&stream);
                     let limits = service.limits();
                     let outbox = Outbox::new(limits.posted_frames);
                     let connection = service.connected(peer, outbox.clone());

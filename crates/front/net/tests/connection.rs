@@ -2,12 +2,12 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::cell::Cell;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use anabranch_net::{
@@ -27,7 +27,11 @@ struct Counters {
     finished: AtomicUsize,
     /// The mailboxes of all connections, oldest first.
     mailboxes: Mutex<Vec<Mailbox>>,
+    /// Whom the next command `h` tells which thread it holds up, and what ends that.
+    hold_up: Mutex<Option<HoldUp>>,
 }
+
+type HoldUp = (mpsc::Sender<i32>, mpsc::Receiver<()>);
 
 struct Echo {
     counters: Arc<Counters>,
@@ -72,6 +76,12 @@ impl Protocol for Echo {
             Some(b'r') => Answer::Later(Box::pin(async move { Some(framed(&frame)) })),
             Some(b'f') => Answer::Later(Box::pin(std::future::pending())),
             Some(b'n') => Answer::Nothing,
+            Some(b'h') => {
+                let (tell, over) = self.counters.hold_up.lock().unwrap().take().unwrap();
+                tell.send(own_thread()).unwrap();
+                let _ = over.recv();
+                Answer::Nothing
+            }
             Some(b'2') => {
                 self.outbox.send(framed(b"first"));
                 Answer::Now(framed(b"second"))
@@ -180,7 +190,10 @@ fn receive(stream: &mut TcpStream) -> Vec<u8> {
 }
 
 fn is_ended(stream: &mut TcpStream) -> bool {
-    !matches!(stream.read(&mut [0; 16]), Ok(1..))
+    match stream.read(&mut [0; 16]) {
+        Ok(count) => count == 0,
+        Err(e) => e.kind() != ErrorKind::WouldBlock, // the read timeout
+    }
 }
 
 #[test]
@@ -257,10 +270,11 @@ fn nothing_is_read_while_too_much_waits() {
         send(&mut client, b"l");
     }
     send(&mut client, b"e");
-    for _ in 0..PENDING_MAX {
-        assert_eq!(receive(&mut client), b"l");
-    }
-    assert_eq!(receive(&mut client), b"e", "read once there was room again");
+    assert_eq!(receive(&mut client), b"l", "only then is there room for the last frame");
+    let mut others: Vec<_> = (0..PENDING_MAX).map(|_| receive(&mut client)).collect();
+    others.sort_unstable();
+    assert_eq!(others.iter().filter(|other| *other == b"l").count(), PENDING_MAX - 1);
+    assert_eq!(others.first().unwrap(), b"e");
 }
 
 #[test]
@@ -426,8 +440,8 @@ fn a_shard_that_is_held_up_is_given_up() {
         send(client, b"e");
         assert_eq!(receive(client), b"e");
     }
-    let (release, over) = std::sync::mpsc::channel::<()>();
-    let (tell, told) = std::sync::mpsc::channel();
+    let (release, over) = mpsc::channel::<()>();
+    let (tell, told) = mpsc::channel();
     let once = Mutex::new(Some((over, tell)));
     let hold_up = move || {
         let first = once.lock().unwrap().take();
@@ -460,4 +474,44 @@ fn a_shard_that_is_held_up_is_given_up() {
     }
     drop(release);
     fixture.wait_closed(5);
+}
+
+#[test]
+fn connections_that_a_held_up_shard_has_not_taken_up_are_ended_with_it() {
+    let fixture = start(20);
+    let mut clients = [fixture.connect(), fixture.connect()];
+    for client in &mut clients {
+        send(client, b"e");
+        assert_eq!(receive(client), b"e");
+    }
+    let (release, over) = mpsc::channel::<()>();
+    let (tell, told) = mpsc::channel();
+    *fixture.counters.hold_up.lock().unwrap() = Some((tell, over));
+    // The second is on the second shard; the first one accepts.
+    send(&mut clients[1], b"h");
+    let held_up = told.recv().unwrap();
+    let [mut served, mut dealt] = [fixture.connect(), fixture.connect()];
+    for client in [&mut served, &mut dealt] {
+        send(client, b"e");
+    }
+    assert_eq!(receive(&mut served), b"e");
+    // Connections are accepted in order: once this one is served, the one before it was dealt.
+    let mut next = fixture.connect();
+    send(&mut next, b"e");
+    assert_eq!(receive(&mut next), b"e");
+
+    let mut keeper = fixture.shards.keeper();
+    let later = Instant::now() + Duration::from_secs(30);
+    let sleeps = |thread: i32| (thread == held_up).then_some(7);
+    assert!(keeper.look(later, sleeps).is_empty());
+    assert_eq!(keeper.look(later, sleeps), [1]);
+    assert!(is_ended(&mut dealt), "its client is told to come again");
+    assert!(is_ended(&mut clients[1]));
+    let mut again = [fixture.connect(), fixture.connect()];
+    for client in &mut again {
+        send(client, b"e");
+        assert_eq!(receive(client), b"e");
+    }
+    drop(release);
+    fixture.wait_closed(1);
 }
