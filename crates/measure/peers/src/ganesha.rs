@@ -18,6 +18,9 @@ use crate::error::{Cause, Error, Result};
 /// its two calls. A port mapper of this machine is not told of servers that are gone in a minute.
 const NO_PORT_MAPPER: &str = "_Bool svc_reg(void) { return 1; }\n_Bool rpcb_unset(void) { return 1; }\n";
 
+/// What it says, at the level EVENT, once it serves.
+const INITIALIZED: &str = "NFS SERVER INITIALIZED";
+
 /// Ganesha that runs.
 #[derive(Debug)]
 pub struct Ganesha {
@@ -56,8 +59,8 @@ impl Ganesha {
         ];
         let environment = [("LD_PRELOAD", preloaded.as_os_str())];
         let daemon = Daemon::start("ganesha.nfsd", &program, &arguments, &environment, log)?;
-        daemon.wait_for(port)?;
-        daemon.wait_for(mount_port)?;
+        // It listens before it knows its own programs: a call that comes in between gets PROG_UNAVAIL.
+        daemon.wait_until(|said| said.contains(INITIALIZED).then_some(()))?;
         let name = format!("NFS-Ganesha {}", version(&program, "-v"));
         Ok(Self { daemon, name, port, mount_port, account, shares })
     }
