@@ -12,6 +12,7 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
 
 pub mod auth_sys;
+pub mod gss;
 pub mod mount;
 pub mod nlm;
 pub mod nsm;

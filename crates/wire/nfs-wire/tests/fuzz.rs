@@ -4,6 +4,7 @@
 //! procedure (`calls`: program and procedure are in the message). NFSv4 messages identify themselves.
 
 use anabranch_nfs_wire::auth_sys::AuthSys;
+use anabranch_nfs_wire::gss;
 use anabranch_nfs_wire::mount::{self, DirPath, ExportEntry, List, MntRes, MountEntry};
 use anabranch_nfs_wire::record_mark::{MARK_BYTES, Mark, Scan, reassemble, scan};
 use anabranch_nfs_wire::rpc::{Call, Reply};
@@ -88,6 +89,18 @@ fn mount_results(procedure: mount::Procedure, bytes: &[u8]) {
     }
 }
 
+/// What RPCSEC_GSS puts around arguments and results.
+fn protected(bytes: &[u8]) {
+    again!(gss::InitRes<'_>, bytes);
+    again!(gss::Sealed<'_>, bytes);
+    again!(gss::Signed<'_>, bytes);
+    if let Ok(signed) = gss::Signed::from_bytes(bytes)
+        && let Ok(numbered) = gss::Numbered::of(signed.body)
+    {
+        assert_eq!(numbered.data.len() + gss::Numbered::HEAD_BYTES, signed.body.len());
+    }
+}
+
 #[test]
 fn calls() {
     bolero::check!().for_each(|bytes: &[u8]| {
@@ -96,6 +109,9 @@ fn calls() {
         let header = bytes.len() - reader.rest().len();
         assert_eq!(call.encode_to_vec().len(), header);
         again!(AuthSys<'_>, call.credential.body);
+        again!(gss::Credential<'_>, call.credential.body);
+        again!(gss::InitArgs<'_>, reader.rest());
+        protected(reader.rest());
         match call.program {
             mount::PROGRAM => again!(DirPath<'_>, reader.rest()),
             _ => {

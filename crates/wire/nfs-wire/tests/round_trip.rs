@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use anabranch_nfs_wire::auth_sys::{AuthSys, Groups, MachineName};
+use anabranch_nfs_wire::gss;
 use anabranch_nfs_wire::mount::{self, DirPath, ExportEntry, List, MntOk, MntRes, MountEntry};
 use anabranch_nfs_wire::rpc::{AcceptStatus, AuthStatus, Call, Denied, OpaqueAuth, Reply, ReplyBody};
 use anabranch_nfs_wire::v3;
@@ -155,6 +156,16 @@ proptest! {
         let groups = Groups::new(&gids).unwrap();
         let auth = AuthSys { stamp: 7, machine_name: MachineName(&machine_name), uid, gid, groups };
         same!(AuthSys<'_>, auth);
+        let procedure_of_gss = gss::Procedure::try_from(status & 3).unwrap();
+        let handle = gss::ContextHandle(&machine_name);
+        let (sequence, service) = (uid, gid);
+        same!(gss::Credential<'_>, gss::Credential { procedure: procedure_of_gss, sequence, service, handle });
+        let token = gss::Token(&machine_name);
+        same!(gss::InitArgs<'_>, gss::InitArgs { token });
+        let (major, minor, sequence_window) = (uid, gid, xid);
+        same!(gss::InitRes<'_>, gss::InitRes { handle, major, minor, sequence_window, token });
+        same!(gss::Signed<'_>, gss::Signed { body: &machine_name, checksum: &machine_name });
+        same!(gss::Sealed<'_>, gss::Sealed { body: &machine_name });
         let body = auth.encode_to_vec();
         let credential = OpaqueAuth { flavor: 1, body: &body };
         let call = Call { xid, program, version, procedure, credential, verifier: OpaqueAuth::NONE };
