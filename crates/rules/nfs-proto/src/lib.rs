@@ -1,5 +1,5 @@
-//! The rules of NFS that depend on earlier messages: filehandles, the duplicate request cache, the state of NFSv4 clients,
-//! and the locks of NFSv3.
+//! The rules of NFS that depend on earlier messages: filehandles, the duplicate request cache, security contexts, the state of
+//! NFSv4 clients, and the locks of NFSv3.
 //!
 //! No sockets, no clock and no threads; time and keys are arguments.
 #![forbid(unsafe_code)]
@@ -8,5 +8,6 @@
 pub mod duplicate_request;
 pub mod filehandle;
 mod grace_period;
+pub mod gss;
 pub mod nlm;
 pub mod v4;
