@@ -114,6 +114,16 @@ impl Buffer {
         self.memory[self.start..self.start + bytes.len()].copy_from_slice(bytes);
     }
 
+    /// Removes the first bytes. Their place becomes room in front.
+    ///
+    /// # Panics
+    /// If there are fewer: a fault of the program, never of a client.
+    pub fn cut_front(&mut self, count: usize) {
+        assert!(count <= self.len(), "{count} bytes cut from a buffer of {}", self.len());
+        self.start += count;
+        self.mark = self.mark.max(self.start);
+    }
+
     /// Marks the current end: [`AsMut`] and [`Buffer::marked`] begin there.
     pub fn mark(&mut self) {
         self.mark = self.end;
@@ -206,6 +216,9 @@ mod tests {
         assert_eq!(b.marked(), b"data");
         b.truncate(6);
         assert_eq!(&*b, b"<<head");
+        b.cut_front(4);
+        assert_eq!(&*b, b"ad");
+        b.prepend(b"<<he");
         let index = b.append_with(|v, start| {
             v.extend_from_slice(b"more");
             start
