@@ -62,7 +62,7 @@ impl Mapping {
     ///
     /// # Errors
     /// The reason why nobody is made of this user.
-    pub(crate) fn identify(&self, accepted: &Accepted, accounts: &dyn Accounts) -> Result<Identity, Reason> {
+    pub fn identify(&self, accepted: &Accepted, accounts: &dyn Accounts) -> Result<Identity, Reason> {
         let Accepted { client, service, pac, .. } = accepted;
         match pac.as_ref().and_then(|pac| pac.logon.as_ref()) {
             Some(logon) => self.domain_user(client, service, logon).map(Identity::Domain),

@@ -5,6 +5,7 @@
 //! of the authenticator.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use zeroize::Zeroizing;
@@ -77,7 +78,7 @@ impl Default for Settings {
 /// Accepts the clients of a server. It does not change, so all threads may use one.
 #[derive(Debug)]
 pub struct Acceptor {
-    keytab: Keytab,
+    keytab: Arc<Keytab>,
     settings: Settings,
     clock_skew: i64,
 }
@@ -205,7 +206,14 @@ impl Acceptor {
     #[must_use]
     pub fn new(keytab: Keytab, settings: Settings) -> Self {
         let clock_skew = i64::try_from(settings.clock_skew.as_secs()).unwrap_or(i64::MAX);
-        Self { keytab, settings, clock_skew }
+        Self { keytab: Arc::new(keytab), settings, clock_skew }
+    }
+
+    /// An acceptor with the same keys and rules for services of other kinds, such as those of another protocol.
+    #[must_use]
+    pub fn for_services(&self, services: Vec<String>) -> Self {
+        let settings = Settings { services, ..self.settings.clone() };
+        Self { keytab: Arc::clone(&self.keytab), settings, clock_skew: self.clock_skew }
     }
 
     /// The keys.
