@@ -1,12 +1,12 @@
 //! A call under way, with its caller and the objects that it names.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use net::Buffer;
 use nfs_proto::filehandle::FileHandleTarget;
 use nfs_proto::v4::client::Principal;
-use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
@@ -15,6 +15,8 @@ use share::{Caller, Share, ShareId};
 use storage::{Handle, NodeRef};
 
 use crate::connection::Connection;
+use crate::credentials::Sender;
+use crate::gss::{self, Flavor};
 use crate::object::CalledObject;
 use crate::standing::Standing;
 use crate::{reply, status};
@@ -25,8 +27,12 @@ pub(crate) struct Request<'a> {
     /// The record, from which `call` and the arguments borrow.
     pub(crate) record: &'a Bytes,
     pub(crate) call: &'a Call<'a>,
-    /// What the credential states; `None` for AUTH_NONE.
-    pub(crate) stated: Option<AuthSys<'a>>,
+    /// Who sends the call.
+    pub(crate) sender: Sender<'a>,
+    /// How the call is secured.
+    pub(crate) flavor: Flavor,
+    /// Whether an object of NFSv3 was found to need another flavor. NFSv4 has a status for that.
+    pub(crate) is_too_weak: Cell<bool>,
 }
 
 /// The object that a filehandle of this server names.
@@ -114,18 +120,28 @@ impl Request<'_> {
 
     /// The caller in a share, and the caller's standing there.
     pub(crate) fn caller(&self, share: &Share) -> (Caller, Standing) {
-        let Self { connection, call, stated, .. } = self;
+        let Self { connection, call, sender, flavor, .. } = self;
         let server = &connection.server;
         let (caller, standing) =
-            connection.callers.caller(share, &server.squashing, &call.credential, stated.as_ref());
-        (caller, if server.encryption_required { Standing::Refused } else { standing })
+            connection.callers.caller(share, &server.squashing, &call.credential, sender);
+        if standing.is_refused() || gss::security::admits(server.terms_of(share), *flavor) {
+            return (caller, standing);
+        }
+        let is_served = server.admitted_by(share).all().next().is_some();
+        (caller, if is_served { Standing::TooWeak } else { Standing::Refused })
+    }
+
+    /// How many bytes the reply grows when it is protected, at most.
+    pub(crate) fn protection_bytes(&self) -> usize {
+        if self.flavor == Flavor::Sys { 0 } else { gss::OVERHEAD_BYTES_MAX }
     }
 
     /// Who sends the call, as far as NFSv4 distinguishes clients by it.
     pub(crate) fn principal(&self) -> Principal {
-        match &self.stated {
-            None => Principal::Nobody,
-            Some(stated) => Principal::User { uid: stated.uid, gid: stated.gid },
+        match &self.sender {
+            Sender::Anonymous => Principal::Nobody,
+            Sender::Stated(stated) => Principal::User { uid: stated.uid, gid: stated.gid },
+            Sender::Proved(context) => Principal::Ticket(Arc::clone(&context.name)),
         }
     }
 }

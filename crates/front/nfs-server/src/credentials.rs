@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use net::Origin;
 use nfs_wire::auth_sys::AuthSys;
@@ -11,21 +12,63 @@ use share::{Caller, Client, Entrance, Identity, Opener, Proof, Protocols, Role, 
 use storage::QuickMap;
 
 use crate::config::{Anonymous, Squashing};
+use crate::gss::{Context, User};
 use crate::standing::{Standing, Terms};
 
 /// Users of one client that a connection remembers; with more it starts over.
 const CALLERS_MAX: usize = 256;
 
-/// The contents of a credential: nothing (AUTH_NONE), or a user (AUTH_SYS).
+/// Who sends a call, by its credential.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Sender<'a> {
+    /// AUTH_NONE: nobody.
+    Anonymous,
+    /// AUTH_SYS: the user that the client's machine states.
+    Stated(AuthSys<'a>),
+    /// RPCSEC_GSS: the user who has begun this context with a ticket.
+    Proved(&'a Arc<Context>),
+}
+
+impl Sender<'_> {
+    /// The numbers of the user; None: nobody's.
+    fn numbers(&self) -> Option<Numbers<'_>> {
+        match self {
+            Self::Anonymous => None,
+            Self::Stated(stated) => Some(stated.into()),
+            Self::Proved(context) => match &context.user {
+                User::Person(identity, _) => Some(identity.into()),
+                User::Machine => None,
+            },
+        }
+    }
+
+    fn proof(&self) -> Proof {
+        match self {
+            Self::Anonymous | Self::Stated(_) => Proof::Stated,
+            Self::Proved(context) => match &context.user {
+                User::Person(_, proof) => proof.clone(),
+                User::Machine => Proof::Ticket(Arc::clone(&context.name)),
+            },
+        }
+    }
+
+    /// The uid, for the log.
+    pub(crate) fn uid(&self) -> Option<u32> {
+        self.numbers().map(|numbers| numbers.uid)
+    }
+}
+
+/// The contents of a credential without proof: nothing (AUTH_NONE), or a user (AUTH_SYS).
 ///
 /// # Errors
 /// [`AuthStatus::BadCredential`] for an AUTH_SYS body that does not decode; [`AuthStatus::RejectedCredential`] for
-/// another flavor, as RFC 2203 (erratum 4067) expects of a server without RPCSEC_GSS.
-pub(crate) fn stated<'a>(credential: &OpaqueAuth<'a>) -> Result<Option<AuthSys<'a>>, AuthStatus> {
+/// another flavor.
+pub(crate) fn stated<'a>(credential: &OpaqueAuth<'a>) -> Result<Sender<'a>, AuthStatus> {
     match credential.flavor {
-        flavor::AUTH_NONE => Ok(None),
+        flavor::AUTH_NONE => Ok(Sender::Anonymous),
         flavor::AUTH_SYS => {
-            AuthSys::from_bytes(credential.body).map(Some).map_err(|_| AuthStatus::BadCredential)
+            let stated = AuthSys::from_bytes(credential.body).map_err(|_| AuthStatus::BadCredential)?;
+            Ok(Sender::Stated(stated))
         }
         _ => Err(AuthStatus::RejectedCredential),
     }
@@ -36,7 +79,8 @@ pub(crate) fn stated<'a>(credential: &OpaqueAuth<'a>) -> Result<Option<AuthSys<'
 #[derive(Debug)]
 pub(crate) struct CallerCache {
     client: SocketAddr,
-    /// By the credential's body.
+    /// By the body of a stated credential, or the number of a context. Those are told apart by their lengths: a credential
+    /// of AUTH_SYS has 20 bytes at least.
     known: RefCell<QuickMap<Box<[u8]>, Vec<KnownCaller>>>,
 }
 
@@ -61,8 +105,8 @@ impl CallerCache {
     }
 
     /// The sender of a call with this credential, independent of the share.
-    pub(crate) fn claimant(&self, stated: Option<&AuthSys<'_>>) -> Claimant {
-        Claimant::new(self.client, stated)
+    pub(crate) fn claimant(&self, sender: &Sender<'_>) -> Claimant {
+        Claimant::new(self.client, sender)
     }
 
     /// The caller in a share, and the caller's standing there, under the current rules.
@@ -71,24 +115,34 @@ impl CallerCache {
         share: &Share,
         squashing: &Squashing,
         credential: &OpaqueAuth<'_>,
-        stated: Option<&AuthSys<'_>>,
+        sender: &Sender<'_>,
     ) -> (Caller, Standing) {
+        let number;
+        let key: &[u8] = match sender {
+            Sender::Anonymous => &[],
+            Sender::Stated(_) => credential.body,
+            Sender::Proved(context) => {
+                number = context.number.to_be_bytes();
+                &number
+            }
+        };
         let generation = share.rules_generation();
         let mut known = self.known.borrow_mut();
         let is_here = |known: &KnownCaller| known.share == share.id();
-        let found = known.get(credential.body).and_then(|seen| seen.iter().find(|known| is_here(known)));
+        let found = known.get(key).and_then(|seen| seen.iter().find(|known| is_here(known)));
         if let Some(found) = found.filter(|known| known.generation == generation) {
             return (found.caller.clone(), found.standing);
         }
-        let (identity, standing) = admit(share, self.client, squashing, stated.map(Stated::from));
+        let (identity, proof, standing) =
+            admit(share, self.client, squashing, sender.numbers(), sender.proof());
         let machine = Client::Address(self.client.ip().to_canonical());
-        let caller = Caller::new(identity, Proof::Stated).at(machine);
+        let caller = Caller::new(identity, proof).at(machine);
         // The client alone states which user it is and which client, and chooses its address in an IPv6 network.
         let caller = caller.counted_for(Opener::named(("address", Origin::from(self.client.ip()))));
         if known.len() >= CALLERS_MAX {
             known.clear();
         }
-        let seen = known.entry(credential.body.into()).or_default();
+        let seen = known.entry(key.into()).or_default();
         seen.retain(|known| !is_here(known));
         seen.push(KnownCaller { share: share.id(), generation, caller: caller.clone(), standing });
         (caller, standing)
@@ -100,36 +154,41 @@ fn admit(
     share: &Share,
     client: SocketAddr,
     squashing: &Squashing,
-    stated: Option<Stated<'_>>,
-) -> (Identity, Standing) {
+    numbers: Option<Numbers<'_>>,
+    proof: Proof,
+) -> (Identity, Proof, Standing) {
     let generation = share.rules_generation();
     let Some(entrance) = share.entrance(Protocols::NFS, client) else {
-        return (identity(Squash::All, squashing.anonymous, stated), Standing::Refused);
+        return (identity(Squash::All, squashing.anonymous, numbers), Proof::Stated, Standing::Refused);
     };
     let Entrance { read_only, squash, is_listed } = entrance;
-    let identity = identity(squash.unwrap_or(squashing.squash), squashing.anonymous, stated);
-    let Some(role) = share.role(&identity, &Proof::Stated) else { return (identity, Standing::Visitor) };
+    let squash = squash.unwrap_or(squashing.squash);
+    let identity = identity(squash, squashing.anonymous, numbers);
+    // Who is made nobody has none of the rights of the name.
+    let proof = if squash == Squash::All { Proof::Stated } else { proof };
+    let Some(role) = share.role(&identity, &proof) else { return (identity, proof, Standing::Visitor) };
     let read_only = read_only || role < Role::Contributor;
     // Without a client list, the configuration of the server decides that superusers of clients are believed, in
     // everything.
     let allows = |term| !is_listed || share.terms().contains(term);
     let (devices, set_id) = (allows(share::Terms::DEVICES), allows(share::Terms::SET_ID));
-    (identity, Standing::Member(Terms { read_only, devices, set_id, generation }))
+    (identity, proof, Standing::Member(Terms { read_only, devices, set_id, generation }))
 }
 
-/// A caller that wants to use a share, kept for changes of the share's rules: the address and the stated identity; None
-/// for AUTH_NONE.
+/// A caller that wants to use a share, kept for changes of the share's rules: the address, and the stated or proved identity;
+/// None for nobody's.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Claimant {
     client: SocketAddr,
-    stated: Option<Identity>,
+    identity: Option<Identity>,
+    proof: Proof,
 }
 
 impl Claimant {
-    pub(crate) fn new(client: SocketAddr, stated: Option<&AuthSys<'_>>) -> Self {
+    pub(crate) fn new(client: SocketAddr, sender: &Sender<'_>) -> Self {
         let identity =
-            |stated: &AuthSys<'_>| Identity::unix(stated.uid, stated.gid, stated.groups.as_slice().to_vec());
-        Self { client, stated: stated.map(identity) }
+            |numbers: Numbers<'_>| Identity::unix(numbers.uid, numbers.gid, numbers.groups.to_vec());
+        Self { client, identity: sender.numbers().map(identity), proof: sender.proof() }
     }
 
     /// The claimant's address at that time.
@@ -139,32 +198,32 @@ impl Claimant {
 
     /// The claimant's standing in a share from this address, under the current rules.
     pub(crate) fn standing(&self, share: &Share, client: SocketAddr, squashing: &Squashing) -> Standing {
-        admit(share, client, squashing, self.stated.as_ref().map(Stated::from)).1
+        admit(share, client, squashing, self.identity.as_ref().map(Numbers::from), self.proof.clone()).2
     }
 }
 
-/// The user that a caller claims to be.
+/// The numbers of the user that a caller claims or has proved to be.
 #[derive(Debug, Clone, Copy)]
-struct Stated<'a> {
+struct Numbers<'a> {
     uid: u32,
     gid: u32,
     groups: &'a [u32],
 }
 
-impl<'a> From<&'a AuthSys<'_>> for Stated<'a> {
+impl<'a> From<&'a AuthSys<'_>> for Numbers<'a> {
     fn from(stated: &'a AuthSys<'_>) -> Self {
         Self { uid: stated.uid, gid: stated.gid, groups: stated.groups.as_slice() }
     }
 }
 
-impl<'a> From<&'a Identity> for Stated<'a> {
+impl<'a> From<&'a Identity> for Numbers<'a> {
     fn from(stated: &'a Identity) -> Self {
         Self { uid: stated.uid(), gid: stated.gid(), groups: stated.groups() }
     }
 }
 
-/// The identity of a caller that sends this credential; `None` stands for AUTH_NONE.
-fn identity(squash: Squash, Anonymous { uid, gid }: Anonymous, stated: Option<Stated<'_>>) -> Identity {
+/// The identity of a caller with these numbers; `None` stands for nobody.
+fn identity(squash: Squash, Anonymous { uid, gid }: Anonymous, stated: Option<Numbers<'_>>) -> Identity {
     let anonymous = Identity::unix(uid, gid, Vec::new());
     let Some(stated) = stated else { return anonymous };
     let taken = |stated: u32, instead: u32| if stated == 0 { instead } else { stated };
@@ -181,8 +240,6 @@ fn identity(squash: Squash, Anonymous { uid, gid }: Anonymous, stated: Option<St
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use nfs_wire::auth_sys::{Groups, MachineName};
     use share::Settings;
     use storage::memory::MemoryStore;
@@ -197,7 +254,7 @@ mod tests {
     }
 
     fn who(squash: Squash, uid: u32, gid: u32, groups: &[u32]) -> Identity {
-        identity(squash, ANONYMOUS, Some(Stated::from(&stated(uid, gid, groups))))
+        identity(squash, ANONYMOUS, Some(Numbers::from(&stated(uid, gid, groups))))
     }
 
     fn is(uid: u32, gid: u32, groups: &[u32]) -> Identity {
@@ -209,7 +266,7 @@ mod tests {
         let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
         let openers = |address: &str| {
             let callers = CallerCache::new(SocketAddr::new(address.parse().unwrap(), 700));
-            callers.caller(&share, &Squashing::default(), &OpaqueAuth::NONE, None).0.openers
+            callers.caller(&share, &Squashing::default(), &OpaqueAuth::NONE, &Sender::Anonymous).0.openers
         };
         assert_eq!(
             openers("2001:db8::1"),

@@ -27,6 +27,7 @@ mod counted;
 mod credentials;
 mod exclusive;
 mod front;
+mod gss;
 mod listing;
 mod logged;
 mod mount;
@@ -55,13 +56,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use net::{ConnectionLimits, Outbox, Peer, Service};
+use net::{ConnectionLimits, Origin, Outbox, Peer, Service};
 use nfs_proto::filehandle::FileHandleCodec;
 use share::{OpenKey, Share, ShareId};
 
 pub use config::{Anonymous, Config, PENDING_CALLS_MAX, RECORD_BYTES_MAX, Squashing, TRANSFER_BYTES_MAX};
 pub use connection::Connection;
 pub use front::{NFS3, NFS4};
+pub use gss::KerberosKeys;
 pub use mount::mounted::{MOUNTS_MAX, Mounted};
 pub use nfs_proto::nlm::hosts::HostLimits;
 pub use nfs_proto::v4::recovery::ClientRecord;
@@ -76,6 +78,7 @@ pub use v4::open_files::OpenFile;
 pub use v4::state::SessionReport;
 
 use config::Exports;
+use gss::Gss;
 use mount::mounted::MountTable;
 use nlm::state::NlmState;
 use repeated::RepeatedCalls;
@@ -106,6 +109,7 @@ impl NfsServer {
             access_log: config.access_log,
             squashing: config.squashing,
             encryption_required: config.encryption_required,
+            gss: Gss::default(),
             file_handles: FileHandleCodec::new(&config.file_handle_key),
             write_verifier: config.write_verifier,
             repeated: Arc::new(RepeatedCalls::new(config.repeated_calls)),
@@ -116,6 +120,17 @@ impl NfsServer {
             nlm,
         };
         Arc::new(Self { state: Arc::new(state), connections, silence: config.silence })
+    }
+
+    /// Accepts Kerberos tickets with these keys from now on; None: no more. What began with others goes on.
+    pub fn use_kerberos(&self, keys: Option<KerberosKeys>) {
+        self.state.gss.use_keys(keys);
+    }
+
+    /// Whether clients can come with a flavor that encrypts.
+    #[must_use]
+    pub fn can_encrypt(&self) -> bool {
+        self.state.gss.is_offered()
     }
 
     /// Holds back other clients in this share while clients reclaim what they held before the start. To be called
@@ -186,7 +201,7 @@ impl NfsServer {
     }
 
     /// Ends the connections from an address, the sessions, opens, locks and delegations of the NFSv4 clients there, and the
-    /// locks of NFSv3 clients. They
+    /// locks of NFSv3 clients, and their security contexts. They
     /// may connect again. Returns the number of clients that held something, and of connections.
     pub async fn disconnect(&self, address: IpAddr) -> (usize, usize) {
         let clients = self.state.expire_clients_at(address).await;
@@ -194,6 +209,7 @@ impl NfsServer {
             Some(nlm) => nlm.end_hosts_at(address).await,
             None => 0,
         };
+        self.state.gss.end_contexts_of(Origin::from(address));
         (clients + hosts, self.state.connections.end_from(address))
     }
 

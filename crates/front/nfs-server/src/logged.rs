@@ -7,6 +7,7 @@ use nfs_wire::v4::status::Status;
 use share::{Actor, Event, Kind, Outcome};
 
 use crate::call::Request;
+use crate::credentials::Sender;
 use crate::front::NFS4;
 use crate::status;
 
@@ -25,9 +26,15 @@ pub(crate) fn logon(request: &Request<'_>, operation: &'static str, begun: Insta
         path: None,
         new_path: None,
         who: Actor {
-            user: None,
-            uid: request.stated.as_ref().map(|stated| stated.uid),
-            authentication: Some("Stated"),
+            user: match &request.sender {
+                Sender::Proved(context) => Some(&context.name),
+                Sender::Anonymous | Sender::Stated(_) => None,
+            },
+            uid: request.sender.uid(),
+            authentication: Some(match &request.sender {
+                Sender::Proved(_) => "Kerberos",
+                Sender::Anonymous | Sender::Stated(_) => "Stated",
+            }),
         },
         from: Some(request.connection.peer()),
         outcome: failed.map_or(Outcome::Done, status::v4_outcome),

@@ -6,6 +6,8 @@ use bytes::Bytes;
 use nfs_wire::rpc::{Call, CallError, OpaqueAuth};
 use nfs_wire::xdr::Reader;
 
+use crate::gss::Protected;
+
 /// A record with a call. A future can own it, unlike a [`Call`], which borrows from its record.
 #[derive(Debug)]
 pub(crate) struct Received {
@@ -17,8 +19,10 @@ pub(crate) struct Received {
     flavor: u32,
     /// The place of the credential's body in the record.
     credential: Range<usize>,
-    /// Where the arguments of the procedure begin, which end the record.
-    arguments: usize,
+    /// The place of the arguments of the procedure.
+    arguments: Range<usize>,
+    /// With what the call was protected.
+    pub(crate) protected: Option<Protected>,
 }
 
 impl Received {
@@ -38,12 +42,19 @@ impl Received {
             procedure,
             flavor: credential.flavor,
             credential: credential_at..credential_at + credential.body.len(),
-            arguments: begin(reader.rest()),
+            arguments: begin(reader.rest())..record.len(),
+            protected: None,
             record: record.clone(),
         })
     }
 
-    /// The header of the call, without its verifier: the flavors that this server accepts have none.
+    /// The same call, which was protected, and whose arguments are here.
+    pub(crate) fn protected(self, protected: Protected, arguments: Range<usize>) -> Self {
+        Self { protected: Some(protected), arguments, ..self }
+    }
+
+    /// The header of the call, without its verifier: that of RPCSEC_GSS is checked when the call arrives, and other flavors
+    /// have none.
     pub(crate) fn call(&self) -> Call<'_> {
         let body = self.record.get(self.credential.clone()).unwrap_or_default();
         Call {
@@ -58,7 +69,7 @@ impl Received {
 
     /// The arguments of the procedure.
     pub(crate) fn arguments(&self) -> Reader<'_> {
-        Reader::new(self.record.get(self.arguments..).unwrap_or_default())
+        Reader::new(self.record.get(self.arguments.clone()).unwrap_or_default())
     }
 }
 

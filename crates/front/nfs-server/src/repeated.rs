@@ -115,7 +115,7 @@ mod tests {
         let (credential, verifier) = (OpaqueAuth::NONE, OpaqueAuth::NONE);
         let (program, version, procedure) = (v3::PROGRAM, v3::VERSION, v3::Procedure::Remove as u32);
         let call = Call { xid: 1, program, version, procedure, credential, verifier };
-        Key::new(Ipv4Addr::LOCALHOST.into(), &call, b"")
+        Key::new(Ipv4Addr::LOCALHOST.into(), &call, None, b"")
     }
 
     /// A call that takes a moment, and counts how often it has run.

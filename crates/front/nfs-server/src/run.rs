@@ -1,17 +1,19 @@
 //! Finds the procedure of a call, and runs it.
 
+use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;
 
-use bytes::Bytes;
 use net::Buffer;
-use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call, Denied, Reply, ReplyBody, flavor};
+use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call, Denied, Reply, ReplyBody};
 use nfs_wire::xdr::Reader;
 use nfs_wire::{mount as mount_wire, nlm as nlm_wire, nsm as nsm_wire, v3 as v3_wire, v4 as v4_wire};
 use share::as_of_one_moment;
 
 use crate::call::{CallError, Request};
 use crate::connection::Connection;
+use crate::credentials::Sender;
+use crate::gss::{Flavor, Protected};
 use crate::received::Received;
 use crate::reply::{Encoded, reply, success};
 use crate::traffic::Traffic;
@@ -27,9 +29,11 @@ pub(crate) async fn answer(
     ended: fn(&Traffic),
 ) -> Option<Buffer> {
     let (call, arguments) = (received.call(), received.arguments());
-    let answer = match admitted(&connection, &received.record, &call) {
+    let answer = match admitted(&connection, &received, &call) {
         Ok(Some(request)) if call.program == v3_wire::PROGRAM => {
-            as_of_one_moment(&connection.moment, pin!(v3::run::dispatch(&request, arguments))).await
+            let ran =
+                as_of_one_moment(&connection.moment, pin!(v3::run::dispatch(&request, arguments))).await;
+            if request.is_too_weak.get() { Err(AuthStatus::TooWeak.into()) } else { ran }
         }
         Ok(Some(request)) if call.program == nsm_wire::PROGRAM => monitor(&request, arguments),
         Ok(Some(request)) => {
@@ -39,7 +43,7 @@ pub(crate) async fn answer(
         Err(not_run) => Err(not_run),
     };
     ended(&connection.traffic);
-    Some(reply_of(&call, answer))
+    Some(answer.unwrap_or_else(|why| not_run(call.xid, why)))
 }
 
 /// Like [`answer`], for a call of NFSv4. The future of such a call is larger than those of other calls, which would be
@@ -50,7 +54,7 @@ pub(crate) async fn answer_v4(
     ended: fn(&Traffic),
 ) -> Option<Buffer> {
     let (call, arguments) = (received.call(), received.arguments());
-    let answer = match admitted(&connection, &received.record, &call) {
+    let answer = match admitted(&connection, &received, &call) {
         Ok(Some(request)) => {
             as_of_one_moment(&connection.moment, pin!(v4::run::dispatch(&request, arguments))).await
         }
@@ -58,7 +62,7 @@ pub(crate) async fn answer_v4(
         Err(not_run) => Err(not_run),
     };
     ended(&connection.traffic);
-    Some(reply_of(&call, answer))
+    Some(answer.unwrap_or_else(|why| not_run(call.xid, why)))
 }
 
 /// Like [`answer`], for a call of NLM.
@@ -68,7 +72,7 @@ pub(crate) async fn answer_nlm(
     ended: fn(&Traffic),
 ) -> Option<Buffer> {
     let (call, arguments) = (received.call(), received.arguments());
-    let answer = match (admitted(&connection, &received.record, &call), &connection.server.nlm) {
+    let answer = match (admitted(&connection, &received, &call), &connection.server.nlm) {
         (Ok(Some(request)), Some(nlm)) => {
             as_of_one_moment(&connection.moment, pin!(nlm::run::dispatch(&request, nlm, arguments))).await
         }
@@ -76,7 +80,7 @@ pub(crate) async fn answer_nlm(
         (Err(not_run), _) => Err(not_run),
     };
     ended(&connection.traffic);
-    Some(reply_of(&call, answer))
+    Some(answer.unwrap_or_else(|why| not_run(call.xid, why)))
 }
 
 /// Runs a call of NSM.
@@ -88,40 +92,54 @@ fn monitor(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, CallE
     Ok(request.success(&Encoded(result)))
 }
 
-fn reply_of(call: &Call<'_>, answer: Result<Buffer, CallError>) -> Buffer {
-    answer.unwrap_or_else(|not_run| {
-        let body = match not_run {
-            CallError::Accepted(status) => ReplyBody::accepted(status),
-            CallError::Denied(status) => ReplyBody::Denied(Denied::AuthError(status)),
-        };
-        reply(&Reply { xid: call.xid, body }, &())
-    })
+/// The reply to a call that did not run.
+pub(crate) fn not_run(xid: u32, why: CallError) -> Buffer {
+    let body = match why {
+        CallError::Accepted(status) => ReplyBody::accepted(status),
+        CallError::Denied(status) => ReplyBody::Denied(Denied::AuthError(status)),
+    };
+    reply(&Reply { xid, body }, &())
 }
 
-/// The request, if the call is for a program of this server and not NULL.
-fn admitted<'a>(
-    connection: &'a Connection,
-    record: &'a Bytes,
-    call: &'a Call<'a>,
-) -> Result<Option<Request<'a>>, CallError> {
-    let (low, high) = match call.program {
+/// Checks that this server has the program in this version.
+pub(crate) fn check_program(connection: &Connection, program: u32, version: u32) -> Result<(), CallError> {
+    let (low, high) = match program {
         v3_wire::PROGRAM => (v3_wire::VERSION, v4_wire::VERSION),
         mount_wire::PROGRAM => (mount_wire::VERSION, mount_wire::VERSION),
         nlm_wire::PROGRAM if connection.server.nlm.is_some() => (nlm_wire::VERSION, nlm_wire::VERSION),
         nsm_wire::PROGRAM if connection.server.nlm.is_some() => (nsm_wire::VERSION, nsm_wire::VERSION),
         _ => return Err(AcceptStatus::ProgramUnavailable.into()),
     };
-    if !(low..=high).contains(&call.version) {
-        return Err(AcceptStatus::ProgramMismatch { low, high }.into());
+    if (low..=high).contains(&version) {
+        Ok(())
+    } else {
+        Err(AcceptStatus::ProgramMismatch { low, high }.into())
     }
+}
+
+/// The request, if the call is for a program of this server and not NULL.
+fn admitted<'a>(
+    connection: &'a Connection,
+    received: &'a Received,
+    call: &'a Call<'a>,
+) -> Result<Option<Request<'a>>, CallError> {
+    check_program(connection, call.program, call.version)?;
     if call.procedure == 0 {
-        // NULL does nothing, for all callers (RFC 1813 3.3.0, RFC 8881 16.1). With RPCSEC_GSS it would begin a context
-        // (RFC 2203 5.2.2), and a client that is answered with success would find no context in the reply.
-        return match call.credential.flavor {
-            flavor::RPCSEC_GSS => Err(AuthStatus::RejectedCredential.into()),
-            _ => Ok(None),
-        };
+        // NULL does nothing, for all callers (RFC 1813 3.3.0, RFC 8881 16.1).
+        return Ok(None);
     }
-    let stated = credentials::stated(&call.credential)?;
-    Ok(Some(Request { connection, record, call, stated }))
+    let protected = received.protected.as_ref();
+    let sender = match protected {
+        Some(protected) => Sender::Proved(&protected.context),
+        None => credentials::stated(&call.credential)?,
+    };
+    let flavor = protected.map_or(Flavor::Sys, Protected::flavor);
+    Ok(Some(Request {
+        connection,
+        record: &received.record,
+        call,
+        sender,
+        flavor,
+        is_too_weak: Cell::new(false),
+    }))
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use net::{Answer, Prefix, PrefixError, Protocol};
+use net::{Answer, Later, Prefix, PrefixError, Protocol};
 use nfs_proto::duplicate_request::Key;
 use nfs_wire::record_mark::{MARK_BYTES, Mark};
 use nfs_wire::rpc::{Call, CallError};
@@ -16,7 +16,7 @@ use crate::connection::Connection;
 use crate::received::Received;
 use crate::repeated::{self, RepeatedCalls};
 use crate::traffic::Traffic;
-use crate::{reply, run, v3};
+use crate::{gss, reply, run, v3};
 
 impl Protocol for Connection {
     /// RFC 5531 section 11. The length is checked against [`net::Limits::frame_bytes`].
@@ -47,6 +47,9 @@ impl Protocol for Connection {
     }
 
     fn answer(self: Rc<Self>, frame: BytesMut) -> Answer {
+        if gss::arrive::is_meant(&frame) {
+            return self.answer_protected(frame);
+        }
         let frame = frame.freeze(); // data to write is taken from the buffer into which it was received
         let received = match Received::decode(&frame) {
             Ok(received) => received,
@@ -57,6 +60,35 @@ impl Protocol for Connection {
             Err(CallError::Unanswerable) => return Answer::Close("a message that is no RPC call".to_owned()),
         };
         self.has_called.set(true);
+        self.answer_call(received)
+    }
+
+    fn closed(self: Rc<Self>) -> Pin<Box<dyn Future<Output = ()>>> {
+        self.server.connections.leave(&self.traffic);
+        self.v4.ended(&self.server.v4);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Connection {
+    /// Opens a call with RPCSEC_GSS, and protects its reply, whoever makes that.
+    fn answer_protected(self: Rc<Self>, frame: BytesMut) -> Answer {
+        let received = match gss::arrive::open(&self, frame) {
+            Ok(received) => received,
+            Err(answer) => return answer,
+        };
+        let Some(protected) = received.protected.clone() else { return Answer::Nothing };
+        let closed = |reply: Later| -> Later {
+            Box::pin(async move { reply.await.map(|reply| protected.close(reply)) })
+        };
+        match self.answer_call(received) {
+            Answer::Later(reply) => Answer::Later(closed(reply)),
+            Answer::Certainly(reply) => Answer::Certainly(closed(reply)),
+            Answer::Now(_) | Answer::Nothing | Answer::Close(_) => Answer::Nothing,
+        }
+    }
+
+    fn answer_call(self: Rc<Self>, received: Received) -> Answer {
         let call = received.call();
         self.traffic.begin(&call);
         if (call.program, call.version) == (v4_wire::PROGRAM, v4_wire::VERSION) {
@@ -70,7 +102,8 @@ impl Protocol for Connection {
             return Answer::Later(Box::pin(run::answer(self, received, Traffic::end)));
         }
         let calls = self.kept_calls(&call);
-        let key = Key::new(self.client, &call, received.arguments().rest());
+        let principal = received.protected.as_ref().map(|protected| &*protected.context.name);
+        let key = Key::new(self.client, &call, principal, received.arguments().rest());
         let traffic = Arc::clone(&self.traffic);
         // Boxed before it is put into other futures: it is large, and each of them would copy it.
         let reply = Box::pin(run::answer(self, received, |_| ()));
@@ -81,14 +114,6 @@ impl Protocol for Connection {
         }))
     }
 
-    fn closed(self: Rc<Self>) -> Pin<Box<dyn Future<Output = ()>>> {
-        self.server.connections.leave(&self.traffic);
-        self.v4.ended(&self.server.v4);
-        Box::pin(std::future::ready(()))
-    }
-}
-
-impl Connection {
     /// Where the replies to such calls are kept.
     fn kept_calls(&self, call: &Call<'_>) -> Arc<RepeatedCalls> {
         let is_write = call.procedure == v3_wire::Procedure::Write as u32;

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use nfs_proto::filehandle::FileHandleCodec;
 use nfs_wire::v3::types::WriteVerifier;
-use share::AccessLog;
+use share::{AccessLog, Share, Terms};
 
 use crate::config::{Exports, Squashing};
+use crate::gss::Gss;
+use crate::gss::security::Admitted;
 use crate::mount::mounted::MountTable;
 use crate::nlm::state::NlmState;
 use crate::repeated::RepeatedCalls;
@@ -20,6 +22,8 @@ pub(crate) struct ServerState {
     pub(crate) access_log: AccessLog,
     pub(crate) squashing: Squashing,
     pub(crate) encryption_required: bool,
+    /// RPCSEC_GSS.
+    pub(crate) gss: Gss,
     pub(crate) file_handles: FileHandleCodec,
     pub(crate) write_verifier: WriteVerifier,
     pub(crate) repeated: Arc<RepeatedCalls>,
@@ -31,4 +35,17 @@ pub(crate) struct ServerState {
     pub(crate) v4: V4State,
     /// NLM and NSM, if they are on.
     pub(crate) nlm: Option<Arc<NlmState>>,
+}
+
+impl ServerState {
+    /// The terms of a share, with what the whole server requires.
+    pub(crate) fn terms_of(&self, share: &Share) -> Terms {
+        let required = if self.encryption_required { Terms::ENCRYPTED } else { Terms::empty() };
+        share.terms() | required
+    }
+
+    /// The flavors that a share admits.
+    pub(crate) fn admitted_by(&self, share: &Share) -> Admitted {
+        Admitted::by(self.terms_of(share), &self.gss)
+    }
 }

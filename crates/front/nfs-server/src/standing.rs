@@ -11,6 +11,8 @@ const SET_ID: u32 = 0o6000;
 pub(crate) enum Standing {
     /// The share is not served to this client.
     Refused,
+    /// The share is served to the client, but not by calls that are secured like this one: it can only be mounted.
+    TooWeak,
     /// The share is served to the client, but not to this user: it can only be mounted.
     Visitor,
     /// The share is served to the caller.
@@ -62,7 +64,7 @@ impl Standing {
 
     fn terms(self) -> Option<Terms> {
         match self {
-            Self::Refused | Self::Visitor => None,
+            Self::Refused | Self::TooWeak | Self::Visitor => None,
             Self::Member(terms) => Some(terms),
         }
     }

@@ -33,15 +33,18 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of a call whose arguments are these bytes.
+    /// The key of a call whose arguments are these bytes. `principal` is the user with a ticket: the credential of such a
+    /// call has other bytes in a repetition (RFC 2203 5.3.3.1: a new sequence number).
     #[must_use]
-    pub fn new(client: IpAddr, call: &Call<'_>, arguments: &[u8]) -> Self {
+    pub fn new(client: IpAddr, call: &Call<'_>, principal: Option<&str>, arguments: &[u8]) -> Self {
         let mut hasher = SipHasher13::new();
         hasher.write(arguments.get(..CHECKSUM_BYTES).unwrap_or(arguments));
         hasher.write_usize(arguments.len());
-        // Of other flavors, a repetition has other bytes (RFC 2203 5.3.3.1: a new sequence number).
-        if call.credential.flavor == flavor::AUTH_SYS {
-            hasher.write(call.credential.body);
+        hasher.write_u32(call.credential.flavor);
+        match (call.credential.flavor, principal) {
+            (flavor::AUTH_SYS, _) => hasher.write(call.credential.body),
+            (_, Some(principal)) => hasher.write(principal.as_bytes()),
+            (_, None) => {}
         }
         Self {
             client,
@@ -202,7 +205,7 @@ mod tests {
             credential: OpaqueAuth::NONE,
             verifier: OpaqueAuth::NONE,
         };
-        Key::new(IpAddr::from([10, 0, 0, client]), &call, arguments)
+        Key::new(IpAddr::from([10, 0, 0, client]), &call, None, arguments)
     }
 
     fn reply(length: usize) -> Arc<[u8]> {
@@ -220,10 +223,28 @@ mod tests {
             let credential = OpaqueAuth { flavor: flavor::AUTH_SYS, body };
             let (program, version, procedure) = (v3::PROGRAM, v3::VERSION, v3::Procedure::Write as u32);
             let call = Call { xid: 1, program, version, procedure, credential, verifier: OpaqueAuth::NONE };
-            Key::new(IpAddr::from([10, 0, 0, 1]), &call, b"arguments")
+            Key::new(IpAddr::from([10, 0, 0, 1]), &call, None, b"arguments")
         };
         assert_eq!(of_user(b"one"), of_user(b"one"));
         assert_ne!(of_user(b"one"), of_user(b"two"));
+    }
+
+    #[test]
+    fn a_user_with_a_ticket_is_told_by_the_name_and_not_by_the_credential() {
+        let of_user = |principal, body| {
+            let credential = OpaqueAuth { flavor: flavor::RPCSEC_GSS, body };
+            let (program, version, procedure) = (v3::PROGRAM, v3::VERSION, v3::Procedure::Write as u32);
+            let call = Call { xid: 1, program, version, procedure, credential, verifier: OpaqueAuth::NONE };
+            Key::new(IpAddr::from([10, 0, 0, 1]), &call, Some(principal), b"arguments")
+        };
+        let alice = of_user("alice@LAB.TEST", b"number 7");
+        assert_eq!(alice, of_user("alice@LAB.TEST", b"number 8"), "a repetition has another number");
+        assert_ne!(alice, of_user("bob@LAB.TEST", b"number 7"));
+        let stated = OpaqueAuth { flavor: flavor::AUTH_SYS, body: b"alice@LAB.TEST" };
+        let (program, version, procedure) = (v3::PROGRAM, v3::VERSION, v3::Procedure::Write as u32);
+        let call =
+            Call { xid: 1, program, version, procedure, credential: stated, verifier: OpaqueAuth::NONE };
+        assert_ne!(alice, Key::new(IpAddr::from([10, 0, 0, 1]), &call, None, b"arguments"));
     }
 
     #[test]

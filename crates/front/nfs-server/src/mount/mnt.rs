@@ -1,7 +1,6 @@
 //! MNT, RFC 1813 5.2.1: the filehandle of an export `/NAME`, or of a directory below it.
 
 use nfs_wire::mount::{DirPath, MntOk, MntRes, Procedure};
-use nfs_wire::rpc::flavor;
 use nfs_wire::v3::status::Status;
 use nfs_wire::xdr::Failure;
 use share::{Case, Kind, Turn, Walk};
@@ -12,6 +11,7 @@ use crate::call::Request;
 use crate::counted::Counted;
 use crate::object::CalledObject;
 use crate::operation::{Callers, Operation};
+use crate::standing::Standing;
 use crate::status;
 
 pub(super) const OPERATION: Operation<Procedure> = Operation {
@@ -32,7 +32,7 @@ pub(super) async fn handle(
         client: request.connection.client,
         path: String::from_utf8_lossy(path).into_owned(),
     });
-    Ok(MntOk { file_handle, auth_flavors: vec![flavor::AUTH_SYS] })
+    Ok(MntOk { file_handle, auth_flavors: server.admitted_by(&directory.share).numbers() })
 }
 
 /// The directory that a path of MNT leads to.
@@ -53,7 +53,9 @@ async fn find<'c>(
     let call = counted.on(&share, caller);
     // Other calls wait for budget. A mount is not held back.
     call.needs_no_turn();
-    if standing.is_refused() || !standing.is_member() && !below.is_empty() {
+    // RFC 2623 2.7: clients mount with AUTH_NONE or AUTH_SYS, and learn here with what they must come.
+    let may_walk = standing.is_member() || standing == Standing::TooWeak;
+    if standing.is_refused() || !may_walk && !below.is_empty() {
         return Err(Status::Acces);
     }
     let walked = share.walk(call, below, Case::Sensitive, Want::empty()).await;

@@ -18,6 +18,7 @@ use crate::call::{CallError, Request, decode};
 use crate::counted::Counted;
 use crate::object::CalledObject;
 use crate::operation::{Callers, Operation};
+use crate::standing::Standing;
 use crate::status;
 
 /// Runs a call. Calls with large futures run in boxes, so that the others need no room for them.
@@ -87,7 +88,8 @@ impl Running<'_, '_> {
     /// [`Status::BadHandle`] for a handle that this server did not make; [`Status::Stale`] when the object is gone;
     /// [`Status::Acces`] when the client may not (or no longer) use the share; [`Status::RoFs`] when the call would
     /// make a change that the client may not make. RFC 1813 2.6 asks for NFS3ERR_STALE when access was revoked. But
-    /// clients give up a stale filehandle for good, and the rules may change back.
+    /// clients give up a stale filehandle for good, and the rules may change back. A call whose flavor the share does not
+    /// admit is noted in the request, and is denied in place of its result.
     async fn enter(&self, args: &impl ForObject) -> Result<CalledObject<'_>, Status> {
         let named = self.request.named(args.object())?;
         let share = &named.share;
@@ -97,14 +99,19 @@ impl Running<'_, '_> {
             Callers::Members => standing.is_member(),
             Callers::Mounting | Callers::Anybody => !standing.is_refused(),
         };
+        // RFC 2623 2.3.2: a client that mounts may ask for attributes of the root with any flavor.
+        let refused = || {
+            self.request.is_too_weak.set(standing == Standing::TooWeak);
+            Err(Status::Acces)
+        };
         if !is_enough {
             call.needs_no_turn();
-            return Err(Status::Acces);
+            return refused();
         }
         share.take_turn(call).await;
         let node = named.node(call).await?;
         if !standing.is_member() && node.id() != share.root().id() {
-            return Err(Status::Acces);
+            return refused();
         }
         let object = CalledObject::new(named.share, call, node, standing);
         if self.operation.changes && object.is_read_only() { Err(Status::RoFs) } else { Ok(object) }

@@ -15,7 +15,7 @@ use nfs_proto::v4::holdings::Through;
 use nfs_proto::v4::open_state::ShareAccess;
 use nfs_proto::v4::stateid::{Designates, designates};
 use nfs_wire::v4::callback::ReferringCalls;
-use nfs_wire::v4::compound::BadOperation;
+use nfs_wire::v4::compound::{ArgOp, BadOperation};
 use nfs_wire::v4::open::ResultFlags;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Stateid;
@@ -30,6 +30,7 @@ use super::reply::{Outcome, Reply};
 use super::sequence;
 use super::sessionless::Sessionless;
 use super::state::{Client, Session};
+use super::wrong_sec;
 use crate::call::Request;
 use crate::object::Object;
 use crate::operation::{Callers, Operation};
@@ -93,7 +94,7 @@ impl<'a> Compound<'a> {
     /// checks this first.
     pub(super) fn check_room(&self, bytes: usize) -> Result<(), Status> {
         let end = self.reply.buffer.len().saturating_add(bytes);
-        self.admission.check_reply(end)
+        self.admission.check_reply(end.saturating_add(self.request.protection_bytes()))
     }
 
     /// Writes the result of an operation.
@@ -237,16 +238,30 @@ impl<'a> Compound<'a> {
     /// Checks whether the caller may use this operation on the current object, under the rules of its share.
     ///
     /// # Errors
-    /// [`Status::Access`].
+    /// [`Status::Access`]; [`Status::WrongSec`] for a call whose flavor the share does not admit.
     pub(super) fn check_standing(&self, operation: &Operation<Number>) -> Result<(), Status> {
         let Some(object) = self.counted() else { return Ok(()) };
         let is_top = || object.node.id() == object.share.root().id();
         let may = match (operation.callers, object.standing) {
-            (Callers::Anybody, _) | (_, Standing::Member(_)) => true,
+            (_, Standing::TooWeak) if wrong_sec::concerns(operation, is_top()) => {
+                return Err(Status::WrongSec);
+            }
+            (Callers::Anybody, _) | (_, Standing::Member(_) | Standing::TooWeak) => true,
             (Callers::Mounting, Standing::Visitor) => is_top(),
             (Callers::Mounting, Standing::Refused) | (Callers::Members, _) => false,
         };
         if may { Ok(()) } else { Err(Status::Access) }
+    }
+
+    /// Ends an operation that was refused before it began: in its own result, or in that of the operation before, if that has
+    /// set the filehandle and must report it.
+    pub(super) fn refuse_begun(&mut self, args: &ArgOp<'_>, status: Status) {
+        let set_by = self.operation.number;
+        if status == Status::WrongSec && wrong_sec::is_reported_by(set_by, args) {
+            self.take_back(set_by, status);
+        } else {
+            self.refuse(args.operation(), status);
+        }
     }
 
     /// The current object. The pseudo file system has none.
@@ -272,7 +287,12 @@ impl<'a> Compound<'a> {
     /// As [`Compound::object`].
     pub(super) fn saved_object(&self) -> Result<&Object, Status> {
         let object = object_of(self.saved.as_ref())?;
-        if object.standing.is_member() { Ok(object) } else { Err(Status::Access) }
+        match object.standing {
+            Standing::Member(_) => Ok(object),
+            // RFC 8881 2.6.3.1.2: LINK and RENAME check both filehandles.
+            Standing::TooWeak => Err(Status::WrongSec),
+            Standing::Refused | Standing::Visitor => Err(Status::Access),
+        }
     }
 
     /// The saved object, for an operation that changes it or something in it.
@@ -329,7 +349,7 @@ impl<'a> Compound<'a> {
 
     /// Holds an open, which the share has admitted for the caller, for the client.
     pub(super) fn held(&self, object: &Object, open: Arc<Open>) -> Held {
-        let claimant = Arc::new(self.request.connection.callers.claimant(self.request.stated.as_ref()));
+        let claimant = Arc::new(self.request.connection.callers.claimant(&self.request.sender));
         let identity = Arc::clone(&object.call.caller.identity);
         Held { share: Arc::clone(&object.share), open, identity, claimant }
     }
@@ -455,7 +475,7 @@ impl<'a> Compound<'a> {
     }
 
     fn reply_bytes_max(&self) -> usize {
-        self.admission.reply_bytes_max()
+        self.admission.reply_bytes_max().saturating_sub(self.request.protection_bytes())
     }
 
     /// A buffer into which to read `count` bytes of data: the reply so far, room for the head of READ's result, and the

@@ -35,3 +35,4 @@ mod sessionless;
 mod set_attributes;
 pub(crate) mod slots;
 pub(crate) mod state;
+mod wrong_sec;

@@ -14,6 +14,7 @@ use storage::{Attributes, Device, FileKind, ObjectId, Timestamp};
 use super::compound::Compound;
 use crate::object::Object;
 use crate::server::ServerState;
+use crate::standing::Standing;
 
 /// The target of the root's filehandle: no share has this number.
 pub(super) const ROOT: FileHandleTarget<'static> = FileHandleTarget { share: u32::MAX, storage_handle: b"/" };
@@ -39,9 +40,18 @@ pub(super) fn shares(c: &Compound<'_>) -> Vec<Arc<Share>> {
 /// LOOKUP in the root: the top directory of a share.
 ///
 /// # Errors
+/// Those of [`find`]; [`Status::WrongSec`] if the share does not admit the flavor of the call.
+pub(super) fn lookup(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
+    let top = find(c, name)?;
+    if top.standing == Standing::TooWeak { Err(Status::WrongSec) } else { Ok(top) }
+}
+
+/// The top directory of a share.
+///
+/// # Errors
 /// [`Status::NoEnt`] for a share that does not exist, [`Status::Delay`] for one whose store does not answer yet,
 /// [`Status::Access`] for one that the client may not use.
-pub(super) fn lookup(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
+pub(super) fn find(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
     let exports = &c.server().exports;
     let missing = || if exports.is_awaited(name) { Status::Delay } else { Status::NoEnt };
     let share = exports.by_name(name).ok_or_else(missing)?;

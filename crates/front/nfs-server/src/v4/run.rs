@@ -157,7 +157,7 @@ impl<'a> Runner<'a> {
         let c = &mut self.compound;
         let operation = operation::row(args.operation());
         if let Err(status) = c.check_room(operation.result_bytes).and_then(|()| c.check_standing(operation)) {
-            c.refuse(args.operation(), status);
+            c.refuse_begun(&args, status);
             return self.tell_refused(operation);
         }
         if operation.is_counted {

@@ -91,10 +91,15 @@ pub(super) fn begin(
 /// Distinguishes a request from another one in the same place by its user and its operations. The tag does not matter.
 fn fingerprint(request: &Request<'_>, operations: &Operations<'_>) -> Fingerprint {
     let mut user = [0; 12];
-    if let Principal::User { uid, gid } = request.principal() {
-        user[..4].copy_from_slice(&1_u32.to_be_bytes());
-        user[4..8].copy_from_slice(&uid.to_be_bytes());
-        user[8..].copy_from_slice(&gid.to_be_bytes());
+    match request.principal() {
+        Principal::Nobody => {}
+        Principal::User { uid, gid } => {
+            user[..4].copy_from_slice(&1_u32.to_be_bytes());
+            user[4..8].copy_from_slice(&uid.to_be_bytes());
+            user[8..].copy_from_slice(&gid.to_be_bytes());
+        }
+        // A name has no NUL, so it is none of the others.
+        Principal::Ticket(name) => return Fingerprint::new(name.as_bytes(), operations.rest()),
     }
     Fingerprint::new(&user, operations.rest())
 }

@@ -216,7 +216,7 @@ impl V4State {
     pub(crate) fn confirm_client_id(
         &self,
         introduced: Introduced,
-        principal: Principal,
+        principal: &Principal,
     ) -> Result<Gone, Status> {
         let mut tables = self.tables.lock();
         let gone = tables.clients.confirm_client_id(introduced, principal)?;
@@ -241,7 +241,7 @@ impl V4State {
         &self,
         client: ClientId,
         sequence: u32,
-        principal: Principal,
+        principal: &Principal,
         create: impl FnOnce(
             &Arc<Client>,
             NewSession,

@@ -20,7 +20,7 @@ use super::lease::{LeaseTimes, Standing};
 pub mod set_client_id;
 
 /// Who sends a request, as far as clients are distinguished by it (RFC 8881 18.35.4, "principal").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Principal {
     /// AUTH_NONE.
     Nobody,
@@ -31,6 +31,8 @@ pub enum Principal {
         /// The group.
         gid: u32,
     },
+    /// RPCSEC_GSS: the user or machine of this name, proved with a ticket.
+    Ticket(Arc<str>),
 }
 
 /// What the table may hold.
@@ -49,7 +51,7 @@ impl Default for ClientLimits {
 }
 
 /// The arguments of EXCHANGE_ID.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ExchangeId<'a> {
     /// `co_ownerid`: the client's name for itself.
     pub owner: &'a [u8],
@@ -93,7 +95,7 @@ pub struct NewSession {
 }
 
 /// An incarnation of a client, as it introduces itself.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Incarnation<'a> {
     owner: &'a [u8],
     verifier: Verifier,
@@ -196,12 +198,12 @@ impl<C, R: Clone> Clients<C, R> {
         let known = self.owners.with_sessions.get(request.owner).and_then(|owner| owner.confirmed);
         let confirmed = known.and_then(|id| self.by_id.get(&id).map(|record| (id, record)));
         if request.update {
-            return Self::update(request, confirmed).map(|exchanged| (exchanged, Vec::new()));
+            return Self::update(&request, confirmed).map(|exchanged| (exchanged, Vec::new()));
         }
         let mut gone = Vec::new();
         match confirmed {
             // Case 2, "Non-Update on Existing Client ID". An unconfirmed record of another incarnation is dropped.
-            Some((id, record)) if record.is(request) => {
+            Some((id, record)) if record.is(&request) => {
                 let exchanged = Exchanged { client: id, sequence: record.next_sequence(), confirmed: true };
                 self.forget_unconfirmed(request.owner, true, &mut gone);
                 return Ok((exchanged, gone));
@@ -230,7 +232,7 @@ impl<C, R: Clone> Clients<C, R> {
 
     /// Cases 6 to 9.
     fn update(
-        request: ExchangeId<'_>,
+        request: &ExchangeId<'_>,
         confirmed: Option<(ClientId, &Record<C, R>)>,
     ) -> Result<Exchanged, Status> {
         let (client, record) = confirmed.ok_or(Status::NoEnt)?;
@@ -343,7 +345,7 @@ impl<C, R: Clone> Clients<C, R> {
         &mut self,
         client: ClientId,
         sequence: u32,
-        principal: Principal,
+        principal: &Principal,
         create: impl FnOnce(&C, NewSession) -> Result<R, Status>,
     ) -> (Result<R, Status>, Vec<C>) {
         let Some(record) = self.by_id.get_mut(&client).filter(|record| record.has_sessions()) else {
@@ -352,7 +354,7 @@ impl<C, R: Clone> Clients<C, R> {
         // Phase 3, "Unsuccessful Confirmation", comes first: "No changes are made to any client records", so that no
         // other principal can use up the client's sequence ID. It applies only to the first session: "Otherwise, the
         // client ID confirmation phase is skipped", and any principal may create one.
-        if !record.confirmed && record.principal != principal {
+        if !record.confirmed && record.principal != *principal {
             return (Err(Status::ClidInUse), Vec::new());
         }
         if sequence == record.sequence {
@@ -483,7 +485,7 @@ impl<C, R> Record<C, R> {
     }
 
     /// Whether the record belongs to the incarnation that sends the request.
-    fn is(&self, request: ExchangeId<'_>) -> bool {
+    fn is(&self, request: &ExchangeId<'_>) -> bool {
         self.principal == request.principal && self.verifier == request.verifier
     }
 }

@@ -80,11 +80,9 @@ impl CurrentRules {
         rules.role(&names, identity, proof)
     }
 
-    /// How a client may use a share with these terms by this protocol; None: it may not.
+    /// How a client may use a share with these terms by this protocol; None: it may not. A share that is encrypted is the
+    /// business of the protocol: it knows how each call comes.
     pub(crate) fn entrance(&self, terms: Terms, by: Protocols, client: SocketAddr) -> Option<Entrance> {
-        if !served_by(by, terms).contains(by) {
-            return None;
-        }
         let demands_port = by.shows_ports() && terms.contains(Terms::SECURE_PORT);
         if demands_port && !is_privileged(client) {
             return None;

@@ -30,6 +30,16 @@ bitflags::bitflags! {
         const HOMES = 1 << 9;
         /// What clients do in the share is not written to the access log.
         const UNLOGGED = 1 << 10;
+        /// NFS clients may use the share with AUTH_SYS. If none of the four is set, they may use it with each of them.
+        const NFS_SYS = 1 << 11;
+        /// Likewise with RPCSEC_GSS that protects the headers of calls.
+        const NFS_KRB5 = 1 << 12;
+        /// Likewise with RPCSEC_GSS that protects calls against changes.
+        const NFS_KRB5I = 1 << 13;
+        /// Likewise with RPCSEC_GSS that encrypts calls.
+        const NFS_KRB5P = 1 << 14;
+        /// The four of them.
+        const NFS_SECURITY = Self::NFS_SYS.bits() | Self::NFS_KRB5.bits() | Self::NFS_KRB5I.bits() | Self::NFS_KRB5P.bits();
     }
 }
 

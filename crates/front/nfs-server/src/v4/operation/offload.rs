@@ -75,7 +75,7 @@ pub(super) fn begin(
         server: Arc::clone(c.server()),
         client: Arc::clone(client),
         files: files.clone(),
-        claimant: c.request.connection.callers.claimant(c.request.stated.as_ref()),
+        claimant: c.request.connection.callers.claimant(&c.request.sender),
         part,
         length,
         target,

@@ -1,11 +1,12 @@
-//! SECINFO, RFC 8881 18.29: only AUTH_SYS is supported.
+//! SECINFO, RFC 8881 18.29: the flavors that a share admits.
 
-use nfs_wire::rpc::flavor;
 use nfs_wire::v4::Operation as Number;
-use nfs_wire::v4::secinfo::{Args, ResOk, SecInfo};
+use nfs_wire::v4::secinfo::{Args, ResOk};
 use nfs_wire::v4::status::Status;
+use share::Terms;
 
 use super::{directory, lookup};
+use crate::gss::security::Admitted;
 use crate::operation::Operation;
 use crate::v4::compound::Compound;
 use crate::v4::place::Place;
@@ -15,15 +16,19 @@ pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::SecInfo, "
 
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk<'static>, Status> {
     let name = directory::existing(args.name)?;
-    match c.place()? {
-        Place::Root => pseudo_fs::lookup(c, name)?,
+    let found = match c.place()? {
+        Place::Root => pseudo_fs::find(c, name)?,
         Place::Object(dir) => lookup::find(dir, name).await?,
     };
+    let flavors = flavors(c, &Place::Object(found));
     c.consume_place();
-    Ok(flavors())
+    Ok(flavors)
 }
 
-/// The security flavors, the same for all objects.
-pub(super) fn flavors() -> ResOk<'static> {
-    vec![SecInfo::Flavor(flavor::AUTH_SYS)]
+/// The security flavors of a place, the same for all objects of a share.
+pub(super) fn flavors(c: &Compound<'_>, place: &Place) -> ResOk<'static> {
+    match place {
+        Place::Root => Admitted::by(Terms::empty(), &c.server().gss).described(),
+        Place::Object(object) => c.server().admitted_by(&object.share).described(),
+    }
 }

@@ -12,14 +12,10 @@ pub(super) const OPERATION: Operation<Number> =
     Operation { callers: Callers::Mounting, ..Operation::v4(Number::SecInfoNoName, "SecInfo") };
 
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args) -> Result<ResOk<'static>, Status> {
-    match args.style {
-        Style::CurrentFh => {
-            c.place()?;
-        }
-        Style::Parent => {
-            lookupp::parent(c).await?;
-        }
-    }
+    let flavors = match args.style {
+        Style::CurrentFh => secinfo::flavors(c, c.place()?),
+        Style::Parent => secinfo::flavors(c, &lookupp::parent(c).await?),
+    };
     c.consume_place();
-    Ok(secinfo::flavors())
+    Ok(flavors)
 }

@@ -25,6 +25,6 @@ async fn confirm(request: &Request<'_>, args: Args) -> Result<(), Status> {
     let state = &connection.server.v4;
     let introduced = Introduced { client: args.client_id, confirm: args.confirm };
     // "the server MUST remove client x's relevant leased client state" of its earlier incarnation.
-    state.confirm_client_id(introduced, request.principal())?.end().await;
+    state.confirm_client_id(introduced, &request.principal())?.end().await;
     connection.v4.client(state, args.client_id).map(|_| ())
 }

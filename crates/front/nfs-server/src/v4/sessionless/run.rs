@@ -17,6 +17,7 @@ use super::client::Kept;
 use super::turn::{self, Admitted, Turn};
 use super::{ClientState, Sessionless};
 use crate::call::Request;
+use crate::credentials::Sender;
 use crate::repeated::{self, Begun, RepeatedCalls};
 use crate::v4::admission::Admission;
 use crate::v4::compound::Compound;
@@ -35,7 +36,11 @@ pub(in crate::v4) async fn answer(
     reply: Reply,
 ) -> Buffer {
     let Some(calls) = kept_calls(request, &operations) else { return run(request, operations, reply).await };
-    let key = Key::new(request.connection.client, request.call, arguments);
+    let principal = match &request.sender {
+        Sender::Proved(context) => Some(&*context.name),
+        Sender::Anonymous | Sender::Stated(_) => None,
+    };
+    let key = Key::new(request.connection.client, request.call, principal, arguments);
     match repeated::begin(calls, key).await {
         Begun::Done(reply) => reply,
         Begun::Run(running) => {

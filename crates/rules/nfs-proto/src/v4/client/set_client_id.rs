@@ -24,7 +24,7 @@ pub(super) struct Confirmation {
 }
 
 /// The arguments of SETCLIENTID.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct SetClientId<'a> {
     /// `x`, `client.id`: the client's name for itself.
     pub name: &'a [u8],
@@ -100,7 +100,7 @@ impl<C, R: Clone> Clients<C, R> {
     pub fn confirm_client_id(
         &mut self,
         Introduced { client, confirm }: Introduced,
-        principal: Principal,
+        principal: &Principal,
     ) -> Result<Option<C>, Status> {
         let record = self.by_id.get_mut(&client).ok_or(Status::StaleClientId)?;
         let confirmation = record.confirmation.as_mut().ok_or(Status::StaleClientId)?;
@@ -108,7 +108,7 @@ impl<C, R: Clone> Clients<C, R> {
         if !is_update && confirmation.expected != confirm {
             return Err(Status::StaleClientId);
         }
-        if record.principal != principal {
+        if record.principal != *principal {
             return Err(Status::ClidInUse);
         }
         if is_update {

@@ -79,7 +79,7 @@ impl Simulated {
     }
 
     fn create(&mut self, client: ClientId, sequence: u32, principal: Principal) -> Result<u32, Status> {
-        let (answer, gone) = self.table.create_session(client, sequence, principal, |_, _| Ok(sequence));
+        let (answer, gone) = self.table.create_session(client, sequence, &principal, |_, _| Ok(sequence));
         self.gone.extend(numbers(gone));
         answer
     }
@@ -184,7 +184,7 @@ fn a_session_is_created_once_for_a_sequence_id() {
     assert_eq!(test.create(client, 2, ROOT), Err(Status::SeqMisordered));
     assert_eq!(test.create(client, 1, ALICE), Err(Status::ClidInUse));
     assert_eq!(test.create(client, 1, ROOT), Ok(1));
-    let (again, _) = test.table.create_session(client, 1, ROOT, |_, _| panic!("not once more"));
+    let (again, _) = test.table.create_session(client, 1, &ROOT, |_, _| panic!("not once more"));
     assert_eq!(again, Ok(1));
     assert_eq!(test.create(client, 3, ROOT), Err(Status::SeqMisordered));
     assert_eq!(test.create(client, 2, ALICE), Ok(2), "a confirmed client ID is not confirmed again");
@@ -196,7 +196,7 @@ fn a_session_is_created_once_for_a_sequence_id() {
 fn a_session_that_could_not_be_created_changes_nothing() {
     let mut test = Simulated::new();
     let client = test.exchange(asking(b"a", 1, ROOT), idle).unwrap().client;
-    let (refused, _) = test.table.create_session(client, 1, ROOT, |_, _| Err(Status::TooSmall));
+    let (refused, _) = test.table.create_session(client, 1, &ROOT, |_, _| Err(Status::TooSmall));
     assert_eq!(refused, Err(Status::TooSmall));
     assert!(test.table.confirmed(client).is_none());
     assert_eq!(test.create(client, 1, ROOT), Ok(1), "the sequence ID is not used up");

@@ -53,7 +53,7 @@ impl Test {
 
     fn confirmed(&mut self, name: &[u8], run: u8) -> Introduced {
         let (introduced, _) = self.introduce(name, run, ROOT).unwrap();
-        self.table.confirm_client_id(introduced, ROOT).unwrap();
+        self.table.confirm_client_id(introduced, &ROOT).unwrap();
         introduced
     }
 }
@@ -64,11 +64,11 @@ fn a_client_is_known_once_it_confirms() {
     let (introduced, gone) = test.introduce(b"a", 1, ROOT).unwrap();
     assert_eq!((test.table.confirmed_without_session(introduced.client), gone), (None, vec![]));
     assert_eq!(test.table.missing(introduced.client), Status::StaleClientId);
-    assert_eq!(test.table.confirm_client_id(introduced, ALICE), Err(Status::ClidInUse));
+    assert_eq!(test.table.confirm_client_id(introduced, &ALICE), Err(Status::ClidInUse));
     let wrong = Introduced { confirm: Verifier([9; 8]), ..introduced };
-    assert_eq!(test.table.confirm_client_id(wrong, ROOT), Err(Status::StaleClientId));
-    assert_eq!(test.table.confirm_client_id(introduced, ROOT), Ok(None));
-    assert_eq!(test.table.confirm_client_id(introduced, ROOT), Ok(None), "a retry");
+    assert_eq!(test.table.confirm_client_id(wrong, &ROOT), Err(Status::StaleClientId));
+    assert_eq!(test.table.confirm_client_id(introduced, &ROOT), Ok(None));
+    assert_eq!(test.table.confirm_client_id(introduced, &ROOT), Ok(None), "a retry");
     assert_eq!(test.table.confirmed_without_session(introduced.client), Some(&1));
 }
 
@@ -81,14 +81,14 @@ fn an_update_of_the_callback_keeps_the_client() {
     assert_ne!(second.confirm, first.confirm);
     let (third, _) = test.introduce(b"a", 1, ROOT).unwrap();
     assert_eq!(
-        test.table.confirm_client_id(second, ROOT),
+        test.table.confirm_client_id(second, &ROOT),
         Err(Status::StaleClientId),
         "replaced by the third"
     );
-    assert_eq!(test.table.confirm_client_id(first, ROOT), Ok(None), "a retry of the first");
-    assert_eq!(test.table.confirm_client_id(third, ALICE), Err(Status::ClidInUse));
-    assert_eq!(test.table.confirm_client_id(third, ROOT), Ok(None));
-    assert_eq!(test.table.confirm_client_id(first, ROOT), Err(Status::StaleClientId));
+    assert_eq!(test.table.confirm_client_id(first, &ROOT), Ok(None), "a retry of the first");
+    assert_eq!(test.table.confirm_client_id(third, &ALICE), Err(Status::ClidInUse));
+    assert_eq!(test.table.confirm_client_id(third, &ROOT), Ok(None));
+    assert_eq!(test.table.confirm_client_id(first, &ROOT), Err(Status::StaleClientId));
     assert_eq!(test.table.len(), 1);
 }
 
@@ -102,8 +102,8 @@ fn a_restarted_client_replaces_itself_when_it_confirms() {
     assert_eq!(test.table.confirmed_without_session(first.client), Some(&1));
     let (third, gone) = test.introduce(b"a", 3, ROOT).unwrap();
     assert_eq!(gone, [2], "one unconfirmed record each");
-    assert_eq!(test.table.confirm_client_id(second, ROOT), Err(Status::StaleClientId));
-    assert_eq!(test.table.confirm_client_id(third, ROOT), Ok(Some(1)));
+    assert_eq!(test.table.confirm_client_id(second, &ROOT), Err(Status::StaleClientId));
+    assert_eq!(test.table.confirm_client_id(third, &ROOT), Ok(Some(1)));
     assert_eq!(test.table.missing(first.client), Status::Expired);
     assert_eq!(test.table.len(), 1);
 }
@@ -117,7 +117,7 @@ fn another_principal_must_wait_for_the_lease() {
     let late = test.came + Duration::from_secs(11);
     let (second, _) = test.introduce_at(late, b"a", 2, ALICE, true).unwrap();
     assert_eq!(test.table.confirmed_without_session(first.client), Some(&1), "until the confirmation");
-    assert_eq!(test.table.confirm_client_id(second, ALICE), Ok(Some(1)));
+    assert_eq!(test.table.confirm_client_id(second, &ALICE), Ok(Some(1)));
     // Who holds nothing loses nothing.
     assert!(test.introduce_at(test.came, b"a", 3, ROOT, false).is_ok());
 }
@@ -136,15 +136,15 @@ fn a_name_in_another_protocol_is_another_name() {
     let holding = Holding { renewed: test.came, state: true };
     let (exchanged, gone) = test.table.exchange_id(request, test.came, |_| holding, |_| 50).unwrap();
     assert_eq!(gone, []);
-    let (created, gone) = test.table.create_session(exchanged.client, 1, ROOT, |_, _| Ok(0));
+    let (created, gone) = test.table.create_session(exchanged.client, 1, &ROOT, |_, _| Ok(0));
     assert_eq!((created, gone), (Ok(0), vec![]));
     assert_eq!(test.table.confirmed_without_session(first.client), Some(&1));
     assert_eq!(test.table.confirmed_without_session(exchanged.client), None);
     // Neither protocol reaches the other's clients.
-    assert_eq!(test.table.create_session(first.client, 1, ROOT, |_, _| Ok(0)).0, Err(Status::StaleClientId));
+    assert_eq!(test.table.create_session(first.client, 1, &ROOT, |_, _| Ok(0)).0, Err(Status::StaleClientId));
     assert_eq!(test.table.destroy(first.client, test.came, |_| holding), Err(Status::StaleClientId));
     let other = Introduced { client: exchanged.client, confirm: Verifier([0; 8]) };
-    assert_eq!(test.table.confirm_client_id(other, ROOT), Err(Status::StaleClientId));
+    assert_eq!(test.table.confirm_client_id(other, &ROOT), Err(Status::StaleClientId));
 }
 
 #[test]
@@ -170,7 +170,7 @@ proptest! {
             let confirmed = latest[usize::from(name)].filter(|_| confirms);
             if let Some(introduced) = confirmed {
                 let before = test.table.confirmed_without_session(introduced.client).is_some();
-                let gone = test.table.confirm_client_id(introduced, ROOT);
+                let gone = test.table.confirm_client_id(introduced, &ROOT);
                 prop_assert!(gone.is_ok());
                 prop_assert!(!before || gone == Ok(None));
                 prop_assert!(test.table.confirmed_without_session(introduced.client).is_some());

@@ -1,0 +1,19 @@
+//! RPCSEC_GSS through sockets: the client makes its tickets itself, with the key of the server.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+extern crate krb5 as anabranch_krb5;
+
+mod calls;
+mod client;
+mod contexts;
+mod flavors;
+#[path = "../../../../rules/krb5/tests/mint/mod.rs"]
+mod mint;
+#[allow(
+    dead_code,
+    clippy::result_large_err,
+    reason = "the tests of NFSv3 use the rest, and results with attributes in both arms"
+)]
+#[path = "../server/client.rs"]
+mod server;
+mod v4;
