@@ -204,6 +204,7 @@ mod tests {
             comment = "What we do"
             hidden = true
             access-log = false
+            nfs-security = ["sys", "krb5", "krb5i", "krb5p"]
             [[share.client]]
             network = "10.0.0.0/8"
             access = "ro"
@@ -252,6 +253,23 @@ mod tests {
         let given = parse("f", "share = [\"data=/srv\"]\nuser = [\"anna:pw\"]").unwrap();
         assert!(given.share[0].0.terms.is_empty());
         assert_eq!((given.share[0].0.name.as_str(), given.user[0].password.as_deref()), ("data", Some("pw")));
+    }
+
+    #[test]
+    fn nfs_security_names_flavors() {
+        let terms = |keys: &str| {
+            let share = format!("[[share]]\nname = \"a\"\ndirectory = \"/b\"\n{keys}");
+            parse("a.toml", &share).map(|given| given.share[0].0.terms).map_err(|problem| problem.what)
+        };
+        assert_eq!(terms(""), Ok(Terms::empty()));
+        let signed = terms("nfs-security = [\"krb5i\", \"krb5p\"]");
+        assert_eq!(signed, Ok(Terms::NFS_KRB5I | Terms::NFS_KRB5P));
+        let wrong = terms("nfs-security = [\"krb5\", \"krb6\"]").unwrap_err();
+        assert!(wrong.contains("\"krb6\"") && wrong.contains("krb5i"), "{wrong}");
+        assert!(terms("nfs-security = []").unwrap_err().contains("no nfs-security"));
+        let never = terms("encrypted = true\nnfs-security = [\"krb5i\"]").unwrap_err();
+        assert!(never.contains("no krb5p"), "{never}");
+        assert!(terms("encrypted = true\nnfs-security = [\"krb5i\", \"krb5p\"]").is_ok());
     }
 
     #[test]

@@ -192,7 +192,7 @@ fn what_is_right_is_shown_with_where_it_is_from() {
     assert!(!checked.to_string().contains("hush"));
     // What the server would warn of is a warning.
     let warned = checked["reports"].to_string();
-    assert!(checked["warnings"] == json!(1) && warned.contains("not served over NFS"), "{warned}");
+    assert!(checked["warnings"] == json!(1) && warned.contains("krb5p alone"), "{warned}");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let (status, printed, _) = check(&[&file]);
     assert_eq!(status, Some(0));

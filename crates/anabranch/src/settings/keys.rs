@@ -62,7 +62,7 @@ pub(crate) const SERVER_KEYS: [Key; 35] = [
 ];
 
 /// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [Key; 20] = [
+pub(crate) const SHARE_KEYS: [Key; 21] = [
     without_default("name", "\"data\""),
     without_default("directory", "\"/srv/data\""),
     key("read-only", "true", "false"),
@@ -78,6 +78,7 @@ pub(crate) const SHARE_KEYS: [Key; 20] = [
     key("devices", "true", "false"),
     key("set-id", "true", "false"),
     key("secure-port", "true", "false"),
+    key("nfs-security", "[\"krb5i\", \"krb5p\"]", "[\"sys\", \"krb5\", \"krb5i\", \"krb5p\"]"),
     key("read", "[\"anna\", \"@staff\"]", "[]"),
     key("write", "[\"otto\"]", "[]"),
     key("comment", "\"What we do\"", "\"\""),

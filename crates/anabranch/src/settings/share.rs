@@ -28,6 +28,14 @@ impl FromStr for ShareGiven {
     }
 }
 
+/// The flavors of NFS by the names that mount(8) has for them.
+pub(crate) const NFS_SECURITY: [(&str, Terms); 4] = [
+    ("sys", Terms::NFS_SYS),
+    ("krb5", Terms::NFS_KRB5),
+    ("krb5i", Terms::NFS_KRB5I),
+    ("krb5p", Terms::NFS_KRB5P),
+];
+
 /// The keys of `[[share]]` with their values.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
@@ -42,6 +50,7 @@ pub(crate) struct ShareTable {
     devices: bool,
     set_id: bool,
     secure_port: bool,
+    nfs_security: Option<Vec<String>>,
     protocols: Option<Vec<String>>,
     /// In one line each.
     #[serde(skip)]
@@ -69,6 +78,7 @@ impl Default for ShareTable {
             devices: false,
             set_id: false,
             secure_port: false,
+            nfs_security: None,
             protocols: None,
             client: Vec::new(),
             read: Vec::new(),
@@ -88,7 +98,7 @@ impl ShareTable {
     pub(crate) fn settle(self) -> (ShareGiven, Vec<(&'static str, String)>) {
         let mut wrong = Vec::new();
         let rules = self.rules(&mut wrong);
-        let terms = self.terms();
+        let terms = self.terms() | self.nfs_security(&mut wrong);
         let (directory, homes) = split_directory(&self.directory).unwrap_or_else(|e| {
             wrong.push(("directory", format!("the share {}: {e}", self.name)));
             (PathBuf::new(), Terms::empty())
@@ -133,6 +143,25 @@ impl ShareTable {
         terms.set(Terms::SECURE_PORT, self.secure_port);
         terms.set(Terms::HIDDEN, self.hidden);
         terms.set(Terms::UNLOGGED, !self.access_log);
+        terms
+    }
+
+    /// The flavors with which NFS clients may use it.
+    fn nfs_security(&self, wrong: &mut Vec<(&'static str, String)>) -> Terms {
+        let Some(given) = &self.nfs_security else { return Terms::empty() };
+        let mut refuse = |what| wrong.push(("nfs-security", format!("the share {}: {what}", self.name)));
+        let mut terms = Terms::empty();
+        for name in given {
+            match NFS_SECURITY.iter().find(|(known, _)| known == name) {
+                Some((_, term)) => terms |= *term,
+                None => refuse(format!("{name:?} is no security of NFS: expected sys, krb5, krb5i or krb5p")),
+            }
+        }
+        if given.is_empty() {
+            refuse("it has no nfs-security: expected some of sys, krb5, krb5i and krb5p".to_owned());
+        } else if self.encrypted && !terms.is_empty() && !terms.contains(Terms::NFS_KRB5P) {
+            refuse("it is encrypted, and nfs-security has no krb5p: no NFS client could use it".to_owned());
+        }
         terms
     }
 

@@ -160,8 +160,11 @@ impl Findings {
             if encrypted && share.rules.protocols.contains(Protocols::NFS) {
                 self.warn(
                     Subject::Share(name.clone(), "encrypted"),
-                    format!("the share {name} is not served over NFS: it requires encryption, and NFS has none here"),
-                    "Give the share protocols = [\"smb\"], if this is what you want.",
+                    format!(
+                        "the share {name} requires encryption: over NFS it is served with krb5p alone, for which the keytab must have a key of nfs/HOST"
+                    ),
+                    "Give the share protocols = [\"smb\"] if no client uses NFS with Kerberos (docs/kerberos.md).",
+
                 );
             }
             if encrypted && share.terms.contains(Terms::GUESTS) {
@@ -308,7 +311,7 @@ mod tests {
         assert!(has(true, of_share("same", "directory"), "is served already"), "{found:#?}");
         assert!(has(true, of_share("gone", "directory"), "does not exist"), "{found:#?}");
         assert!(has(true, of_share("around", "directory"), "holds the state directory"), "{found:#?}");
-        assert!(has(false, of_share("more", "encrypted"), "not served over NFS"), "{found:#?}");
+        assert!(has(false, of_share("more", "encrypted"), "krb5p alone"), "{found:#?}");
         assert!(has(false, of_share("more", "guest"), "admits no guest"), "{found:#?}");
         assert!(has(true, Subject::User("otto".to_owned(), "password"), "no password"), "{found:#?}");
         assert!(has(false, Subject::User("root".to_owned(), "uid"), "acts as root"), "{found:#?}");

@@ -4,11 +4,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use krb5::keytab::{BYTES_MAX, Keytab};
 use rustix::process::geteuid;
 use smb_server::KerberosKeys;
 
+use crate::accounts::AccountBook;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::Settings;
 
@@ -18,6 +20,8 @@ const STORED: &str = "kerberos.keytab";
 const OF_OTHERS: u32 = 0o066;
 /// The first components of the names that an SMB server has.
 const SERVICES: [&str; 2] = ["cifs", "host"];
+/// Those that an NFS server has.
+const NFS_SERVICES: [&str; 2] = ["nfs", "host"];
 
 /// How users log on with tickets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,6 +100,15 @@ pub(crate) fn keys(settings: &Settings) -> Result<Option<KerberosKeys>> {
     let acceptor = krb5::Acceptor::new(keytab, krb5::Settings { services, ..krb5::Settings::default() });
     let mapping = auth::Mapping { id_base: *id_base, account_realms: account_realms.clone() };
     Ok(Some(KerberosKeys { acceptor, mapping }))
+}
+
+/// The same keys for the NFS server.
+pub(crate) fn nfs_keys(keys: &KerberosKeys, accounts: &Arc<AccountBook>) -> nfs_server::KerberosKeys {
+    nfs_server::KerberosKeys {
+        acceptor: keys.acceptor.for_services(NFS_SERVICES.map(str::to_owned).to_vec()),
+        mapping: keys.mapping.clone(),
+        accounts: Arc::clone(accounts) as _,
+    }
 }
 
 fn contents(file: &Path) -> io::Result<Vec<u8>> {

@@ -70,13 +70,14 @@ pub(crate) fn tell_what_is_lacking(share: &Share, encryption_required: bool) {
     tell_no_devices(share);
 }
 
-/// Logs why NFS does not serve a share that it should serve: NFS carries data unencrypted.
+/// Logs what NFS clients need for a share that they can use encrypted only.
 fn tell_withheld(share: &Share, encryption_required: bool) {
     let encrypted = encryption_required || share.terms().contains(Terms::ENCRYPTED);
     if encrypted && share.rules().protocols.contains(Protocols::NFS) {
         tracing::warn!(
             share = share.name(),
-            "the share is not served over NFS: it requires encryption, and NFS has none here"
+            "the share requires encryption: over NFS it is served with krb5p alone, for which the keytab must have a key of \
+             nfs/HOST (docs/kerberos.md)"
         );
     }
 }

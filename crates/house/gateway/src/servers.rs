@@ -43,12 +43,15 @@ impl Servers {
         let accounts = Arc::clone(&prepared.accounts);
         let config = smb_config(settings, &at.smb, prepared)?;
         let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
-        smb.use_kerberos(kerberos::keys(settings)?);
+        let nfs = NfsServer::new(nfs_config(settings, &at.nfs, prepared)?);
+        let keys = kerberos::keys(settings)?;
+        nfs.use_kerberos(keys.as_ref().map(|keys| kerberos::nfs_keys(keys, &prepared.accounts)));
+        smb.use_kerberos(keys);
         let kept = Arc::new(PersistentOpenTable(prepared.state.store()));
         restore(&smb, kept).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")
         })?;
-        Ok(Self { smb, nfs: NfsServer::new(nfs_config(settings, &at.nfs, prepared)?) })
+        Ok(Self { smb, nfs })
     }
 
     /// The reaction to a change of a share's rules: clients that the rules no longer admit, or admit differently, lose

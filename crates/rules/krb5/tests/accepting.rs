@@ -251,6 +251,12 @@ fn a_relabelled_ticket_is_accepted_as_the_name_it_has() {
     assert_eq!(accepted.service.as_str(), "host/files.lab.test@LAB.TEST");
     let swapped = Ticket { service: &["nfs", "files.lab.test"], ..ticket() };
     assert_eq!(server.reason(&Token::new(&swapped).encode()), Reason::OtherService);
+    // Another front has the same keys for services of its own.
+    let other = Server { acceptor: server.acceptor.for_services(vec!["nfs".to_owned()]), bindings: None };
+    let reason =
+        |ticket: &Ticket<'_>| other.accept(&Token::new(ticket).encode()).err().map(|refused| refused.reason);
+    assert_ne!(reason(&swapped), Some(Reason::OtherService));
+    assert_eq!(reason(&ticket()), Some(Reason::OtherService));
 }
 
 #[test]

@@ -54,6 +54,8 @@ impl Administration {
         let present = serving.shares.present();
         idle.retain(|name, _| present.by_name(name).is_none());
         told(self.use_accounts(&before, &now, serving));
+        let of_nfs = kerberos.as_ref().map(|keys| kerberos::nfs_keys(keys, &serving.accounts));
+        serving.nfs.use_kerberos(of_nfs);
         serving.smb.use_kerberos(kerberos);
         *self.declared.write() = Arc::new(now);
         if let Some((identity, certificate)) = certificate {

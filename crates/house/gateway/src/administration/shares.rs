@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use control::shares::{NewShare, Rules, Share, ShareChange};
 use control::{Refusal, RefusalKind};
 use limits::{Plan, PoolError, Provisioned};
+use nfs_server::NfsServer;
 use share::{Protocols, SHARES_MAX, Terms, folded_name, served_by};
 use state::{ShareRecord, burst_credits, rules};
 
@@ -76,10 +77,14 @@ impl Administration {
             problem,
             metadata_cache: !record.uncached,
             rules: rules.map_or_else(|_| record.rules.clone(), |rules| rules::write(&rules)),
-            served_by: by_protocols(protocols, record.terms(), &declared),
+            served_by: by_protocols(protocols, record.terms(), &declared, self.nfs()),
             comment: record.comment.clone(),
             ..tell(&record.name, &record.directory, record.terms(), plan)
         }
+    }
+
+    fn nfs(&self) -> Option<&NfsServer> {
+        self.serving.as_ref().map(|serving| &*serving.nfs)
     }
 
     fn tell_declared(&self, share: &DeclaredShare, declared: &Declared) -> Share {
@@ -92,7 +97,7 @@ impl Administration {
             metadata_cache: given.metadata_cache,
             rules: rules::write(&given.rules),
             comment: given.comment.clone(),
-            served_by: by_protocols(given.rules.protocols, given.terms, declared),
+            served_by: by_protocols(given.rules.protocols, given.terms, declared, self.nfs()),
             ..tell(&given.name, directory, given.terms, given.plan.to_string())
         }
     }
@@ -356,9 +361,15 @@ const NAME_ADVICE: &str =
 
 const HOMES_ADVICE: &str = "Each SMB user sees the directory that has the name of the user there.";
 
-/// The protocols that serve a share.
-fn by_protocols(protocols: Protocols, terms: Terms, declared: &Declared) -> Vec<String> {
+/// The protocols that serve a share. NFS encrypts what it carries if its clients can get tickets for this server.
+fn by_protocols(
+    protocols: Protocols,
+    terms: Terms,
+    declared: &Declared,
+    nfs: Option<&NfsServer>,
+) -> Vec<String> {
     let terms = if declared.encryption_required { terms | Terms::ENCRYPTED } else { terms };
+    let terms = if nfs.is_some_and(NfsServer::can_encrypt) { terms - Terms::ENCRYPTED } else { terms };
     rules::write_protocols(served_by(protocols, terms))
 }
 
