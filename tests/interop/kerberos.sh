@@ -1,10 +1,10 @@
 #!/bin/bash
-# Kerberos over SMB: smbclient, smbtorture and the kernel's client with tickets of MIT's KDC (tests/lab/kdc-lab) and of a domain
-# (tests/lab/ad-lab), each lab with a server in its network namespace.   kerberos.sh [kdc] [skew] [ad]     (all of them)
+# Kerberos over SMB and NFS: smbclient, smbtorture and the kernel's clients with tickets of MIT's KDC (tests/lab/kdc-lab) and of a
+# domain (tests/lab/ad-lab), each lab with a server in its network namespace.   kerberos.sh [kdc] [skew] [nfs] [ad]     (all of them)
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab
 export KDC_LAB_NETNS=anabranch-kdc-$$ AD_LAB_NETNS=anabranch-ad-$$
-parts=${*:-kdc skew ad}
+parts=${*:-kdc skew nfs ad}
 
 [ "$(id -u)" = 0 ] || { echo "needs root (network namespaces)"; exit 1; }
 end_labs() { end_scratch; "$lab/kdc-lab" down; "$lab/ad-lab" down; }
@@ -17,13 +17,17 @@ in_lab() {
   "$lab_script" versions | sed 's/^/  /'
   eval "$("$lab_script" env)"
   rm -rf "$scratch/state"; mkdir -m 700 "$scratch/state"
-  share_dir=$scratch/share; mkdir -p "$share_dir"; chmod 1777 "$share_dir"
+  share_dir=$scratch/share; mkdir -p "$share_dir" "$scratch/secret"; chmod 1777 "$share_dir" "$scratch/secret"
   config=$scratch/anabranch.toml
   cat >"$config" <<TOML
 account-realm = ["LAB.TEST"]
 [[share]]
 name = "$SHARE"
 directory = "$share_dir"
+[[share]]
+name = "secret"
+directory = "$scratch/secret"
+encrypted = true
 [[user]]
 name = "alice"
 password = "$SMB_PASS"
@@ -37,7 +41,7 @@ gid = 10009
 TOML
   chmod 600 "$config"; chmod 711 "$scratch"
   must "the keytab of $1 is imported" import "$LAB_KEYTAB" || return 1
-  START="ip netns exec $LAB_NETNS" listen=$LAB_FILES want_smb=445 SIGNING=default
+  START="ip netns exec $LAB_NETNS" listen=$LAB_FILES want_smb=445 want_nfs=2049 SIGNING=default
   must "a server in $1 starts" start_server || return 1
 }
 import() { "$ANABRANCH" domain import --keytab "$1" --state "$scratch/state"; }
@@ -122,6 +126,27 @@ part_skew() {
   end_lab
 }
 
+part_nfs() {
+  in_lab kdc-lab || return
+  check "alice gets a ticket" ticket alice
+  check "the kernel's client of NFS" guest 300 nfs-krb5.sh files.lab.test "$SHARE" secret
+  check "a file is of the account of the ticket's name" owner_is of-4.2-krb5p 10001
+  mark
+  check "bob gets a ticket" ticket bob
+  check "a principal without an account is refused" guest 120 nfs-refused.sh files.lab.test "$SHARE"
+  check "the log says that there is no account" log_has "no account has the name of the principal"
+  end_lab
+}
+# guest SECONDS SCRIPT ARGUMENT...: a script in the guest, which sees the lab.
+guest() {
+  local seconds=$1 script=$2; shift 2
+  "$lab/client-lab" build >/dev/null &&
+    "$lab/client-lab" run --netns "$LAB_NETNS" --share "$LAB_STATE" --timeout "$seconds" "$lab/guest/$script" "$@" >"$scratch/guest" 2>&1
+  local status=$?
+  sed 's/^/  /' "$scratch/guest" >&2
+  return $status
+}
+
 part_ad() {
   in_lab ad-lab || return
   check "alice gets a ticket of the domain" ticket alice
@@ -134,7 +159,7 @@ part_ad() {
   check "a user with 150 groups logs on" client files.ad.lab.test "put /etc/hostname of-many"
   check "who is in the same groups" owner_is of-many "$(rid_of many)"
   check "alice gets a ticket again" ticket alice
-  check "the kernel's client" kernel
+  check "the kernel's client" guest 120 cifs-krb5.sh "//files.ad.lab.test/$SHARE"
   check "adcli joins the server under another name" join nas
   must "the keytab of adcli is imported" import "$LAB_STATE/nas.keytab"
   must "the server takes it" reload
@@ -155,13 +180,6 @@ join() {
     --host-fqdn="$1.ad.lab.test" --service-name=cifs --service-name=host --host-keytab="$2/$1.keytab"' join "$1" "$LAB_STATE"
 }
 shows_keys() { "$ANABRANCH" domain status --state "$scratch/state" >"$scratch/status" && grep -F "$1" "$scratch/status" >/dev/null; }
-kernel() {
-  "$lab/client-lab" build >/dev/null &&
-    "$lab/client-lab" run --netns "$LAB_NETNS" --share "$LAB_STATE" --timeout 120 "$lab/guest/cifs-krb5.sh" "//files.ad.lab.test/$SHARE" >"$scratch/guest" 2>&1
-  local status=$?
-  sed 's/^/  /' "$scratch/guest" >&2
-  return $status
-}
 # torture TEST...: smbtorture's session suite, with tickets that it gets by itself. Side by side, because they sleep.
 torture() {
   local test jobs=() i=0
