@@ -166,6 +166,7 @@ mod tests {
             keytab = "/etc/krb5.keytab"
             domain-id-base = 2000000
             account-realm = ["EXAMPLE.ORG"]
+            realm = "FILES.EXAMPLE.ORG"
             nfs-squash = "none"
             nfs-lease = 30
             portmap = "register"

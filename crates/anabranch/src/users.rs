@@ -87,9 +87,10 @@ fn render(users: &Users) -> String {
             user.gid.to_string(),
             groups(user),
             if user.disabled { "disabled" } else { "may log on" }.to_owned(),
+            if user.aes_keys { "yes" } else { "no: set the password" }.to_owned(),
             user.declared_in.clone().unwrap_or_else(|| "-".to_owned()),
         ]
     };
     let rows: Vec<_> = users.users.iter().map(row).collect();
-    table::render(["USER", "UID", "GID", "GROUPS", "STATE", "DECLARED IN"], &rows)
+    table::render(["USER", "UID", "GID", "GROUPS", "STATE", "AES KEYS", "DECLARED IN"], &rows)
 }

@@ -503,6 +503,7 @@ fn a_user_is_added_changed_disabled_and_removed_while_the_server_runs() {
     let add = ["user", "add", "otto", "--uid", "0", "--gid", "0", "--groups", "5,6", "--json"];
     let user: Value = serde_json::from_str(&machine.done_with(&add, "correct horse\n")).unwrap();
     assert_eq!((&user["name"], &user["disabled"]), (&json!("otto"), &json!(false)));
+    assert_eq!(user["aes_keys"], json!(true));
     let text = machine.done(&["user", "list"]);
     assert!(text.contains("otto  ") && text.contains("may log on") && !text.contains("correct"), "{text}");
     let logs_on = |user: &str| machine.smb("data", user, "ls");

@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 35] = [
+pub(crate) const SERVER_KEYS: [Key; 36] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -37,6 +37,7 @@ pub(crate) const SERVER_KEYS: [Key; 35] = [
     without_default("keytab", "\"/etc/krb5.keytab\""),
     key("domain-id-base", "1000000", "1000000"),
     key("account-realm", "[\"EXAMPLE.ORG\"]", "[]"),
+    without_default("realm", "\"FILES.EXAMPLE.ORG\""),
     key("nfs-squash", "\"root\"", "\"root\""),
     key("nfs-lease", "90", "90"),
     key("portmap", "\"on\"", "\"off\""),

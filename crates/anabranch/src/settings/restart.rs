@@ -13,6 +13,7 @@ impl Given {
             "keytab",
             "domain-id-base",
             "account-realm",
+            "realm",
             "access-log-file",
             "access-log-mib",
             "access-log-files",

@@ -26,6 +26,9 @@ pub struct User {
     pub gid: u32,
     /// Further groups.
     pub groups: Vec<u32>,
+    /// Whether there are AES keys of the password for Kerberos. There are none of a password that an earlier version stored,
+    /// or that is declared by its NT hash, until it is set again.
+    pub aes_keys: bool,
 }
 
 /// A password in a request. It is never logged.

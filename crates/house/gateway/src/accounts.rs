@@ -9,6 +9,7 @@ use state::{State, UserRecord};
 
 use crate::declared::Declared;
 use crate::identities::{self, NoUser};
+use crate::passwords;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, UserSettings};
 
@@ -53,6 +54,9 @@ impl Accounts for AccountBook {
 /// # Errors
 /// An account has no password or no user, or the state database cannot be used.
 pub(crate) fn declared(settings: &Settings, state: &State) -> Result<Vec<Account>> {
+    if let Some(realm) = &settings.kerberos.realm {
+        state.set_realm(realm)?;
+    }
     let added = state.added_users()?;
     let open = |user: &UserSettings| {
         let stored = added.iter().find(|record| same_name(&record.name, &user.name));
@@ -79,8 +83,18 @@ pub(crate) fn stands_for_nobody(name: &str, why: &NoUser) -> Problem {
 }
 
 fn hash_of(user: &UserSettings, stored: Option<&UserRecord>, state: &State) -> Result<[u8; 16]> {
-    if let Some(hash) = user.password.as_deref().map(nt_hash).or(user.nt_hash) {
-        state.set_account(&user.name, hash)?;
+    if let Some(password) = user.password.as_deref() {
+        let hash = nt_hash(password);
+        // They are made once: a start with many users need not wait for them.
+        let keys = match state.account_keys(&user.name, &hash)? {
+            Some(_) => None,
+            None => Some(passwords::keys(&passwords::realm(state)?, &user.name, password)?),
+        };
+        state.set_account(&user.name, hash, keys.as_ref())?;
+        return Ok(hash);
+    }
+    if let Some(hash) = user.nt_hash {
+        state.set_account(&user.name, hash, None)?;
         return Ok(hash);
     }
     let known = state.account(&user.name)?.or_else(|| stored.map(|record| record.nt_hash));

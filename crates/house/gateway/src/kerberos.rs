@@ -23,6 +23,9 @@ const SERVICES: [&str; 2] = ["cifs", "host"];
 /// Those that an NFS server has.
 const NFS_SERVICES: [&str; 2] = ["nfs", "host"];
 
+/// The longest realm, in bytes: that of a name in DNS.
+const REALM_BYTES_MAX: usize = 255;
+
 /// How users log on with tickets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KerberosSettings {
@@ -32,12 +35,28 @@ pub struct KerberosSettings {
     pub id_base: u32,
     /// Realms whose principals are the accounts of the same name.
     pub account_realms: Vec<String>,
+    /// The realm in which the accounts of this server have their keys; None: as the state directory has it.
+    pub realm: Option<String>,
 }
 
 impl Default for KerberosSettings {
     fn default() -> Self {
-        Self { keytab: None, id_base: 1_000_000, account_realms: Vec::new() }
+        Self { keytab: None, id_base: 1_000_000, account_realms: Vec::new(), realm: None }
     }
+}
+
+/// Checks that this can be the realm of a server's accounts. RFC 4120 6.1: no `/`, `:` or NUL in the style of domains.
+///
+/// # Errors
+/// The reason why it cannot, in words.
+pub fn check_realm(realm: &str) -> std::result::Result<(), String> {
+    let is_good = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '.' | '-' | '_');
+    if realm.is_empty() || realm.len() > REALM_BYTES_MAX || !realm.chars().all(is_good) {
+        return Err(format!(
+            "{realm:?} cannot be a realm: expected up to {REALM_BYTES_MAX} upper-case letters, digits, dots, hyphens and underscores, such as \"FILES.EXAMPLE.ORG\""
+        ));
+    }
+    Ok(())
 }
 
 /// The file that holds the imported keytab of this state directory.
@@ -86,7 +105,7 @@ pub fn read(file: &Path) -> Result<Keytab> {
 /// # Errors
 /// A keytab cannot be used.
 pub(crate) fn keys(settings: &Settings) -> Result<Option<KerberosKeys>> {
-    let KerberosSettings { keytab, id_base, account_realms } = &settings.kerberos;
+    let KerberosSettings { keytab, id_base, account_realms, realm: _ } = &settings.kerberos;
     let stored = stored_in(&settings.state);
     let file = match keytab {
         Some(file) => file,
@@ -215,5 +234,16 @@ mod tests {
     fn without_a_keytab_there_is_no_kerberos() {
         let directory = tempfile::tempdir().unwrap();
         assert!(keys(&Settings::new(directory.path().to_owned())).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_realm_has_the_style_of_a_domain() {
+        for good in ["FILES", "FILES.EXAMPLE.ORG", "NAS_1-A"] {
+            assert_eq!(check_realm(good), Ok(()));
+        }
+        let long = "A".repeat(256);
+        for bad in ["", "files", "A/B", "A@B", "A B", "\u{c4}", &*long] {
+            assert!(check_realm(bad).is_err(), "{bad:?}");
+        }
     }
 }

@@ -28,6 +28,7 @@ mod logged;
 mod name_service;
 mod names;
 mod opening;
+mod passwords;
 pub mod port_owner;
 mod prepared;
 mod problem;

@@ -150,7 +150,7 @@ mod tests {
         let state = State::open(&place).unwrap();
         for n in 0..50 {
             state.share_id(&format!("share-{n}")).unwrap();
-            state.set_account(&format!("user-{n}"), [n; 16]).unwrap();
+            state.set_account(&format!("user-{n}"), [n; 16], None).unwrap();
         }
         drop(state);
         fs::read(place.join("anabranch.redb")).unwrap()

@@ -6,6 +6,7 @@
 //! The invariant: what a call here has returned as kept is on stable storage, whole, and there at the next start; what was only
 //! half written is not there at all.
 
+mod accounts;
 pub mod burst_credits;
 pub mod copies;
 pub mod directory;
@@ -27,7 +28,7 @@ pub use error::{Error, Result};
 pub use lock_hosts::LockHostTable;
 pub use nfs_clients::NfsClientTable;
 pub use persistent_opens::PersistentOpenTable;
-pub use records::{ShareRecord, TokenRecord, UserRecord};
+pub use records::{PasswordKeys, ShareRecord, TokenRecord, UserRecord};
 pub use state::{State, exists, file};
 pub use state_file::Closed;
 pub use store::Store;

@@ -10,6 +10,7 @@ use control::tokens::Scope;
 use limits::Provisioned;
 use serde::{Deserialize, Serialize};
 use share::Terms;
+use zeroize::Zeroizing;
 
 use crate::rules;
 use crate::{Error, Result};
@@ -78,6 +79,49 @@ impl ShareRecord {
     }
 }
 
+/// The Kerberos keys of a password. They are as good as the password: their memory is overwritten when they are dropped, and
+/// they are never shown.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PasswordKeys {
+    /// The realm for which they were made.
+    pub realm: String,
+    /// What was mixed with the password (RFC 4120 4). It stays when the realm or the account gets another name.
+    pub salt: String,
+    /// The key of aes256-cts-hmac-sha384-192 (RFC 8009).
+    #[serde(with = "key_bytes")]
+    pub aes256_sha384: Zeroizing<[u8; 32]>,
+    /// The key of aes256-cts-hmac-sha1-96 (RFC 3962).
+    #[serde(with = "key_bytes")]
+    pub aes256_sha1: Zeroizing<[u8; 32]>,
+}
+
+impl fmt::Debug for PasswordKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PasswordKeys").field("salt", &self.salt).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+impl PasswordKeys {
+    pub(crate) fn of_bytes(byte: u8) -> Self {
+        let (aes256_sha384, aes256_sha1) = ([byte; 32].into(), [!byte; 32].into());
+        Self { realm: String::new(), salt: String::new(), aes256_sha384, aes256_sha1 }
+    }
+}
+
+mod key_bytes {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use zeroize::Zeroizing;
+
+    pub(super) fn serialize<S: Serializer>(key: &Zeroizing<[u8; 32]>, to: S) -> Result<S::Ok, S::Error> {
+        <[u8; 32]>::serialize(key, to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Zeroizing<[u8; 32]>, D::Error> {
+        <[u8; 32]>::deserialize(from).map(Zeroizing::new)
+    }
+}
+
 /// A user.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -94,6 +138,9 @@ pub struct UserRecord {
     pub groups: Option<Vec<u32>>,
     /// Nobody can log on with it.
     pub disabled: bool,
+    /// The keys of the password; None: it was set by a program that made none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keys: Option<PasswordKeys>,
 }
 
 impl fmt::Debug for UserRecord {
@@ -113,4 +160,17 @@ pub struct TokenRecord {
     pub digest: Digest,
     /// When it was made, in seconds of the Unix epoch.
     pub made: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_sees_keys() {
+        let keys = PasswordKeys { salt: "FILESanna".to_owned(), ..PasswordKeys::of_bytes(0xab) };
+        assert_eq!(format!("{keys:?}"), "PasswordKeys { salt: \"FILESanna\", .. }");
+        let user = UserRecord { name: "anna".to_owned(), keys: Some(keys), ..UserRecord::default() };
+        assert_eq!(format!("{user:?}"), "UserRecord { name: \"anna\", uid: None, .. }");
+    }
 }

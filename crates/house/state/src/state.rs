@@ -1,7 +1,7 @@
 //! The state database: one file under the state directory.
 //!
 //! Holds what must be the same after a restart: who the server is, the key of NFS filehandles, the
-//! number of each share, its burst credits, and the accounts (their NT hashes, never a password).
+//! number of each share, its burst credits, and the accounts (hashes and keys of passwords, never a password).
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -21,11 +21,9 @@ use crate::store::{Batch, Change, Form, Store, Table};
 use crate::{Error, Result, copies, directory, image};
 
 /// Single values by name.
-const ABOUT: Table = Table { name: "about", form: Form::TextToBytes };
+pub(crate) const ABOUT: Table = Table { name: "about", form: Form::TextToBytes };
 /// Numbers of shares by name in lower case.
 const SHARES: Table = Table { name: "shares", form: Form::TextToU32 };
-/// NT hashes by name of the account in lower case.
-const ACCOUNTS: Table = Table { name: "accounts", form: Form::TextToHash };
 /// Burst credits that shares have left, by name in lower case.
 const CREDITS: Table = Table { name: "burst-credits", form: Form::TextToU64 };
 /// The shares that were created by command, as JSON, by name in lower case.
@@ -160,7 +158,7 @@ impl State {
         self.file.parent().unwrap_or(&self.file)
     }
 
-    fn trouble(&self, error: impl std::fmt::Display) -> Error {
+    pub(crate) fn trouble(&self, error: impl std::fmt::Display) -> Error {
         trouble(&self.file, error)
     }
 
@@ -197,22 +195,22 @@ impl State {
         }
     }
 
-    fn read(&self, table: Table, key: &str) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn read(&self, table: Table, key: &str) -> Result<Option<Vec<u8>>> {
         self.store.read(table, key.as_bytes()).map_err(|e| self.trouble(e))
     }
 
     /// False: something is not as it was expected, and nothing was written.
-    fn write(&self, batch: &Batch) -> Result<bool> {
+    pub(crate) fn write(&self, batch: &Batch) -> Result<bool> {
         self.store.write(batch).map_err(|e| self.trouble(e))
     }
 
     /// Writes whatever there is.
-    fn change(&self, changes: Vec<Change>) -> Result<()> {
+    pub(crate) fn change(&self, changes: Vec<Change>) -> Result<()> {
         self.write(&changes.into()).map(drop)
     }
 
     /// A number of so many bytes.
-    fn number<const N: usize>(&self, bytes: Vec<u8>) -> Result<[u8; N]> {
+    pub(crate) fn number<const N: usize>(&self, bytes: Vec<u8>) -> Result<[u8; N]> {
         bytes.try_into().map_err(|_| self.trouble("a value has the wrong length: the file is damaged"))
     }
 
@@ -272,22 +270,6 @@ impl State {
             highest = highest.max(u32::from_le_bytes(self.number(id)?));
         }
         Ok(highest)
-    }
-
-    /// Keeps the NT hash of an account's password.
-    ///
-    /// # Errors
-    /// The database cannot be written.
-    pub fn set_account(&self, name: &str, nt_hash: [u8; 16]) -> Result<()> {
-        self.change(vec![ACCOUNTS.put(name.to_lowercase().as_bytes(), &nt_hash)])
-    }
-
-    /// The NT hash that was kept for an account.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub fn account(&self, name: &str) -> Result<Option<[u8; 16]>> {
-        self.read(ACCOUNTS, &name.to_lowercase())?.map(|hash| self.number(hash)).transpose()
     }
 
     /// The shares that were created by command.
@@ -485,6 +467,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::accounts::ACCOUNTS;
     use crate::store::{KeyValue, StoreError};
 
     fn open(directory: &tempfile::TempDir) -> State {
@@ -498,7 +481,7 @@ mod tests {
         let before = (state.server_guid().unwrap(), state.nfs_handle_key().unwrap());
         assert_ne!(before.0, before.1);
         assert_eq!((state.share_id("a").unwrap(), state.share_id("B").unwrap()), (1, 2));
-        state.set_account("Anna", [7; 16]).unwrap();
+        state.set_account("Anna", [7; 16], None).unwrap();
         drop(state);
         let state = open(&directory);
         assert_eq!((state.server_guid().unwrap(), state.nfs_handle_key().unwrap()), before);
@@ -604,9 +587,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("state");
         let state = open(&directory);
-        state.set_account("anna", [7; 16]).unwrap();
+        state.set_account("anna", [7; 16], None).unwrap();
         state.keep_copy();
-        state.set_account("anna", [8; 16]).unwrap();
+        state.set_account("anna", [8; 16], None).unwrap();
         state.keep_copy();
         drop(state);
         let copy = State::in_memory(image::database(fs::read(copies::path(&place)).unwrap()).unwrap());

@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use anabranch_state::{
-    LockHostTable, NfsClientTable, PersistentOpenTable, ShareRecord, State, TokenRecord, UserRecord,
+    LockHostTable, NfsClientTable, PasswordKeys, PersistentOpenTable, ShareRecord, State, TokenRecord,
+    UserRecord,
 };
 use control::Token;
 use control::tokens::Scope;
@@ -16,6 +17,7 @@ const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
 const SHARES: TableDefinition<'_, &str, u32> = TableDefinition::new("shares");
 const ACCOUNTS: TableDefinition<'_, &str, [u8; 16]> = TableDefinition::new("accounts");
 const CREDITS: TableDefinition<'_, &str, u64> = TableDefinition::new("burst-credits");
+const ACCOUNT_KEYS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("account-keys");
 const MADE_SHARES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("made-shares");
 const ADDED_USERS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("added-users");
 const TOKENS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("tokens");
@@ -27,6 +29,18 @@ const HANDLES: TableDefinition<'_, u64, (u64, u64, u64, &[u8])> =
 
 const USER: &str = r#"{"name":"Anna","nt_hash":[7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7],"uid":1000,"gid":null,"groups":null,"disabled":false}"#;
 const SHARE: &str = r#"{"name":"Data","directory":"/srv","terms":1,"plan":"","increased":null,"uncached":false,"rules":{"clients":["10.0.0.0/8"]},"comment":"files"}"#;
+
+/// The beginning of the keys in a record; the bytes of the keys follow.
+const KEYS: &str = r#"{"realm":"FILES","salt":"FILESAnna","aes256_sha384":[1,1,"#;
+
+fn keys() -> PasswordKeys {
+    PasswordKeys {
+        realm: "FILES".to_owned(),
+        salt: "FILESAnna".to_owned(),
+        aes256_sha384: [1; 32].into(),
+        aes256_sha1: [2; 32].into(),
+    }
+}
 
 /// The host "a" at 10.0.0.7, which knows the server as 10.0.0.1.
 const LOCK_HOST: &[u8] = b"\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\x07\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\x01a";
@@ -74,6 +88,8 @@ fn what_is_on_the_disk_is_read() {
     assert_eq!(share.rules.clients, ["10.0.0.0/8"]);
     let user = &state.added_users().unwrap()[0];
     assert_eq!((&*user.name, user.uid, user.nt_hash), ("Anna", Some(1000), [7; 16]));
+    assert_eq!(user.keys, None, "a record of a program that made no keys");
+    assert_eq!(state.account_keys("Anna", &[7; 16]).unwrap(), None);
     assert_eq!(PersistentOpenTable(state.store()).all().unwrap()[0].id, 300);
     assert_eq!(NfsClientTable(state.store()).all().unwrap(), [ClientRecord { owner: b"client".to_vec() }]);
     assert_eq!(LockHostTable(state.store()).all().unwrap(), [lock_host()]);
@@ -91,10 +107,12 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     let directory = temporary.path().join("state");
     let state = State::open(&directory).unwrap();
     let (guid, id) = (state.server_guid().unwrap(), state.share_id("Data").unwrap());
-    state.set_account("Anna", [8; 16]).unwrap();
+    state.set_account("Anna", [8; 16], Some(&keys())).unwrap();
     state.keep_credits(&[("Data".to_owned(), Some(66))]).unwrap();
     state.keep_share(&ShareRecord { name: "Data".to_owned(), ..ShareRecord::default() }).unwrap();
-    state.keep_user(&UserRecord { name: "Anna".to_owned(), ..UserRecord::default() }).unwrap();
+    state
+        .keep_user(&UserRecord { name: "Anna".to_owned(), keys: Some(keys()), ..UserRecord::default() })
+        .unwrap();
     let digest = Token::new([0; 32]).digest();
     let token = TokenRecord { name: "CI".to_owned(), scope: Scope::Read, digest, made: 5 };
     state.keep_token(&token).unwrap();
@@ -116,7 +134,12 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
         let table = transaction.open_table(table).unwrap();
         assert_eq!(table.first().unwrap().unwrap().0.value(), key);
     }
-    assert_eq!(transaction.open_table(ADDED_USERS).unwrap().iter().unwrap().count(), 1);
+    let users = transaction.open_table(ADDED_USERS).unwrap();
+    let account_keys = transaction.open_table(ACCOUNT_KEYS).unwrap();
+    for record in [users.get("ANNA").unwrap(), account_keys.get("anna").unwrap()] {
+        let record = String::from_utf8(record.unwrap().value().to_vec()).unwrap();
+        assert!(record.contains(KEYS) && record.contains(r#""aes256_sha1":[2,2,"#), "{record}");
+    }
     let opens = transaction.open_table(OPENS).unwrap();
     assert_eq!(opens.first().unwrap().unwrap().0.value(), u64::MAX - 1);
     assert_eq!(transaction.open_table(CLIENTS).unwrap().first().unwrap().unwrap().0.value(), b"client");

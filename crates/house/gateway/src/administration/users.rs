@@ -3,12 +3,13 @@
 use auth::{Account, Accounts, nt_hash, same_name};
 use control::users::{NewUser, Password, User, UserChange};
 use control::{Refusal, RefusalKind};
-use state::UserRecord;
+use state::{PasswordKeys, UserRecord};
 
 use super::{Administration, USERS_MAX, failed, invalid};
 use crate::accounts;
 use crate::declared::Declared;
 use crate::identities;
+use crate::passwords;
 use crate::settings::{check_ids, check_user_name};
 use crate::waiting::wait_for;
 
@@ -41,11 +42,13 @@ impl Administration {
 
     pub(super) fn all_users(&self) -> Result<Vec<User>> {
         let declared = self.declared();
-        let of_configuration = declared.accounts.iter().map(|account| tell_declared(account, &declared));
         let added = self.added_users()?;
+        let mut users = Vec::with_capacity(added.len());
+        for account in &declared.accounts {
+            users.push(self.tell_declared_user(account, &declared, &added)?);
+        }
         let added = added.iter().filter(|user| declared.account(&user.name).is_none());
-        let mut users: Vec<User> =
-            of_configuration.chain(added.map(|user| tell(&self.account(user)))).collect();
+        users.extend(added.map(|user| tell(&self.account(user), user.keys.is_some())));
         users.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(users)
     }
@@ -53,9 +56,26 @@ impl Administration {
     pub(super) fn one_user(&self, name: &str) -> Result<User> {
         let declared = self.declared();
         match declared.account(name) {
-            Some(account) => Ok(tell_declared(account, &declared)),
-            None => self.added_user(name).map(|user| tell(&self.account(&user))),
+            Some(account) => self.tell_declared_user(account, &declared, &self.added_users()?),
+            None => self.added_user(name).map(|user| tell(&self.account(&user), user.keys.is_some())),
         }
+    }
+
+    /// A declared user. Its password is that of the user who was added by command under the same name (`added`), where the
+    /// configuration has none.
+    fn tell_declared_user(
+        &self,
+        account: &Account,
+        declared: &Declared,
+        added: &[UserRecord],
+    ) -> Result<User> {
+        let Account { name, nt_hash, .. } = account;
+        let has_keys_of_its_own = self.state.account_keys(name, nt_hash).map_err(failed)?.is_some();
+        let keyed = |user: &UserRecord| user.keys.is_some() && user.nt_hash == *nt_hash;
+        let stored = added.iter().find(|user| same_name(&user.name, name));
+        let has_keys = has_keys_of_its_own || stored.is_some_and(keyed);
+        let declared_in = Some(declared.account_place(name).to_owned());
+        Ok(User { declared_in, ..tell(account, has_keys) })
     }
 
     /// The account of a user who was added by command, as the running server has it.
@@ -84,9 +104,11 @@ impl Administration {
             let what = format!("there are {USERS_MAX} users already");
             return Err(Refusal::new(RefusalKind::TooMany, what, "Remove one that nobody needs."));
         }
+        let (nt_hash, keys) = self.secrets_of(name, &new.password)?;
         let user = UserRecord {
             name: name.clone(),
-            nt_hash: hash_of(name, &new.password)?,
+            nt_hash,
+            keys: Some(keys),
             uid: new.uid,
             gid: new.gid,
             groups: new.groups.clone(),
@@ -98,14 +120,15 @@ impl Administration {
         self.use_account(&account)?;
         drop(changing);
         tracing::info!(user = name, uid = account.uid, "a user was added");
-        Ok(tell(&account))
+        Ok(tell(&account, user.keys.is_some()))
     }
 
     pub(super) fn set_user(&self, name: &str, change: &UserChange) -> Result<User> {
         let changing = self.idle.lock();
         let mut user = self.added_user(name)?;
         if let Some(password) = &change.password {
-            user.nt_hash = hash_of(&user.name, password)?;
+            let (nt_hash, keys) = self.secrets_of(&user.name, password)?;
+            (user.nt_hash, user.keys) = (nt_hash, Some(keys));
         }
         user.uid = change.uid.or(user.uid);
         user.gid = change.gid.or(user.gid);
@@ -117,7 +140,7 @@ impl Administration {
         self.use_account(&account)?;
         drop(changing);
         tracing::info!(user = user.name, disabled = user.disabled, "a user was changed");
-        Ok(tell(&account))
+        Ok(tell(&account, user.keys.is_some()))
     }
 
     pub(super) fn end_user(&self, name: &str) -> Result<User> {
@@ -132,7 +155,15 @@ impl Administration {
         }
         drop(changing);
         tracing::info!(user = user.name, "a user was removed");
-        Ok(tell(&account))
+        Ok(tell(&account, user.keys.is_some()))
+    }
+
+    /// What is kept of a password. It takes some 20 ms: calls of the API are carried out off the shards.
+    fn secrets_of(&self, name: &str, password: &Password) -> Result<([u8; 16], PasswordKeys)> {
+        check_password(name, password)?;
+        let keys = passwords::realm(&self.state).and_then(|realm| passwords::keys(&realm, name, &password.0));
+        let keys = keys.map_err(|problem| Refusal::new(RefusalKind::Failed, problem.what, problem.advice))?;
+        Ok((nt_hash(&password.0), keys))
     }
 
     /// Makes the running server use an account as it is now.
@@ -144,11 +175,7 @@ impl Administration {
     }
 }
 
-fn tell_declared(account: &Account, declared: &Declared) -> User {
-    User { declared_in: Some(declared.account_place(&account.name).to_owned()), ..tell(account) }
-}
-
-fn tell(account: &Account) -> User {
+fn tell(account: &Account, aes_keys: bool) -> User {
     User {
         name: account.name.clone(),
         declared_in: None,
@@ -156,10 +183,11 @@ fn tell(account: &Account) -> User {
         uid: account.uid,
         gid: account.gid,
         groups: account.groups.clone(),
+        aes_keys,
     }
 }
 
-fn hash_of(name: &str, Password(password): &Password) -> Result<[u8; 16]> {
+fn check_password(name: &str, Password(password): &Password) -> Result<()> {
     if password.is_empty() {
         return Err(invalid(
             format!("the password of the user {name} is empty"),
@@ -174,7 +202,7 @@ fn hash_of(name: &str, Password(password): &Password) -> Result<[u8; 16]> {
         let what = format!("the password of the user {name} has a control character");
         return Err(invalid(what, "Nobody could type it into a client."));
     }
-    Ok(nt_hash(password))
+    Ok(())
 }
 
 fn check_identity(user: &UserRecord) -> Result<()> {
