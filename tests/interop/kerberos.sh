@@ -158,6 +158,7 @@ part_ad() {
   check "many gets a ticket" ticket many
   check "a user with 150 groups logs on" client files.ad.lab.test "put /etc/hostname of-many"
   check "who is in the same groups" owner_is of-many "$(rid_of many)"
+  lists_with_sids
   check "alice gets a ticket again" ticket alice
   check "the kernel's client" guest 120 cifs-krb5.sh "//files.ad.lab.test/$SHARE"
   check "adcli joins the server under another name" join nas
@@ -173,6 +174,60 @@ part_ad() {
   torture reauth1 reauth2 reauth3 reauth4 expire1n expire1s expire1e expire2s expire2e expire_disconnect
   end_lab
 }
+
+# Access lists and owners that name users and groups of the domain, and accounts of the server, by their SIDs: over SMB with
+# tickets and passwords, and over NFS, where the client states the numbers.
+lists_with_sids() {
+  local alice bob staff users old
+  alice=$(sid_of alice) bob=$(sid_of bob) staff=$(sid_of staff) users=${alice%-*}-513
+  old=$(ip netns exec "$LAB_NETNS" "$ANABRANCH" user list --json --state "$scratch/state" |
+    python3 -c 'import json, sys; print(*[user["sid"] for user in json.load(sys.stdin)["users"] if user["name"] == "old"])')
+  check "an account of the server has a SID" grep -E '^S-1-5-21(-[0-9]+){4}$' <<<"$old"
+  sed -i "1i domain-sid = [\"${alice%-*}\"]" "$config"
+  must "the server learns the domain's SID" reload
+  check "alice gets a ticket for her lists" ticket alice
+  local name
+  for name in bobs staffs olds; do check "alice makes $name" client files.ad.lab.test "put /etc/hostname $name"; done
+  check "her file is hers by her SID" says "OWNER:$alice" acls bobs
+  local mine="REVISION:1,OWNER:$alice,GROUP:$users,ACL:$alice:0/0/0x1f01ff"
+  check "a list for bob" acls -S "$mine,ACL:$bob:0/0/0x1200a9" bobs
+  check "a list for a group" acls -S "$mine,ACL:$staff:0/0/0x1200a9" staffs
+  check "a list for an account of the server" acls -S "$mine,ACL:$old:0/0/0x1200a9" olds
+  check "the owner is the same SID" says "OWNER:$alice" acls bobs
+  check "the entry is the same SID" says "ACL:$bob:0/0x0/0x001200a9" acls bobs
+  check "the file stays alice's" owner_is bobs "$(rid_of alice)"
+  check "it is not given to bob" says NT_STATUS_INVALID_OWNER acls -C "$bob" bobs
+  check "alice reads over NFS, too" reads_nfs bobs alice
+  check "bob gets a ticket of the domain" ticket bob
+  check "bob reads what is for him" client files.ad.lab.test "get bobs $LAB_STATE/got"
+  check "bob may not write it" refused files.ad.lab.test "put /etc/hostname bobs"
+  check "bob reads what is for staff" client files.ad.lab.test "get staffs $LAB_STATE/got"
+  check "bob may not read what is for another" refused files.ad.lab.test "get olds $LAB_STATE/got"
+  check "bob reads it over NFS, too" reads_nfs bobs bob
+  check "and what is for staff" reads_nfs staffs bob "$(rid_of staff)"
+  check "but not what is for another" reads_not_nfs olds bob
+  check "many gets a ticket for the lists" ticket many
+  for name in bobs staffs olds; do
+    check "many may not read $name" refused files.ad.lab.test "get $name $LAB_STATE/got"
+    check "nor over NFS" reads_not_nfs "$name" many
+  done
+  local ntlm=("$lab_script" tool smbclient "//files.ad.lab.test/$SHARE" --use-kerberos=off -U "old%$SMB_PASS" -c)
+  check "the account reads what is for it" "${ntlm[@]}" "get olds $LAB_STATE/got"
+  check "but not what is for bob" fails "${ntlm[@]}" "get bobs $LAB_STATE/got"
+  check "the account's number reads it over NFS" reads_nfs_as olds 10009 10009
+}
+fails() { ! "$@"; }
+says() { local want=$1 out; shift; out=$("$@" 2>&1); echo "$out"; grep -q -- "$want" <<<"$out"; }
+acls() { "$lab_script" tool timeout 60 smbcacls "//files.ad.lab.test/$SHARE" --use-kerberos=required --use-krb5-ccache="$LAB_STATE/ccache" --numeric "$@"; }
+sid_of() { awk -F'\t' -v name="$1" '$1 == name { print $2 }' "$LAB_STATE/sids"; }
+# reads_nfs_as FILE UID GID; reads_nfs FILE USER [GID] with the numbers of a user of the domain.
+reads_nfs_as() {
+  ip netns exec "$LAB_NETNS" timeout 60 nfs-cat "nfs://$LAB_FILES/$SHARE/$1?version=4&nfsport=$NFS_PORT&uid=$2&gid=$3" >"$scratch/got" 2>&1 &&
+    cmp "$scratch/got" "$share_dir/$1"
+}
+reads_nfs() { reads_nfs_as "$1" "$(rid_of "$2")" "${3:-1000513}"; }
+reads_not_nfs() { ! reads_nfs "$@"; }
+
 # As in docs/kerberos.md.
 join() {
   "$lab_script" tool bash -c 'echo Administrator-Passw0rd | timeout 60 adcli join --domain=ad.lab.test \

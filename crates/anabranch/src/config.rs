@@ -165,6 +165,8 @@ mod tests {
             smb-interface = ["10.0.0.1", "10.0.1.1"]
             keytab = "/etc/krb5.keytab"
             domain-id-base = 2000000
+            domain-id-mapping = "autorid"
+            domain-sid = ["S-1-5-21-1085031214-1563985344-725345543"]
             account-realm = ["EXAMPLE.ORG"]
             realm = "FILES.EXAMPLE.ORG"
             nfs-squash = "none"

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::Args;
-use gateway::kerberos::{KerberosSettings, check_realm};
+use acl::Sid;
+use clap::{Args, ValueEnum};
+use gateway::kerberos::{IdMapping, KerberosSettings, check_realm};
 use serde::{Deserialize, Serialize};
 
 use super::values;
@@ -36,6 +37,58 @@ impl From<Realm> for String {
     }
 }
 
+/// How the users and groups of a domain get numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum IdMappingGiven {
+    /// `domain-id-base` plus the last part of the SID, for one domain.
+    Rid,
+    /// 100,000 numbers for each domain, from `domain-id-base` on, in the order in which they were configured first.
+    Autorid,
+    /// As SSSD does with `ldap_id_mapping = true`.
+    Sss,
+}
+
+impl IdMappingGiven {
+    fn whole(self) -> IdMapping {
+        match self {
+            Self::Rid => IdMapping::Rid,
+            Self::Autorid => IdMapping::Autorid,
+            Self::Sss => IdMapping::Sss,
+        }
+    }
+}
+
+/// The SID of a domain: S-1-5-21 and three numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+struct DomainSid(Sid);
+
+impl TryFrom<String> for DomainSid {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let sid = text.parse::<Sid>().ok().filter(|sid| sid.member(0).is_some());
+        sid.map(Self).ok_or_else(|| {
+            format!("{text:?} is not the SID of a domain: expected S-1-5-21 and three numbers, such as \"S-1-5-21-1085031214-1563985344-725345543\"")
+        })
+    }
+}
+
+impl FromStr for DomainSid {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::try_from(text.to_owned())
+    }
+}
+
+impl From<DomainSid> for String {
+    fn from(DomainSid(sid): DomainSid) -> Self {
+        sid.to_string()
+    }
+}
+
 /// What was given of Kerberos.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
@@ -47,6 +100,13 @@ pub(crate) struct KerberosGiven {
     /// The number to which the last part of a SID is added: the uid and the gids of the users of a domain [default: 1000000]
     #[arg(long, value_name = "N")]
     domain_id_base: Option<u32>,
+    /// How the users and groups of a domain get numbers: `rid`, `autorid` or `sss` [default: rid]
+    #[arg(long, value_enum, value_name = "MODE")]
+    domain_id_mapping: Option<IdMappingGiven>,
+    /// The SID of a domain whose users and groups have numbers, so that a number is known to be theirs over NFS; several times
+    /// for several [default: the domain of the keytab, whichever it is]
+    #[arg(long, value_name = "SID")]
+    domain_sid: Vec<DomainSid>,
     /// A realm of Kerberos, without SIDs, whose principals are the accounts of the same name; several times for several
     #[arg(long, value_name = "REALM")]
     account_realm: Vec<String>,
@@ -59,9 +119,12 @@ impl KerberosGiven {
     /// What is given here, and where nothing is, what is given there.
     pub(crate) fn or(self, there: Self) -> Self {
         let is_empty = self.account_realm.is_empty();
+        let has_domains = !self.domain_sid.is_empty();
         Self {
             keytab: self.keytab.or(there.keytab),
             domain_id_base: self.domain_id_base.or(there.domain_id_base),
+            domain_id_mapping: self.domain_id_mapping.or(there.domain_id_mapping),
+            domain_sid: if has_domains { self.domain_sid } else { there.domain_sid },
             account_realm: if is_empty { there.account_realm } else { self.account_realm },
             realm: self.realm.or(there.realm),
         }
@@ -72,6 +135,8 @@ impl KerberosGiven {
         KerberosSettings {
             keytab: self.keytab,
             id_base: self.domain_id_base.unwrap_or(default.id_base),
+            id_mapping: self.domain_id_mapping.map_or(default.id_mapping, IdMappingGiven::whole),
+            domains: self.domain_sid.into_iter().map(|DomainSid(sid)| sid).collect(),
             account_realms: self.account_realm,
             realm: self.realm.map(String::from),
         }

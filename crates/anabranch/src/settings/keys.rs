@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 36] = [
+pub(crate) const SERVER_KEYS: [Key; 38] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -36,6 +36,8 @@ pub(crate) const SERVER_KEYS: [Key; 36] = [
     key("smb-interface", "[\"10.0.0.1;speed=10000000000;rss\"]", "[]"),
     without_default("keytab", "\"/etc/krb5.keytab\""),
     key("domain-id-base", "1000000", "1000000"),
+    key("domain-id-mapping", "\"sss\"", "\"rid\""),
+    key("domain-sid", "[\"S-1-5-21-1085031214-1563985344-725345543\"]", "[]"),
     key("account-realm", "[\"EXAMPLE.ORG\"]", "[]"),
     without_default("realm", "\"FILES.EXAMPLE.ORG\""),
     key("nfs-squash", "\"root\"", "\"root\""),

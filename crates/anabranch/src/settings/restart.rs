@@ -12,6 +12,8 @@ impl Given {
             "password-file",
             "keytab",
             "domain-id-base",
+            "domain-id-mapping",
+            "domain-sid",
             "account-realm",
             "realm",
             "access-log-file",

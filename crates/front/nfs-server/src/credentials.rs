@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use acl::Sid;
 use net::Origin;
 use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::rpc::{AuthStatus, OpaqueAuth, flavor};
@@ -164,6 +165,8 @@ fn admit(
     let Entrance { read_only, squash, is_listed } = entrance;
     let squash = squash.unwrap_or(squashing.squash);
     let identity = identity(squash, squashing.anonymous, numbers);
+    // A ticket has the SIDs of its user; a number may stand for one.
+    let identity = if identity.sids().is_empty() { share.people().known(identity) } else { identity };
     // Who is made nobody has none of the rights of the name.
     let proof = if squash == Squash::All { Proof::Stated } else { proof };
     let Some(role) = share.role(&identity, &proof) else { return (identity, proof, Standing::Visitor) };
@@ -186,8 +189,9 @@ pub(crate) struct Claimant {
 
 impl Claimant {
     pub(crate) fn new(client: SocketAddr, sender: &Sender<'_>) -> Self {
-        let identity =
-            |numbers: Numbers<'_>| Identity::unix(numbers.uid, numbers.gid, numbers.groups.to_vec());
+        let identity = |numbers: Numbers<'_>| {
+            numbers.with_sids(Identity::unix(numbers.uid, numbers.gid, numbers.groups.to_vec()))
+        };
         Self { client, identity: sender.numbers().map(identity), proof: sender.proof() }
     }
 
@@ -208,17 +212,29 @@ struct Numbers<'a> {
     uid: u32,
     gid: u32,
     groups: &'a [u32],
+    /// The user's own SID, and all SIDs of the user, if they were proved.
+    sid: Option<Sid>,
+    sids: &'a [Sid],
+}
+
+impl Numbers<'_> {
+    /// The user, with the proved SIDs.
+    fn with_sids(&self, identity: Identity) -> Identity {
+        identity.with_sids(self.sid, self.sids.iter().copied())
+    }
 }
 
 impl<'a> From<&'a AuthSys<'_>> for Numbers<'a> {
     fn from(stated: &'a AuthSys<'_>) -> Self {
-        Self { uid: stated.uid, gid: stated.gid, groups: stated.groups.as_slice() }
+        let groups = stated.groups.as_slice();
+        Self { uid: stated.uid, gid: stated.gid, groups, sid: None, sids: &[] }
     }
 }
 
 impl<'a> From<&'a Identity> for Numbers<'a> {
     fn from(stated: &'a Identity) -> Self {
-        Self { uid: stated.uid(), gid: stated.gid(), groups: stated.groups() }
+        let groups = stated.groups();
+        Self { uid: stated.uid(), gid: stated.gid(), groups, sid: stated.sid(), sids: stated.sids() }
     }
 }
 
@@ -229,10 +245,13 @@ fn identity(squash: Squash, Anonymous { uid, gid }: Anonymous, stated: Option<Nu
     let taken = |stated: u32, instead: u32| if stated == 0 { instead } else { stated };
     let groups = stated.groups.iter();
     match squash {
-        Squash::None => Identity::unix(stated.uid, stated.gid, groups.copied().collect()),
+        Squash::None => {
+            stated.with_sids(Identity::unix(stated.uid, stated.gid, groups.copied().collect()))
+        }
         Squash::Root => {
             let groups = groups.map(|group| taken(*group, gid)).collect();
-            Identity::unix(taken(stated.uid, uid), taken(stated.gid, gid), groups)
+            let user = Identity::unix(taken(stated.uid, uid), taken(stated.gid, gid), groups);
+            if stated.uid == 0 { user } else { stated.with_sids(user) }
         }
         Squash::All => anonymous,
     }

@@ -23,6 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         uid: 1000,
         gid: 1000,
         groups: Vec::new(),
+        sid: None,
         disabled: false,
     };
     let server = Server::new(Config::default(), shares, Arc::new(AccountList(vec![anna])));

@@ -72,6 +72,7 @@ mod tests {
             uid: 1,
             gid: 1,
             groups: Vec::new(),
+            sid: None,
             disabled: false,
         };
         let ann = Owner::of(&Identity::Account(account("Ann")));
@@ -79,7 +80,14 @@ mod tests {
         assert!(!ann.is(&Owner::of(&Identity::Account(account("Anna")))));
         let of_domain = |name: &str, sid: &str| {
             let (name, sid) = (name.to_owned(), sid.parse().unwrap());
-            Owner::of(&Identity::Domain(auth::DomainUser { name, sid, uid: 1, gid: 1, groups: Vec::new() }))
+            Owner::of(&Identity::Domain(auth::DomainUser {
+                name,
+                sid,
+                uid: 1,
+                gid: 1,
+                groups: Vec::new(),
+                group_sids: [].into(),
+            }))
         };
         let (own, other) = ("S-1-5-21-1-2-3-1104", "S-1-5-21-1-2-3-1105");
         assert!(of_domain("ann@AD.TEST", own).is(&of_domain("anna@AD.TEST", own)), "who has been renamed");

@@ -121,6 +121,7 @@ fn guest(config: &Config) -> Account {
         uid: guest.uid(),
         gid: guest.gid(),
         groups: guest.groups().to_vec(),
+        sid: None,
         disabled: false,
     }
 }

@@ -26,6 +26,8 @@ pub struct User {
     pub gid: u32,
     /// Further groups.
     pub groups: Vec<u32>,
+    /// The SID by which access lists of SMB clients name the user; none before a server has had the account.
+    pub sid: Option<String>,
     /// Whether there are AES keys of the password for Kerberos. There are none of a password that an earlier version stored,
     /// or that is declared by its NT hash, until it is set again.
     pub aes_keys: bool,

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use acl::Sid;
 use auth::{Account, Accounts, folded_name, nt_hash, same_name};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+use share::{Domains, People};
 use state::{State, UserRecord};
 
 use crate::declared::Declared;
@@ -13,25 +15,72 @@ use crate::passwords;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, UserSettings};
 
-/// The accounts by folded name, behind their lock.
+/// The accounts by folded name, and for whom numbers and SIDs stand. Each lock guards its field.
 #[derive(Debug, Default)]
-pub(crate) struct AccountBook(RwLock<HashMap<String, Account>>);
+pub(crate) struct AccountBook {
+    by_name: RwLock<HashMap<String, Account>>,
+    /// The domains of which it is known beforehand that users of theirs may come.
+    domains: RwLock<Option<Arc<Domains>>>,
+    /// Made of both when somebody asks; None: one of them has changed since.
+    people: Mutex<Option<Arc<People>>>,
+    /// What numbers the accounts; None: they have no SIDs.
+    state: Option<Arc<State>>,
+}
 
 impl AccountBook {
+    /// A book without accounts, whose accounts have SIDs.
+    fn of(state: &Arc<State>) -> Self {
+        Self { state: Some(Arc::clone(state)), ..Self::default() }
+    }
+
     /// Enters an account, in place of any account with the same name.
-    pub(crate) fn enter(&self, account: Account) {
-        self.0.write().insert(folded_name(&account.name), account);
+    pub(crate) fn enter(&self, mut account: Account) {
+        account.sid = self.sid_of(&account.name);
+        self.by_name.write().insert(folded_name(&account.name), account);
+        *self.people.lock() = None;
     }
 
     /// Removes an account.
     pub(crate) fn take(&self, name: &str) -> Option<Account> {
-        self.0.write().remove(&folded_name(name))
+        let taken = self.by_name.write().remove(&folded_name(name));
+        *self.people.lock() = None;
+        taken
+    }
+
+    /// Without a SID, an account has the rights that its numbers give.
+    fn sid_of(&self, name: &str) -> Option<Sid> {
+        let numbered =
+            |state: &Arc<State>| Ok::<_, state::Error>((state.machine_sid()?, state.account_rids(&[name])?));
+        match self.state.as_ref().map(numbered)? {
+            Ok((machine, rids)) => machine.member(*rids.first()?),
+            Err(problem) => {
+                tracing::error!("the account {name} has no SID: {}", problem.what);
+                None
+            }
+        }
+    }
+
+    /// Makes these the domains whose users and groups have numbers and SIDs.
+    pub(crate) fn use_domains(&self, domains: Option<Arc<Domains>>) {
+        *self.domains.write() = domains;
+        *self.people.lock() = None;
+    }
+
+    /// For whom numbers and SIDs stand.
+    pub(crate) fn people(&self) -> Arc<People> {
+        let mut people = self.people.lock();
+        let make = || {
+            let accounts = self.by_name.read();
+            let sids = accounts.values().filter_map(|account| Some((account.uid, account.sid?)));
+            Arc::new(People::new(self.domains.read().clone(), sids))
+        };
+        Arc::clone(people.get_or_insert_with(make))
     }
 
     /// The folded names of the accounts that may log on, by uid, as shares need them.
     pub(crate) fn by_uid(&self) -> HashMap<u32, Vec<String>> {
         let mut names: HashMap<u32, Vec<String>> = HashMap::new();
-        for account in self.0.read().values().filter(|account| !account.disabled) {
+        for account in self.by_name.read().values().filter(|account| !account.disabled) {
             names.entry(account.uid).or_default().push(share::folded_name(&account.name));
         }
         names.values_mut().for_each(|names| names.sort_unstable());
@@ -39,13 +88,13 @@ impl AccountBook {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.read().is_empty()
+        self.by_name.read().is_empty()
     }
 }
 
 impl Accounts for AccountBook {
     fn find(&self, name: &str) -> Option<Account> {
-        self.0.read().get(&folded_name(name)).cloned()
+        self.by_name.read().get(&folded_name(name)).cloned()
     }
 }
 
@@ -116,9 +165,15 @@ pub(crate) fn no_password(name: &str) -> Problem {
 ///
 /// # Errors
 /// The state database cannot be read.
-pub(crate) fn open(declared: &Declared, state: &State) -> Result<Arc<AccountBook>> {
-    let book = AccountBook::default();
-    for user in state.added_users()? {
+pub(crate) fn open(declared: &Declared, state: &Arc<State>) -> Result<Arc<AccountBook>> {
+    let book = AccountBook::of(state);
+    let added = state.added_users()?;
+    // All at once: each new number alone would be a commit of its own.
+    let added_names = added.iter().map(|user| &*user.name);
+    let names: Vec<&str> =
+        added_names.chain(declared.accounts.iter().map(|account| &*account.name)).collect();
+    state.account_rids(&names)?;
+    for user in added {
         let account = of_record(&user).unwrap_or_else(|why| {
             if !user.disabled {
                 let problem = stands_for_nobody(&user.name, &why);
@@ -157,7 +212,7 @@ fn powerless(user: &UserRecord) -> Account {
 /// An account that acts as this user, and may log on.
 fn account(name: &str, nt_hash: [u8; 16], identity: &share::Identity) -> Account {
     let (uid, gid, groups) = (identity.uid(), identity.gid(), identity.groups().to_vec());
-    Account { name: name.to_owned(), nt_hash, uid, gid, groups, disabled: false }
+    Account { name: name.to_owned(), nt_hash, uid, gid, groups, sid: None, disabled: false }
 }
 
 #[cfg(test)]
@@ -173,6 +228,7 @@ mod tests {
             uid,
             gid: uid,
             groups: Vec::new(),
+            sid: None,
             disabled: false,
         };
         book.enter(account("Anna", 1));
@@ -182,5 +238,31 @@ mod tests {
         book.enter(Account { disabled: true, ..account("Otto", 3) });
         assert!(book.by_uid().len() == 1 && book.take("Otto").is_some());
         assert!(book.take("aNNa").is_some() && book.find("Anna").is_none() && book.is_empty());
+    }
+
+    #[test]
+    fn an_account_has_a_sid_of_this_machine_and_keeps_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = Arc::new(State::open(&directory.path().join("state")).unwrap());
+        let machine = state.machine_sid().unwrap();
+        let book = AccountBook::of(&state);
+        let account = Account {
+            name: "Anna".to_owned(),
+            nt_hash: [0; 16],
+            uid: 1000,
+            gid: 1000,
+            groups: Vec::new(),
+            sid: None,
+            disabled: false,
+        };
+        book.enter(Account { name: "otto".to_owned(), uid: 7, ..account.clone() });
+        book.enter(account.clone());
+        let sid = book.find("anna").unwrap().sid.unwrap();
+        assert_eq!(Some(sid), machine.member(1001));
+        assert_eq!(book.people().uid_of(&sid), Some(1000));
+        book.enter(Account { uid: 1001, ..account });
+        assert_eq!((book.find("ANNA").unwrap().sid, book.people().uid_of(&sid)), (Some(sid), Some(1001)));
+        book.take("anna").unwrap();
+        assert_eq!(book.people().uid_of(&sid), None);
     }
 }

@@ -6,9 +6,12 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use acl::Sid;
 use krb5::keytab::{BYTES_MAX, Keytab};
 use rustix::process::geteuid;
+use share::{AUTORID_LEN, Domains, Formula, Slice};
 use smb_server::KerberosKeys;
+use state::State;
 
 use crate::accounts::AccountBook;
 use crate::problem::{Cause, Problem, Result};
@@ -26,6 +29,18 @@ const NFS_SERVICES: [&str; 2] = ["nfs", "host"];
 /// The longest realm, in bytes: that of a name in DNS.
 const REALM_BYTES_MAX: usize = 255;
 
+/// How users and groups of domains get numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IdMapping {
+    /// A base plus the RID, for one domain.
+    #[default]
+    Rid,
+    /// A slice for each domain, in the order in which they were configured first; the state database remembers it.
+    Autorid,
+    /// As SSSD does with `ldap_id_mapping = true` and its defaults.
+    Sss,
+}
+
 /// How users log on with tickets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KerberosSettings {
@@ -33,6 +48,10 @@ pub struct KerberosSettings {
     pub keytab: Option<PathBuf>,
     /// The uid and the gids of a domain's users are this number plus the last part of their SIDs.
     pub id_base: u32,
+    /// Which numbers the users and groups of a domain have.
+    pub id_mapping: IdMapping,
+    /// The SIDs of the domains that are known beforehand; empty: the domain of the keytab, whichever it is.
+    pub domains: Vec<Sid>,
     /// Realms whose principals are the accounts of the same name.
     pub account_realms: Vec<String>,
     /// The realm in which the accounts of this server have their keys; None: as the state directory has it.
@@ -41,7 +60,14 @@ pub struct KerberosSettings {
 
 impl Default for KerberosSettings {
     fn default() -> Self {
-        Self { keytab: None, id_base: 1_000_000, account_realms: Vec::new(), realm: None }
+        Self {
+            keytab: None,
+            id_base: 1_000_000,
+            id_mapping: IdMapping::Rid,
+            domains: Vec::new(),
+            account_realms: Vec::new(),
+            realm: None,
+        }
     }
 }
 
@@ -100,12 +126,65 @@ pub fn read(file: &Path) -> Result<Keytab> {
     parse(file, &bytes)
 }
 
+/// The numbers of the users and groups of domains, and whether it is known beforehand which domains there are.
+#[derive(Debug)]
+pub(crate) struct DomainNumbers {
+    pub(crate) domains: Arc<Domains>,
+    is_known: bool,
+}
+
+impl DomainNumbers {
+    /// As the settings say. The state database has the order of the domains.
+    ///
+    /// # Errors
+    /// Two domains would have the same numbers, or the database cannot be used.
+    pub(crate) fn new(settings: &KerberosSettings, state: &State) -> Result<Self> {
+        let formula = match settings.id_mapping {
+            IdMapping::Rid => Some(Formula::Rid { base: settings.id_base }),
+            IdMapping::Sss => Some(Formula::Sss),
+            IdMapping::Autorid => None,
+        };
+        let slice = |domain: &Sid| match formula {
+            Some(formula) => Ok(formula.slice(domain)),
+            None => autorid(settings.id_base, domain, state),
+        };
+        let is_known = !settings.domains.is_empty();
+        let domains = match formula {
+            Some(formula) if !is_known => Domains::of_any(formula),
+            _ => {
+                let known = settings.domains.iter().map(|domain| Ok((*domain, slice(domain)?)));
+                Domains::of(known.collect::<Result<_>>()?).map_err(|overlap| {
+                    let advice = "Choose another domain-id-mapping: with rid, there can be one domain; with autorid, several.";
+                    Problem::new(Cause::Settings, overlap.to_string(), advice)
+                })?
+            }
+        };
+        Ok(Self { domains: Arc::new(domains), is_known })
+    }
+
+    /// The domains whose numbers lead back to SIDs.
+    pub(crate) fn known(&self) -> Option<Arc<Domains>> {
+        self.is_known.then(|| Arc::clone(&self.domains))
+    }
+}
+
+/// The slice of a domain in the order in which domains came.
+fn autorid(base: u32, domain: &Sid, state: &State) -> Result<Slice> {
+    let place = state.domain_slice(domain)?;
+    let first = place.checked_mul(AUTORID_LEN).and_then(|offset| base.checked_add(offset));
+    let first = first.ok_or_else(|| {
+        let what = format!("there are no more numbers for the domain {domain}: it is the number {place}");
+        Problem::new(Cause::Settings, what, "Choose a lower domain-id-base.")
+    })?;
+    Ok(Slice { first, len: AUTORID_LEN })
+}
+
 /// The keys that the settings and the state directory give; None: there are none, and Kerberos is not offered.
 ///
 /// # Errors
 /// A keytab cannot be used.
-pub(crate) fn keys(settings: &Settings) -> Result<Option<KerberosKeys>> {
-    let KerberosSettings { keytab, id_base, account_realms, realm: _ } = &settings.kerberos;
+pub(crate) fn keys(settings: &Settings, domains: &Arc<Domains>) -> Result<Option<KerberosKeys>> {
+    let KerberosSettings { keytab, account_realms, .. } = &settings.kerberos;
     let stored = stored_in(&settings.state);
     let file = match keytab {
         Some(file) => file,
@@ -117,7 +196,7 @@ pub(crate) fn keys(settings: &Settings) -> Result<Option<KerberosKeys>> {
     tracing::info!(keytab = %file.display(), entries, skipped, "Kerberos tickets are accepted");
     let services = SERVICES.map(str::to_owned).to_vec();
     let acceptor = krb5::Acceptor::new(keytab, krb5::Settings { services, ..krb5::Settings::default() });
-    let mapping = auth::Mapping { id_base: *id_base, account_realms: account_realms.clone() };
+    let mapping = auth::Mapping { domains: Arc::clone(domains), account_realms: account_realms.clone() };
     Ok(Some(KerberosKeys { acceptor, mapping }))
 }
 
@@ -233,7 +312,42 @@ mod tests {
     #[test]
     fn without_a_keytab_there_is_no_kerberos() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(keys(&Settings::new(directory.path().to_owned())).unwrap().is_none());
+        let domains = Arc::new(Domains::of_any(Formula::Sss));
+        assert!(keys(&Settings::new(directory.path().to_owned()), &domains).unwrap().is_none());
+    }
+
+    #[test]
+    fn domains_have_numbers_as_the_mode_says() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = State::open(&directory.path().join("state")).unwrap();
+        let sid = |text: &str| text.parse::<Sid>().unwrap();
+        let (one, two) = (sid("S-1-5-21-1-2-3"), sid("S-1-5-21-1-2-4"));
+        let numbers = |id_mapping, domains: &[Sid]| {
+            let domains = domains.to_vec();
+            DomainNumbers::new(
+                &KerberosSettings { id_mapping, domains, ..KerberosSettings::default() },
+                &state,
+            )
+        };
+        let of = |numbers: &DomainNumbers, domain: Sid| numbers.domains.id_of(&domain.member(1104).unwrap());
+        // rid: whichever domain the keytab has, or the one that is named
+        let any = numbers(IdMapping::Rid, &[]).unwrap();
+        assert_eq!((of(&any, one), of(&any, two), any.known()), (Some(1_001_104), Some(1_001_104), None));
+        let named = numbers(IdMapping::Rid, &[one]).unwrap();
+        assert_eq!((of(&named, one), of(&named, two)), (Some(1_001_104), None));
+        assert_eq!(named.known().unwrap().sid_of(1_001_104), one.member(1104));
+        let problem = numbers(IdMapping::Rid, &[one, two]).unwrap_err();
+        assert!(problem.what.contains("S-1-5-21-1-2-4") && problem.advice.contains("autorid"), "{problem}");
+        // autorid: in the order in which they came, whatever the order is now
+        let none = numbers(IdMapping::Autorid, &[]).unwrap();
+        assert_eq!((of(&none, one), none.known()), (None, None));
+        assert_eq!(of(&numbers(IdMapping::Autorid, &[two]).unwrap(), two), Some(1_001_104));
+        let both = numbers(IdMapping::Autorid, &[one, two]).unwrap();
+        assert_eq!((of(&both, one), of(&both, two)), (Some(1_101_104), Some(1_001_104)));
+        // sss: by the domain alone
+        let sss = numbers(IdMapping::Sss, &[one, two]).unwrap();
+        assert_eq!(of(&sss, one), Some(686_201_104));
+        assert_eq!(numbers(IdMapping::Sss, &[one, one]).unwrap_err().cause, Cause::Settings);
     }
 
     #[test]

@@ -122,6 +122,7 @@ impl Lookup {
         let Self { hosts, groups: of_system, service, accounts, .. } = self;
         let mut names = Names {
             hosts: hosts.look(rules.host_names(), now, |name| service.host(name)),
+            people: accounts.people(),
             ..Names::default()
         };
         if !rules.rights.is_empty() {

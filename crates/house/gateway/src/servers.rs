@@ -13,6 +13,7 @@ use state::{LockHostTable, NfsClientTable, PersistentOpenTable};
 use storage::{StoreThread, View};
 
 use crate::kerberos;
+use crate::kerberos::DomainNumbers;
 use crate::names::Changed;
 use crate::prepared::Prepared;
 use crate::problem::{Cause, Problem, Result, serving};
@@ -44,7 +45,9 @@ impl Servers {
         let config = smb_config(settings, &at.smb, prepared)?;
         let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
         let nfs = NfsServer::new(nfs_config(settings, &at.nfs, prepared)?);
-        let keys = kerberos::keys(settings)?;
+        let numbers = DomainNumbers::new(&settings.kerberos, &prepared.state)?;
+        prepared.accounts.use_domains(numbers.known());
+        let keys = kerberos::keys(settings, &numbers.domains)?;
         nfs.use_kerberos(keys.as_ref().map(|keys| kerberos::nfs_keys(keys, &prepared.accounts)));
         smb.use_kerberos(keys);
         let kept = Arc::new(PersistentOpenTable(prepared.state.store()));

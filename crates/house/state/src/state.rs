@@ -12,6 +12,7 @@ use std::time::Duration;
 use redb::{Database, DatabaseError};
 use storage_local::HandleRecords;
 
+use crate::accounts::RIDS;
 use crate::handles::{self, HandleTables};
 use crate::lock::{Holder, Lock};
 use crate::records::{ShareRecord, TokenRecord, UserRecord};
@@ -178,7 +179,11 @@ impl State {
     }
 
     /// The value of this name; the first time what `make` says, kept from then on.
-    fn lasting<const N: usize>(&self, name: &str, make: impl Fn() -> Result<[u8; N]>) -> Result<[u8; N]> {
+    pub(crate) fn lasting<const N: usize>(
+        &self,
+        name: &str,
+        make: impl Fn() -> Result<[u8; N]>,
+    ) -> Result<[u8; N]> {
         loop {
             if let Some(found) = self.read(ABOUT, name)? {
                 let wrong = |_| self.trouble(format!("{name} has the wrong length: the file is damaged"));
@@ -359,12 +364,13 @@ impl State {
         self.keep(ADDED_USERS, &auth::folded_name(&user.name), user)
     }
 
-    /// Forgets a user who was added by command.
+    /// Forgets a user who was added by command, and the RID: the next user of that name is another.
     ///
     /// # Errors
     /// The database cannot be written.
     pub fn forget_user(&self, name: &str) -> Result<()> {
-        self.change(vec![ADDED_USERS.remove(auth::folded_name(name).as_bytes())])
+        let name = auth::folded_name(name);
+        self.change(vec![ADDED_USERS.remove(name.as_bytes()), RIDS.remove(name.as_bytes())])
     }
 
     /// The tokens that were created by command.

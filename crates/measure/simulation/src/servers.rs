@@ -153,6 +153,7 @@ impl Servers {
             uid: 0,
             gid: 0,
             groups: Vec::new(),
+            sid: None,
             disabled: false,
         };
         let accounts = Arc::new(AccountList(vec![account]));

@@ -9,8 +9,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
+use std::sync::Arc;
 
-use identity::{Identity, Proof};
+use identity::{Identity, People, Proof};
 
 pub use client::{ClientRule, Squash, is_privileged};
 pub use network::{Network, NotANetwork};
@@ -100,6 +101,8 @@ pub struct Names {
     pub groups: HashMap<String, Group>,
     /// The names of the accounts that may log on, folded, by uid.
     pub accounts: HashMap<u32, Vec<String>>,
+    /// For whom numbers and SIDs stand.
+    pub people: Arc<People>,
 }
 
 /// How an admitted client may use a share.

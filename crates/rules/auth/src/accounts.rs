@@ -18,6 +18,8 @@ pub struct Account {
     pub gid: u32,
     /// The user's further groups.
     pub groups: Vec<u32>,
+    /// The account's SID; None: it has no other than those of its numbers.
+    pub sid: Option<acl::Sid>,
     /// Whether the account may not log on, even with the right password.
     pub disabled: bool,
 }
@@ -29,6 +31,7 @@ impl std::fmt::Debug for Account {
             .field("uid", &self.uid)
             .field("gid", &self.gid)
             .field("groups", &self.groups)
+            .field("sid", &self.sid)
             .field("disabled", &self.disabled)
             .finish_non_exhaustive()
     }
@@ -130,6 +133,7 @@ mod tests {
             uid: 1,
             gid: 1,
             groups: vec![],
+            sid: None,
             disabled: false,
         };
         let list = AccountList(vec![account("Ann"), account("J\u{f6}rg")]);
@@ -159,6 +163,7 @@ mod tests {
             uid: 1,
             gid: 1,
             groups: vec![],
+            sid: None,
             disabled: false,
         };
         let shown = format!("{account:?}");

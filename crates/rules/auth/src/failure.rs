@@ -48,7 +48,9 @@ pub enum Reason {
         seconds: i64,
     },
     /// The user is of another domain than the server, whose users have no number here
-    #[error("the user is of another domain than this server: only users of its own domain are mapped")]
+    #[error(
+        "the user is of another domain than this server, or of one that domain-sid does not name: only users of these domains are mapped"
+    )]
     OtherDomain,
     /// The ticket names no SID, and the realm is not one whose principals are accounts
     #[error("the ticket has no SID, and its realm is not in account-realm: nobody is made of its user")]
@@ -57,7 +59,9 @@ pub enum Reason {
     #[error("the realm is in account-realm, but no account has the name of the principal: add one")]
     UnknownPrincipal,
     /// The user's number would be one of the system's
-    #[error("the user's number would be below 1000 or above 4294967294: choose another domain-id-base")]
+    #[error(
+        "the user's number would be below 1000, above 4294967294 or beyond those of its domain: choose another domain-id-base or domain-id-mapping"
+    )]
     ReservedId,
     /// The client does not support Unicode
     #[error("the client does not negotiate Unicode")]

@@ -4,18 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use acl::Sid;
+use identity::Domains;
 use krb5::{Accepted, LogonInfo, Principal};
 
 use crate::accounts::{Accounts, Identity};
 use crate::failure::Reason;
-
-/// The least number of a user or group that a directory may give: the numbers below belong to the system.
-pub const ID_MIN: u32 = 1000;
-/// The number that stands for no user or group (chown(2)).
-const NO_ID: u32 = u32::MAX;
-/// S-1-5-21: the authority and the first sub-authority of the SIDs of machines and domains.
-const NT_AUTHORITY: u64 = 5;
-const NT_NON_UNIQUE: u32 = 21;
 
 /// How a server accepts Kerberos tickets.
 pub struct Kerberos {
@@ -36,8 +29,8 @@ impl fmt::Debug for Kerberos {
 /// Whom a server makes of users with tickets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// The uid and the gids of a domain's users are this number plus the last part of their SIDs (the RID).
-    pub id_base: u32,
+    /// Which numbers the users and groups of domains have.
+    pub domains: Arc<Domains>,
     /// Realms without SIDs whose principals are the accounts of the same name.
     pub account_realms: Vec<String>,
 }
@@ -55,6 +48,8 @@ pub struct DomainUser {
     pub gid: u32,
     /// The user's further groups
     pub groups: Vec<u32>,
+    /// The SIDs of the user's groups, as far as the user's own domain says who they are
+    pub group_sids: Arc<[Sid]>,
 }
 
 impl Mapping {
@@ -70,7 +65,8 @@ impl Mapping {
         }
     }
 
-    /// Two domains may use the same RID, so only users of the domain to which this server belongs are mapped.
+    /// Two domains may use the same RID, so only users of the domain to which this server belongs are mapped, and of groups of
+    /// other domains nothing is believed: who may say which groups these are is not known here.
     fn domain_user(
         &self,
         client: &Principal,
@@ -80,9 +76,15 @@ impl Mapping {
         if !client.realm().eq_ignore_ascii_case(service.realm()) {
             return Err(Reason::OtherDomain);
         }
+        let (domain, _) = logon.sid.in_domain().ok_or(Reason::NoSid)?;
+        if !self.domains.has(&domain) {
+            return Err(Reason::OtherDomain);
+        }
         let ids = self.ids(&logon.sid, &logon.primary_group, logon.groups())?;
         let name = format!("{}@{}", logon.account, client.realm());
-        Ok(DomainUser { name, sid: logon.sid, uid: ids.uid, gid: ids.gid, groups: ids.groups })
+        let is_own = |sid: &&Sid| sid.in_domain().is_some_and(|(of, _)| of == domain);
+        let group_sids = logon.groups().iter().filter(is_own).copied().collect();
+        Ok(DomainUser { name, sid: logon.sid, uid: ids.uid, gid: ids.gid, groups: ids.groups, group_sids })
     }
 
     /// The account of the same name, if the realm is one for which that is wanted.
@@ -96,11 +98,10 @@ impl Mapping {
 
     /// The numbers of a user with these SIDs. Groups of other domains and well-known groups have none.
     fn ids(&self, user: &Sid, primary_group: &Sid, groups: &[Sid]) -> Result<Ids, Reason> {
-        let (domain, _) = split(user).ok_or(Reason::NoSid)?;
+        let (domain, _) = user.in_domain().ok_or(Reason::NoSid)?;
         let of = |sid: &Sid| {
-            let (of, rid) = split(sid)?;
-            let id = self.id_base.checked_add(rid)?;
-            (of == domain && (ID_MIN..NO_ID).contains(&id)).then_some(id)
+            let (of, _) = sid.in_domain()?;
+            self.domains.id_of(sid).filter(|_| of == domain)
         };
         let uid = of(user).ok_or(Reason::ReservedId)?;
         let gid = of(primary_group).ok_or(Reason::ReservedId)?;
@@ -119,21 +120,16 @@ struct Ids {
     groups: Vec<u32>,
 }
 
-/// The domain of a SID, and the RID in it: S-1-5-21-a-b-c and d of S-1-5-21-a-b-c-d.
-fn split(sid: &Sid) -> Option<([u32; 3], u32)> {
-    match *sid.sub_authorities() {
-        [NT_NON_UNIQUE, a, b, c, rid] if sid.authority() == NT_AUTHORITY => Some(([a, b, c], rid)),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use identity::Formula;
+
     use super::*;
     use crate::accounts::{Account, AccountList};
 
     fn mapping(id_base: u32) -> Mapping {
-        Mapping { id_base, account_realms: vec!["LAB.TEST".to_owned()] }
+        let domains = Arc::new(Domains::of_any(Formula::Rid { base: id_base }));
+        Mapping { domains, account_realms: vec!["LAB.TEST".to_owned()] }
     }
 
     fn sid(text: &str) -> Sid {
@@ -185,6 +181,7 @@ mod tests {
             uid: 1000,
             gid: 1000,
             groups: Vec::new(),
+            sid: None,
             disabled,
         };
         let accounts = AccountList(vec![account("alice", false), account("gone", true)]);

@@ -1,8 +1,16 @@
 //! Who a caller is, as stores and access control lists know users, and how that was proved.
 
+#![cfg_attr(not(test), deny(clippy::indexing_slicing, clippy::arithmetic_side_effects))]
+
+mod domains;
+mod people;
+
 use std::sync::Arc;
 
-use acl::Token;
+use acl::{Sid, Token};
+
+pub use domains::{AUTORID_LEN, Domains, Formula, ID_MIN, Overlap, Slice};
+pub use people::People;
 
 /// A user as the store knows users.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -10,6 +18,10 @@ pub struct Identity {
     uid: u32,
     gid: u32,
     groups: Vec<u32>,
+    /// The user's own SID, if it is the user of a domain or an account.
+    sid: Option<Sid>,
+    /// The SIDs of the user and of the user's groups, in order; only those of domains and of this machine.
+    sids: Arc<[Sid]>,
 }
 
 /// How a caller proved who it is.
@@ -29,7 +41,32 @@ impl Identity {
     /// A Unix user: a uid, the primary group, and further groups.
     #[must_use]
     pub fn unix(uid: u32, gid: u32, groups: Vec<u32>) -> Self {
-        Self { uid, gid, groups }
+        Self { uid, gid, groups, sid: None, sids: Arc::default() }
+    }
+
+    /// The same user, with these SIDs of its own and of its groups. Only SIDs of domains and of machines (S-1-5-21) are taken:
+    /// those that are well known follow from the numbers.
+    #[must_use]
+    pub fn with_sids(mut self, own: Option<Sid>, groups: impl IntoIterator<Item = Sid>) -> Self {
+        let is_of_domain = |sid: &Sid| sid.in_domain().is_some();
+        self.sid = own.filter(is_of_domain);
+        let mut sids: Vec<Sid> = groups.into_iter().chain(own).filter(is_of_domain).collect();
+        sids.sort_unstable();
+        sids.dedup();
+        self.sids = sids.into();
+        self
+    }
+
+    /// The user's own SID, if it is the user of a domain or an account.
+    #[must_use]
+    pub fn sid(&self) -> Option<Sid> {
+        self.sid
+    }
+
+    /// The SIDs of the user and of the user's groups, in order; only those of domains and of machines.
+    #[must_use]
+    pub fn sids(&self) -> &[Sid] {
+        &self.sids
     }
 
     /// The uid.
@@ -59,7 +96,7 @@ impl Identity {
     /// The user in terms of access control lists.
     #[must_use]
     pub fn token(&self) -> Token<'_> {
-        Token { uid: self.uid, gid: self.gid, groups: &self.groups }
+        Token { uid: self.uid, gid: self.gid, groups: &self.groups, sids: &self.sids }
     }
 
     /// Whether the user belongs to a group.

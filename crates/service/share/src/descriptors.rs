@@ -73,7 +73,8 @@ impl Share {
             }
             let (asks_permission, is_kept) =
                 (matches!(file, File::Stateless(_)), share.capabilities().contains(Capabilities::XATTRS));
-            change.clone().carry_out(&caller, node, asks_permission, is_kept, may)?;
+            let people = share.people();
+            change.clone().carry_out((&caller, &people), node, asks_permission, is_kept, may)?;
             share.tell_modified(&file, ChangeKinds::SECURITY, may);
             Ok(Admission::Done(()))
         })

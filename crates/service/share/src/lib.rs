@@ -69,7 +69,7 @@ pub use file_state::{
     LockOwner, OpenKey, Sharing,
 };
 pub use found::{Found, Location, Stream};
-pub use identity::{Identity, Proof};
+pub use identity::{AUTORID_LEN, Domains, Formula, Identity, People, Proof, Slice};
 pub use io::Written;
 pub use logged::{Replied, actor};
 pub use namespace::{Case, DirChange, Reached, Walk};

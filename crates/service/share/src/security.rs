@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use access::{Entrance, Names, Protocols, Role, Rules};
 use file_state::Access;
-use identity::{Identity, Proof};
+use identity::{Identity, People, Proof};
 use storage::ObjectId;
 
 use self::rules::CurrentRules;
@@ -92,6 +92,11 @@ impl Security {
     /// What a user may do in the share; None: nothing.
     pub(crate) fn role(&self, identity: &Identity, proof: &Proof) -> Option<Role> {
         self.rules.role(identity, proof)
+    }
+
+    /// For whom numbers and SIDs stand.
+    pub(crate) fn people(&self) -> Arc<People> {
+        self.rules.people()
     }
 
     /// The protocols by which the share is served.

@@ -25,7 +25,7 @@ fn main() -> Result<(), Malformed> {
 
     let descriptor = SecurityDescriptor::decode(&bytes)?;
     for (uid, gid) in [(1000, 100), (1001, 100), (1002, 100), (1003, 200)] {
-        let token = Token { uid, gid, groups: &[] };
+        let token = Token { uid, gid, groups: &[], sids: &[] };
         println!("user {uid} of group {gid}: {:?}", descriptor.maximal_access(&token));
     }
     Ok(())

@@ -105,7 +105,7 @@ mod tests {
     }
 
     fn may(uid: u32, aces: Vec<Ace>) -> AccessMask {
-        with(aces).maximal_access(&Token { uid, gid: 20, groups: &[30] })
+        with(aces).maximal_access(&Token { uid, gid: 20, groups: &[30], sids: &[] })
     }
 
     const READ: AccessMask = AccessMask::READ_DATA;
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn no_dacl_allows_everything_and_an_empty_one_nothing() {
-        let token = Token { uid: 11, gid: 1, groups: &[] };
+        let token = Token { uid: 11, gid: 1, groups: &[], sids: &[] };
         let open = SecurityDescriptor { dacl: None, ..with(vec![]) };
         assert_eq!(open.maximal_access(&token), AccessMask::FILE_ALL);
         assert_eq!(with(vec![]).maximal_access(&token), AccessMask::empty());
@@ -206,10 +206,49 @@ mod tests {
         #[test]
         fn as_the_pseudocode_says(aces in vec(ace(), 0..6), uid in 10..13_u32, wanted in 0..=0x001F_01FF_u32) {
             let wanted = wanted & AccessMask::FILE_ALL.bits();
-            let token = Token { uid, gid: 20, groups: &[30] };
+            let token = Token { uid, gid: 20, groups: &[30], sids: &[] };
             let descriptor = with(aces);
             let granted = descriptor.maximal_access(&token).contains(AccessMask::from_bits_retain(wanted));
             prop_assert_eq!(granted, pseudocode(&descriptor, &token, wanted));
+        }
+
+        /// What was stored before there were SIDs of domains decides the same for whoever has some, and what names such SIDs
+        /// decides the same for whoever has none.
+        #[test]
+        fn sids_of_domains_change_nothing_that_was_decided_before(
+            aces in vec(ace(), 0..6), others in vec(ace(), 0..3), uid in 10..13_u32, rid in 0..3_u32,
+        ) {
+            let domain: Sid = "S-1-5-21-1-2-3".parse().unwrap();
+            let sids = [domain.member(rid).unwrap(), domain.member(rid + 1).unwrap()];
+            let before = Token { uid, gid: 20, groups: &[30], sids: &[] };
+            let known = Token { sids: &sids, ..before };
+            let old = with(aces.clone());
+            prop_assert_eq!(old.maximal_access(&before), old.maximal_access(&known));
+            // The same entries, with some of people whom this caller is not.
+            let strangers = others.into_iter().map(|mut ace| {
+                if let AceBody::Basic { sid, .. } = &mut ace.body {
+                    *sid = domain.member(7).unwrap();
+                }
+                ace
+            });
+            let more = with(strangers.chain(aces).collect());
+            prop_assert_eq!(old.maximal_access(&before), more.maximal_access(&before));
+            prop_assert_eq!(old.maximal_access(&before), more.maximal_access(&known));
+        }
+
+        /// An entry for a SID of the caller decides as one for the caller's uid does.
+        #[test]
+        fn a_sid_of_the_caller_is_the_caller(aces in vec(ace(), 0..6)) {
+            let own: Sid = "S-1-5-21-1-2-3-1104".parse().unwrap();
+            let renamed = aces.iter().cloned().map(|mut ace| {
+                if let AceBody::Basic { sid, .. } = &mut ace.body && *sid == OTHER {
+                    *sid = own;
+                }
+                ace
+            });
+            let token = Token { uid: 11, gid: 20, groups: &[30], sids: &[own] };
+            let renamed = with(renamed.collect());
+            prop_assert_eq!(with(aces).maximal_access(&token), renamed.maximal_access(&token));
         }
     }
 }

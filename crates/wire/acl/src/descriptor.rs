@@ -167,6 +167,20 @@ pub enum AceBody {
 const FIXED_LEN: usize = 20;
 
 impl SecurityDescriptor {
+    /// This descriptor with other SIDs for the users and groups that have another one, as owner, as group and in entries.
+    #[must_use]
+    pub fn renamed(mut self, other: impl Fn(&Sid) -> Option<Sid>) -> Self {
+        let entries = self.dacl.iter_mut().flat_map(|dacl| &mut dacl.aces);
+        let named = entries.filter_map(|ace| match &mut ace.body {
+            AceBody::Basic { sid, .. } => Some(sid),
+            AceBody::Other { .. } => None,
+        });
+        for sid in named.chain(&mut self.owner).chain(&mut self.group) {
+            *sid = other(sid).unwrap_or(*sid);
+        }
+        self
+    }
+
     /// Decodes a security descriptor.
     ///
     /// # Errors

@@ -219,7 +219,7 @@ mod tests {
         for mode in 0..0o1000 {
             let described = of_mode(mode, true);
             for (uid, gid, shift) in [(1000, 1, 6), (1, 100, 3), (1, 1, 0)] {
-                let may = described.maximal_access(&Token { uid, gid, groups: &[] });
+                let may = described.maximal_access(&Token { uid, gid, groups: &[], sids: &[] });
                 for (bit, right) in BITS {
                     assert_eq!(
                         may.contains(right),
@@ -321,7 +321,7 @@ mod tests {
         bound.bound_by_mode(0o640);
         assert_eq!(bound.permission_bits(), 0o600);
         let aces = &bound.dacl.as_ref().unwrap().aces;
-        let of = |uid| bound.maximal_access(&Token { uid, gid: 1, groups: &[] });
+        let of = |uid| bound.maximal_access(&Token { uid, gid: 1, groups: &[], sids: &[] });
         assert!(
             of(1000).contains(AccessMask::WRITE_DATA | AccessMask::WRITE_DAC)
                 && !of(1000).contains(AccessMask::EXECUTE)

@@ -8,6 +8,10 @@ use crate::bytes::{Malformed, Put, Reader, len_u8};
 /// The most sub-authorities that a SID has.
 pub const SUB_AUTHORITIES_MAX: usize = 15;
 
+/// S-1-5-21: the authority and the first sub-authority of the SIDs of machines and domains.
+const NT_AUTHORITY: u64 = 5;
+const NT_NON_UNIQUE: u32 = 21;
+
 /// A security identifier: the owner of a file, or the subject of an access control entry.
 #[doc(alias = "SID")]
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -83,6 +87,29 @@ impl Sid {
     #[must_use]
     pub fn sub_authorities(&self) -> &[u32] {
         self.sub_authorities.get(..usize::from(self.count)).unwrap_or(&[])
+    }
+
+    /// The domain of a user or group of a domain or a machine, and its number in there (the RID): S-1-5-21-a-b-c and d of
+    /// S-1-5-21-a-b-c-d. [MS-DTYP] 2.4.2.4.
+    #[must_use]
+    pub fn in_domain(&self) -> Option<(Self, u32)> {
+        match *self.sub_authorities() {
+            [NT_NON_UNIQUE, a, b, c, rid] if self.authority() == NT_AUTHORITY => {
+                Some((Self::new(NT_AUTHORITY, &[NT_NON_UNIQUE, a, b, c]).ok()?, rid))
+            }
+            _ => None,
+        }
+    }
+
+    /// The user or group with this number in the domain or machine of this SID; None: it is the SID of neither.
+    #[must_use]
+    pub fn member(&self, rid: u32) -> Option<Self> {
+        match *self.sub_authorities() {
+            [NT_NON_UNIQUE, a, b, c] if self.authority() == NT_AUTHORITY => {
+                Self::new(NT_AUTHORITY, &[NT_NON_UNIQUE, a, b, c, rid]).ok()
+            }
+            _ => None,
+        }
     }
 
     /// The number of bytes on the wire.
@@ -179,6 +206,18 @@ mod tests {
         {
             assert!(bad.parse::<Sid>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_member_of_a_domain_has_the_domain_and_a_number() {
+        let sid = |text: &str| text.parse::<Sid>().unwrap();
+        let (domain, alice) = (sid("S-1-5-21-1-2-3"), sid("S-1-5-21-1-2-3-1104"));
+        assert_eq!((alice.in_domain(), domain.member(1104)), (Some((domain, 1104)), Some(alice)));
+        for neither in ["S-1-5-21-1-2", "S-1-5-32-544", "S-1-22-1-7", "S-1-6-21-1-2-3", "S-1-5-21-1-2-3-4-5"]
+        {
+            assert_eq!((sid(neither).in_domain(), sid(neither).member(1)), (None, None), "{neither}");
+        }
+        assert_eq!((domain.in_domain(), alice.member(1)), (None, None));
     }
 
     #[test]

@@ -53,6 +53,9 @@ pub struct Token<'a> {
     pub gid: u32,
     /// Further groups.
     pub groups: &'a [u32],
+    /// The SIDs of the user and of the user's groups in domains and on this machine, in order ([`slice::is_sorted`]). What
+    /// they name is the user beside the Unix SIDs of the numbers, which entries may name as well.
+    pub sids: &'a [Sid],
 }
 
 impl Token<'_> {
@@ -70,7 +73,7 @@ impl Token<'_> {
             Sid::AUTHENTICATED_USERS | Sid::USERS => self.uid != NOBODY,
             Sid::GUESTS => self.uid == NOBODY,
             Sid::LOCAL_SYSTEM | Sid::ADMINISTRATORS => self.uid == 0,
-            _ => false,
+            _ => self.sids.binary_search(sid).is_ok(),
         }
     }
 }
@@ -95,7 +98,15 @@ mod tests {
 
     #[test]
     fn whom_entries_are_about() {
-        let token = Token { uid: 10, gid: 20, groups: &[30] };
+        let sids = [sid("S-1-5-21-1-2-3-513"), sid("S-1-5-21-1-2-3-1104")];
+        let known = Token { uid: 10, gid: 20, groups: &[30], sids: &sids };
+        for yes in ["S-1-22-1-10", "S-1-22-2-30", "S-1-5-21-1-2-3-513", "S-1-5-21-1-2-3-1104"] {
+            assert!(known.holds(&sid(yes)), "{yes}");
+        }
+        for no in ["S-1-5-21-1-2-3-10", "S-1-5-21-1-2-3", "S-1-5-21-1-2-4-513", "S-1-5-32-544"] {
+            assert!(!known.holds(&sid(no)), "{no}");
+        }
+        let token = Token { uid: 10, gid: 20, groups: &[30], sids: &[] };
         for yes in
             ["S-1-22-1-10", "S-1-22-2-20", "S-1-22-2-30", "S-1-1-0", "S-1-5-11", "S-1-5-2", "S-1-5-32-545"]
         {
@@ -104,7 +115,7 @@ mod tests {
         for no in ["S-1-22-1-20", "S-1-22-2-10", "S-1-5-18", "S-1-5-32-544", "S-1-3-0", "S-1-5-21-1-2-3-10"] {
             assert!(!token.holds(&sid(no)), "{no}");
         }
-        let nobody = Token { uid: NOBODY, gid: NOBODY, groups: &[] };
+        let nobody = Token { uid: NOBODY, gid: NOBODY, groups: &[], sids: &[] };
         assert!(nobody.holds(&Sid::EVERYONE) && !nobody.holds(&Sid::AUTHENTICATED_USERS));
         assert!(nobody.holds(&Sid::GUESTS) && !token.holds(&Sid::GUESTS), "entries that deny guests");
     }

@@ -14,7 +14,7 @@ fn any_bytes() {
         black_box((Acl::decode(bytes).ok(), Sid::decode(bytes).ok()));
         let Ok(mut descriptor) = SecurityDescriptor::decode(bytes) else { return };
         // Whatever a client sends can be evaluated, inherited and encoded again.
-        let token = Token { uid: 1, gid: 2, groups: &[3] };
+        let token = Token { uid: 1, gid: 2, groups: &[3], sids: &[] };
         black_box(descriptor.maximal_access(&token));
         let newborn = Newborn { owner: Sid::of_user(1), group: Sid::of_group(2), is_dir: true };
         black_box((descriptor.inherited_by(&newborn), descriptor.given_to(&newborn)));

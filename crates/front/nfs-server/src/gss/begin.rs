@@ -101,11 +101,14 @@ fn user(keys: &KerberosKeys, accepted: &Accepted) -> Result<User, Reason> {
     match keys.mapping.identify(accepted, &*keys.accounts)? {
         Known::Account(account) => {
             let proof = Proof::Ticket(account.name.as_str().into());
-            Ok(User::Person(Identity::unix(account.uid, account.gid, account.groups), proof))
+            let identity = Identity::unix(account.uid, account.gid, account.groups);
+            Ok(User::Person(identity.with_sids(account.sid, []), proof))
         }
         Known::Domain(user) => {
             let proof = Proof::Ticket(user.name.as_str().into());
-            Ok(User::Person(Identity::unix(user.uid, user.gid, user.groups), proof))
+            let identity = Identity::unix(user.uid, user.gid, user.groups);
+            let sids = user.group_sids.iter().copied();
+            Ok(User::Person(identity.with_sids(Some(user.sid), sids), proof))
         }
         Known::Guest(_) | Known::Anonymous => Err(Reason::UnknownPrincipal),
     }

@@ -226,6 +226,7 @@ fn every_type_is_described_with_its_fields() {
         uid: 0,
         gid: 0,
         groups: Vec::new(),
+        sid: None,
         aes_keys: true,
     };
     let yes = Some(true);

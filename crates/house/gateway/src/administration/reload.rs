@@ -10,6 +10,7 @@ use crate::apart::Apart;
 use crate::control_tls::{Identity, Shown};
 use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
+use crate::kerberos::DomainNumbers;
 use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, ShareSettings, same_share_name};
@@ -32,7 +33,8 @@ impl Administration {
         (now.metadata_latency, now.is_uncounted) = (before.metadata_latency, before.is_uncounted);
         now.accounts = accounts::declared(settings, &self.state)?;
         let certificate = renewed_certificate(settings, serving)?;
-        let kerberos = kerberos::keys(settings)?;
+        let numbers = DomainNumbers::new(&settings.kerberos, &self.state)?;
+        let kerberos = kerberos::keys(settings, &numbers.domains)?;
         let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
         let opener = Opener::new(&now, &self.state, opens_max, &serving.access_log);
         let new = open_new(&opener, &now, serving)?;
@@ -57,6 +59,7 @@ impl Administration {
         let of_nfs = kerberos.as_ref().map(|keys| kerberos::nfs_keys(keys, &serving.accounts));
         serving.nfs.use_kerberos(of_nfs);
         serving.smb.use_kerberos(kerberos);
+        serving.accounts.use_domains(numbers.known());
         *self.declared.write() = Arc::new(now);
         if let Some((identity, certificate)) = certificate {
             told(self.show_certificate(identity, certificate));

@@ -49,16 +49,26 @@ impl Administration {
         }
         let added = added.iter().filter(|user| declared.account(&user.name).is_none());
         users.extend(added.map(|user| tell(&self.account(user), user.keys.is_some())));
+        for user in &mut users {
+            user.sid = self.sid_of(&user.name)?;
+        }
         users.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(users)
     }
 
     pub(super) fn one_user(&self, name: &str) -> Result<User> {
         let declared = self.declared();
-        match declared.account(name) {
+        let user = match declared.account(name) {
             Some(account) => self.tell_declared_user(account, &declared, &self.added_users()?),
             None => self.added_user(name).map(|user| tell(&self.account(&user), user.keys.is_some())),
-        }
+        }?;
+        Ok(User { sid: self.sid_of(&user.name)?, ..user })
+    }
+
+    /// The SID of an account; None: no server has had the account yet.
+    fn sid_of(&self, name: &str) -> Result<Option<String>> {
+        let sid = self.state.account_sid(name).map_err(failed)?;
+        Ok(sid.map(|sid| sid.to_string()))
     }
 
     /// A declared user. Its password is that of the user who was added by command under the same name (`added`), where the
@@ -120,7 +130,7 @@ impl Administration {
         self.use_account(&account)?;
         drop(changing);
         tracing::info!(user = name, uid = account.uid, "a user was added");
-        Ok(tell(&account, user.keys.is_some()))
+        Ok(User { sid: self.sid_of(name)?, ..tell(&account, user.keys.is_some()) })
     }
 
     pub(super) fn set_user(&self, name: &str, change: &UserChange) -> Result<User> {
@@ -140,13 +150,14 @@ impl Administration {
         self.use_account(&account)?;
         drop(changing);
         tracing::info!(user = user.name, disabled = user.disabled, "a user was changed");
-        Ok(tell(&account, user.keys.is_some()))
+        Ok(User { sid: self.sid_of(&user.name)?, ..tell(&account, user.keys.is_some()) })
     }
 
     pub(super) fn end_user(&self, name: &str) -> Result<User> {
         let changing = self.idle.lock();
         let user = self.added_user(name)?;
         let account = self.account(&user);
+        let sid = self.sid_of(&user.name)?;
         self.state.forget_user(&user.name).map_err(failed)?;
         if let Some(serving) = &self.serving {
             serving.accounts.take(&user.name);
@@ -155,7 +166,7 @@ impl Administration {
         }
         drop(changing);
         tracing::info!(user = user.name, "a user was removed");
-        Ok(tell(&account, user.keys.is_some()))
+        Ok(User { sid, ..tell(&account, user.keys.is_some()) })
     }
 
     /// What is kept of a password. It takes some 20 ms: calls of the API are carried out off the shards.
@@ -183,6 +194,7 @@ fn tell(account: &Account, aes_keys: bool) -> User {
         uid: account.uid,
         gid: account.gid,
         groups: account.groups.clone(),
+        sid: None,
         aes_keys,
     }
 }

@@ -35,7 +35,7 @@ pub(super) enum Next {
     /// The client is to protect the list of mechanisms; it gets this token first.
     Confirm(Vec<u8>, Box<Ticketed>),
     /// The client has authenticated.
-    Done(Authenticated),
+    Done(Box<Authenticated>),
 }
 
 /// Takes an AP-REQ. `timestamp` is the time now, in units of 100 ns since 1601.
@@ -93,7 +93,7 @@ impl Ticketed {
         if !negotiation.needs_mic() {
             let response = NegTokenResp { neg_state: Some(NegState::AcceptCompleted), ..response };
             let reply = response.encode();
-            return Next::Done(self.authenticated(reply, false));
+            return Next::Done(Box::new(self.authenticated(reply, false)));
         }
         let mic = self.mic.mic(self.own_sequence, &[&negotiation.mech_types.encoding]);
         let mech_list_mic = Some(mic.as_ref());

@@ -206,7 +206,7 @@ impl Server<'_> {
                 let (nonces, timestamp) = (self.nonces, self.timestamp);
                 let ticketed = kerberos::accept(kerberos, token, nonces, timestamp, self.accounts)?;
                 Ok(match ticketed.answer(&negotiation) {
-                    Next::Done(authenticated) => First::Done(authenticated),
+                    Next::Done(authenticated) => First::Done(*authenticated),
                     Next::Confirm(reply, ticketed) => {
                         First::Wait(reply, AcceptorState::Confirming(ticketed, negotiation))
                     }

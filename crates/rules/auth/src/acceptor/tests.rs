@@ -28,6 +28,7 @@ fn account(name: &str, password: &str) -> Account {
         uid: 1000,
         gid: 100,
         groups: vec![27],
+        sid: None,
         disabled: false,
     }
 }

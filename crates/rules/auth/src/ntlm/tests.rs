@@ -23,6 +23,7 @@ fn account(name: &str, password: &str) -> AccountList {
         uid: 1000,
         gid: 1000,
         groups: vec![],
+        sid: None,
         disabled: false,
     };
     AccountList(vec![account])

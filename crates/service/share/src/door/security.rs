@@ -7,7 +7,8 @@ use file_state::Access;
 use storage::ObjectId;
 
 use crate::{
-    Entrance, Error, Found, Identity, Names, Proof, Protocols, ReadOnly, Result, Role, Rules, Share, Terms,
+    Entrance, Error, Found, Identity, Names, People, Proof, Protocols, ReadOnly, Result, Role, Rules, Share,
+    Terms,
 };
 
 /// Terms and rules.
@@ -56,6 +57,12 @@ impl Share {
     #[must_use]
     pub fn role(&self, identity: &Identity, proof: &Proof) -> Option<Role> {
         self.security.role(identity, proof)
+    }
+
+    /// For whom numbers and SIDs stand at present.
+    #[must_use]
+    pub fn people(&self) -> Arc<People> {
+        self.security.people()
     }
 
     /// The protocols by which the share is served: those in its rules, or only those that can encrypt if the terms require

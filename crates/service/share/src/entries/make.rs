@@ -71,7 +71,7 @@ impl Share {
         let mode = permission::mode_of_new(who, changing.object(), new.mode & !new.umask, is_dir);
         let birth = Birth { new, parent: parent.security.as_deref(), is_dir };
         let group = permission::group_of_new(who, changing.object());
-        let owners = birth.owners(caller, (who.uid(), group))?;
+        let owners = birth.owners(caller, || self.people(), (who.uid(), group))?;
         let (uid, gid) = owners;
         let mode = birth.descriptor(owners).map_or(mode, |d| mode & !0o777 | d.permission_bits());
         let to_make = NewNode { kind: new_kind(new)?, mode, uid, gid };

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use acl::{Acl, Control, Newborn, SecurityDescriptor, Sid};
 use file_state::Access;
+use identity::People;
 use storage::{Attributes, FileKind, MayWait, NodeRef, SetAttributes, Wait, Want};
 
 use super::permission::{self, Object};
@@ -27,15 +28,15 @@ pub struct SecurityChange {
 }
 
 impl SecurityChange {
-    /// Changes the descriptor and the permission bits of an object. `asks_permission`: the object's permissions decide whether
-    /// the caller may. `is_kept`: the store keeps descriptors.
+    /// Changes the descriptor and the permission bits of an object. `people`: for whom SIDs stand. `asks_permission`: the
+    /// object's permissions decide whether the caller may. `is_kept`: the store keeps descriptors.
     ///
     /// # Errors
     /// [`Error::NotOwner`], [`Error::InvalidOwner`], [`Error::InvalidGroup`], [`storage::Error::NotSupported`] where the bits
     /// cannot express a descriptor that is not kept; the store's.
     pub(crate) fn carry_out(
         self,
-        caller: &Caller,
+        (caller, people): (&Caller, &People),
         node: &NodeRef,
         asks_permission: bool,
         is_kept: bool,
@@ -47,7 +48,7 @@ impl SecurityChange {
             let object = Object::new(&before, in_force.as_deref());
             check_permitted(caller, object, &self)?;
         }
-        let owners = Owners::of(caller, &before, in_force.as_deref(), &self)?;
+        let owners = Owners::of((caller, people), &before, in_force.as_deref(), &self)?;
         let (uid, gid) = (owners.uid, owners.gid);
         let is_dir = before.kind == FileKind::Directory;
         // A program must not run as its new owner because the old owner set its mode so.
@@ -104,19 +105,25 @@ impl Owners {
     ///
     /// An owner or group unknown to this machine (Everyone, an account of a domain) is stored only in the descriptor.
     fn of(
-        caller: &Caller,
+        (caller, people): (&Caller, &People),
         before: &Attributes,
         in_force: Option<&SecurityDescriptor>,
         change: &SecurityChange,
     ) -> Result<Self> {
-        let uid = change.owner.as_ref().and_then(Sid::uid).unwrap_or(before.uid);
-        let gid = change.group.as_ref().and_then(Sid::gid).unwrap_or(before.gid);
+        let uid = change.owner.and_then(|owner| uid_of(caller, people, &owner)).unwrap_or(before.uid);
+        let gid = change.group.and_then(|group| people.gid_of(&group)).unwrap_or(before.gid);
         check_owners(caller, (before.uid, before.gid), (uid, gid))?;
         let had = in_force.map_or_else(|| of_mode(before), Clone::clone);
         let owner = change.owner.or(had.owner).unwrap_or_else(|| Sid::of_user(uid));
         let group = change.group.or(had.group).unwrap_or_else(|| Sid::of_group(gid));
         Ok(Self { uid, gid, owner, group })
     }
+}
+
+/// The user of this machine that a SID stands for. A user's own SID is known by the logon, whatever else is.
+fn uid_of(caller: &Caller, people: &People, sid: &Sid) -> Option<u32> {
+    let who = &caller.identity;
+    if who.sid() == Some(*sid) { Some(who.uid()) } else { people.uid_of(sid) }
 }
 
 /// Refuses changes that the permissions do not allow.
@@ -212,10 +219,16 @@ impl Birth<'_> {
     ///
     /// # Errors
     /// [`Error::InvalidOwner`], [`Error::InvalidGroup`].
-    pub(crate) fn owners(&self, caller: &Caller, default: (u32, u32)) -> Result<(u32, u32)> {
+    pub(crate) fn owners(
+        &self,
+        caller: &Caller,
+        people: impl FnOnce() -> Arc<People>,
+        default: (u32, u32),
+    ) -> Result<(u32, u32)> {
         let Some(given) = &self.new.security else { return Ok(default) };
-        let uid = given.owner.as_ref().and_then(Sid::uid).unwrap_or(default.0);
-        let gid = given.group.as_ref().and_then(Sid::gid).unwrap_or(default.1);
+        let people = people();
+        let uid = given.owner.and_then(|owner| uid_of(caller, &people, &owner)).unwrap_or(default.0);
+        let gid = given.group.and_then(|group| people.gid_of(&group)).unwrap_or(default.1);
         check_owners(caller, default, (uid, gid))?;
         Ok((uid, gid))
     }

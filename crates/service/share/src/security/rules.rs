@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use access::{Entrance, Names, Protocols, Role, Rules, is_privileged};
-use identity::{Identity, Proof};
+use identity::{Identity, People, Proof};
 use parking_lot::RwLock;
 
 use super::terms::Terms;
@@ -72,6 +72,11 @@ impl CurrentRules {
     /// Whether the rules admit every client by the share's protocols.
     pub(crate) fn is_for_everybody(&self) -> bool {
         self.for_everybody.load(Ordering::Relaxed)
+    }
+
+    /// For whom numbers and SIDs stand.
+    pub(crate) fn people(&self) -> Arc<People> {
+        Arc::clone(&self.present.read().1.people)
     }
 
     /// What a user may do in the share; None: nothing.

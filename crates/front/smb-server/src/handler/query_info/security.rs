@@ -32,6 +32,9 @@ pub(super) async fn query(
     if security.is_of_some_mode(open.is_directory) {
         // Where permission bits decide, the owner has more rights than the bits can express.
         security = security.with_ownership();
+        // Numbers of a domain are shown as the users and groups that the client knows.
+        let people = ctx.share.people();
+        security = security.renamed(|sid| people.domain_sid_of(sid.uid().or_else(|| sid.gid())?));
     }
     let mut data = Vec::new();
     select(security, parts).encode_into(&mut data).map_err(|_| NtStatus::INSUFFICIENT_RESOURCES)?;

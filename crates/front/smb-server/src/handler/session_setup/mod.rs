@@ -241,8 +241,9 @@ fn who(
     nobody: &share::Identity,
     client: Client,
 ) -> (Principal, String, Caller) {
-    let caller =
-        |account: &auth::Account| share::Identity::unix(account.uid, account.gid, account.groups.clone());
+    let caller = |account: &auth::Account| {
+        share::Identity::unix(account.uid, account.gid, account.groups.clone()).with_sids(account.sid, [])
+    };
     let proof = |name: &str| match authenticated.mechanism {
         Mechanism::Ntlm => Proof::Password(name.into()),
         Mechanism::Kerberos => Proof::Ticket(name.into()),
@@ -252,7 +253,8 @@ fn who(
             (Principal::User, account.name.clone(), caller(account), proof(&account.name))
         }
         Identity::Domain(user) => {
-            let identity = share::Identity::unix(user.uid, user.gid, user.groups.clone());
+            let identity = share::Identity::unix(user.uid, user.gid, user.groups.clone())
+                .with_sids(Some(user.sid), user.group_sids.iter().copied());
             (Principal::User, user.name.clone(), identity, proof(&user.name))
         }
         Identity::Guest(account) => (Principal::Guest, account.name.clone(), caller(account), Proof::Guest),

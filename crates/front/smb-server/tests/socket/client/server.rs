@@ -68,6 +68,7 @@ impl TestServer {
             uid,
             gid: uid,
             groups: Vec::new(),
+            sid: None,
             disabled: name == "gone",
         };
         // The superuser of the store: what a user may do is not these tests' concern.
