@@ -215,6 +215,23 @@ lists_with_sids() {
   check "the account reads what is for it" "${ntlm[@]}" "get olds $LAB_STATE/got"
   check "but not what is for bob" fails "${ntlm[@]}" "get bobs $LAB_STATE/got"
   check "the account's number reads it over NFS" reads_nfs_as olds 10009 10009
+
+  must "the share is for staff, and for alice alone to write" rights "read = [\"$staff\"]" 'write = ["alice@AD.LAB.TEST"]'
+  check "many may not use the share" refused files.ad.lab.test ls
+  check "bob gets a ticket for the share" ticket bob
+  check "bob of staff reads" client files.ad.lab.test "get staffs $LAB_STATE/got"
+  check "bob makes nothing" refused files.ad.lab.test "put /etc/hostname of-bob"
+  check "bob reads over NFS" reads_nfs staffs bob "$(rid_of staff)"
+  check "many does not" reads_not_nfs staffs many
+  check "alice gets a ticket for the share" ticket alice
+  check "alice makes a file" client files.ad.lab.test "put /etc/hostname of-alice"
+  must "the share is for everybody again" rights
+}
+# rights LINE...: these lists of the share, and no others.
+rights() {
+  sed -i '/^\(read\|write\) = /d' "$config"
+  local line; for line; do sed -i "/^directory = /a $line" "$config"; done
+  reload
 }
 fails() { ! "$@"; }
 says() { local want=$1 out; shift; out=$("$@" 2>&1); echo "$out"; grep -q -- "$want" <<<"$out"; }

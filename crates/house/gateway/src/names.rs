@@ -137,7 +137,7 @@ impl Lookup {
 fn groups(rights: &[Right]) -> impl Iterator<Item = &str> {
     rights.iter().filter_map(|right| match &right.who {
         Who::Group(name) => Some(name.as_str()),
-        Who::User(_) => None,
+        Who::User(_) | Who::Sid(_) => None,
     })
 }
 

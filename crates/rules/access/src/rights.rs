@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::Names;
+use acl::Sid;
 use identity::{Identity, Proof};
 
 use crate::folded_name;
@@ -26,10 +27,12 @@ pub enum Role {
 /// The user or group that an entry of the list names. Names are folded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Who {
-    /// The account of this name.
+    /// The account of this name, or the user of a domain: `NAME@REALM`.
     User(String),
     /// The members of this group of the system: `@NAME`.
     Group(String),
+    /// The user or the members of the group with this SID, from wherever.
+    Sid(Sid),
 }
 
 /// An entry of the list.
@@ -51,12 +54,22 @@ pub struct Group {
 }
 
 impl Who {
+    /// Whether an account, or a user of a domain, with this name and identity is meant.
     fn is(&self, names: &Names, account: &str, identity: &Identity) -> bool {
         match self {
+            Self::Sid(_) => self.is_by_sid(identity),
             Self::User(name) => *name == account,
             Self::Group(name) => names.groups.get(name).is_some_and(|group| {
                 identity.is_in_group(group.gid) || group.members.iter().any(|member| member == account)
             }),
+        }
+    }
+
+    /// Whether whoever has this identity is meant, whatever the name.
+    fn is_by_sid(&self, identity: &Identity) -> bool {
+        match self {
+            Self::Sid(sid) => identity.token().holds(sid),
+            Self::User(_) | Self::Group(_) => false,
         }
     }
 }
@@ -73,8 +86,9 @@ pub(super) fn role(rights: &[Right], names: &Names, identity: &Identity, proof: 
     match proof {
         Proof::Password(name) | Proof::Ticket(name) => of_account(&folded_name(name)),
         Proof::Stated => {
-            let accounts = names.accounts.get(&identity.uid())?;
-            accounts.iter().filter_map(|account| of_account(account)).max()
+            let accounts = names.accounts.get(&identity.uid()).into_iter().flatten();
+            let by_sid = rights.iter().filter(|right| right.who.is_by_sid(identity)).map(|right| right.role);
+            accounts.filter_map(|account| of_account(account)).chain(by_sid).max()
         }
         Proof::Guest => None,
     }
@@ -82,18 +96,31 @@ pub(super) fn role(rights: &[Right], names: &Names, identity: &Identity, proof: 
 
 /// The text names no user or group.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} names nobody: expected the name of a user, or @ and the name of a group")]
+#[error(
+    "{0:?} names nobody: expected the name of a user (anna), of a user of a domain (anna@EXAMPLE.ORG), @ and the name of a group of this machine, or a SID (groups of a domain have no other name here)"
+)]
 pub struct NamesNobody(String);
 
 impl FromStr for Who {
     type Err = NamesNobody;
 
     fn from_str(text: &str) -> Result<Self, NamesNobody> {
+        let nobody = || NamesNobody(text.to_owned());
+        if text.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("S-"))
+            && let Ok(sid) = text.parse()
+        {
+            return Ok(Self::Sid(sid));
+        }
         let group = text.strip_prefix('@');
         let name = group.unwrap_or(text);
         let bad = |c: char| c.is_control() || c.is_whitespace() || matches!(c, ',' | '@' | ':' | '\\' | '/');
-        if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(bad) {
-            return Err(NamesNobody(text.to_owned()));
+        let is_bad = |part: &str| part.is_empty() || part.chars().any(bad);
+        let (local, realm) = match name.split_once('@').filter(|_| group.is_none()) {
+            Some((local, realm)) => (local, Some(realm)),
+            None => (name, None),
+        };
+        if name.len() > NAME_BYTES_MAX || is_bad(local) || realm.is_some_and(is_bad) {
+            return Err(nobody());
         }
         // Group names belong to the system, which distinguishes their case.
         Ok(group.map_or_else(|| Self::User(folded_name(name)), |group| Self::Group(group.to_owned())))
@@ -105,12 +132,15 @@ impl fmt::Display for Who {
         match self {
             Self::User(name) => f.write_str(name),
             Self::Group(name) => write!(f, "@{name}"),
+            Self::Sid(sid) => write!(f, "{sid}"),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
 
     fn rights(read: &[&str], write: &[&str]) -> Vec<Right> {
@@ -173,12 +203,32 @@ mod tests {
     }
 
     #[test]
+    fn people_of_a_domain_are_named_by_principal_or_by_sid() {
+        let list = rights(&["alice@AD.LAB.TEST", "S-1-5-21-1-2-3-513"], &["S-1-5-21-1-2-3-1110"]);
+        let sid = |rid: u32| format!("S-1-5-21-1-2-3-{rid}").parse::<Sid>().unwrap();
+        let asked = |name: &str, rids: &[u32], proof: fn(Arc<str>) -> Proof| {
+            let sids: Vec<Sid> = rids.iter().map(|rid| sid(*rid)).collect();
+            let user = identity(1_000_001, 7, &[]).with_sids(None, sids);
+            role(&list, &names(), &user, &proof(name.into()))
+        };
+        assert_eq!(asked("Alice@AD.LAB.TEST", &[], Proof::Ticket), Some(Role::Reader));
+        assert_eq!(asked("alice", &[], Proof::Password), None, "the account is another user");
+        assert_eq!(asked("bob@AD.LAB.TEST", &[513], Proof::Ticket), Some(Role::Reader));
+        assert_eq!(asked("bob@AD.LAB.TEST", &[513, 1110], Proof::Ticket), Some(Role::Contributor));
+        assert_eq!(asked("bob@AD.LAB.TEST", &[1111], Proof::Ticket), None);
+        // Over NFS there is a number, and with the number the SIDs that it has; a guest has nothing.
+        assert_eq!(asked("", &[1110], |_| Proof::Stated), Some(Role::Contributor));
+        assert_eq!(asked("", &[1111], |_| Proof::Stated), None);
+        assert_eq!(asked("", &[1110], |_| Proof::Guest), None);
+    }
+
+    #[test]
     fn what_is_read_is_written_the_same() {
-        for text in ["anna", "@Staff", "w.e-i_rd$"] {
+        for text in ["anna", "@Staff", "w.e-i_rd$", "anna@ad.lab.test", "S-1-5-21-1-2-3-1104", "s-team"] {
             assert_eq!(text.parse::<Who>().unwrap().to_string(), text);
         }
         assert_eq!("ANNA".parse::<Who>().unwrap().to_string(), "anna");
-        for bad in ["", "@", "a b", "@@staff", "a,b", "DOMAIN\\anna", "anna@REALM"] {
+        for bad in ["", "@", "a b", "@@staff", "a,b", "DOMAIN\\anna", "anna@", "a@b@c", "@staff@REALM"] {
             assert!(bad.parse::<Who>().is_err(), "{bad:?}");
         }
     }
