@@ -67,6 +67,19 @@ fn json(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap()
 }
 
+fn a_user() -> User {
+    User {
+        name: String::new(),
+        declared_in: None,
+        disabled: false,
+        uid: 0,
+        gid: 0,
+        groups: Vec::new(),
+        sid: None,
+        aes_keys: true,
+    }
+}
+
 fn a_share() -> Share {
     Share {
         name: String::new(),
@@ -219,16 +232,7 @@ fn of_simulations() -> [(&'static str, Value); 7] {
 fn every_type_is_described_with_its_fields() {
     let described = described();
     let schemas = described["components"]["schemas"].as_object().unwrap();
-    let user = User {
-        name: String::new(),
-        declared_in: None,
-        disabled: false,
-        uid: 0,
-        gid: 0,
-        groups: Vec::new(),
-        sid: None,
-        aes_keys: true,
-    };
+    let user = a_user();
     let yes = Some(true);
     let (id, groups, password) = (Some(1), Some(Vec::new()), Some(Password::default()));
     let new_user = NewUser { uid: id, gid: id, groups: groups.clone(), ..NewUser::default() };
