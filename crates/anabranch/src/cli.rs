@@ -227,6 +227,9 @@ pub(crate) struct ShareCreate {
     /// Cache names, attributes and directories [default: on]
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) metadata_cache: Option<bool>,
+    /// Write what clients do in the share to the access log [default: on]
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
+    pub(crate) access_log: Option<bool>,
     /// The plan, for example "azure-files-v2-ssd capacity=1TiB iops=5000" [default: unlimited]
     #[arg(long)]
     pub(crate) plan: Option<String>,
@@ -273,6 +276,9 @@ pub(crate) struct ShareSet {
     /// Cache names, attributes and directories
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) metadata_cache: Option<bool>,
+    /// Write what clients do in the share to the access log
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
+    pub(crate) access_log: Option<bool>,
     /// The plan; `unlimited` removes all limits
     #[arg(long)]
     pub(crate) plan: Option<String>,

@@ -184,6 +184,8 @@ mod tests {
             access-log-journal = "/run/systemd/journal/socket"
             access-log-kinds = ["logon", "read"]
             access-log-outcomes = "failures"
+            access-log-users = ["anna", "1000"]
+            access-log-except-users = ["backup"]
             continuous-availability = ["data"]
             password-file = ["anna=/etc/anabranch/anna.password"]
             include = []
@@ -248,6 +250,7 @@ mod tests {
         let log = &settings.gateway.access_log;
         assert_eq!(log.file.as_ref().and_then(|file| file.bytes_max), Some(10 << 20));
         assert!(log.kinds.contains(Kind::Read) && !log.kinds.contains(Kind::Open));
+        assert_eq!((log.users.only.len(), log.users.except.len()), (2, 1));
         assert_eq!(settings.gateway.portmap, gateway::settings::Portmap::Register);
     }
 

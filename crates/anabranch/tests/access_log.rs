@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -375,6 +375,44 @@ fn administration_is_written_with_the_token_and_filters_are_used_after_a_reload(
     assert!(!lines(&file).iter().any(is_at("/left-out")));
 }
 
+#[test]
+fn the_log_has_the_chosen_users_and_shares() {
+    let users = ["--access-log-users", "1000", "--access-log-users", "Control-Token"];
+    let (machine, file) = Machine::to_file(&users);
+    let open_to_all = |directory: &Path| {
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap();
+    };
+    open_to_all(&machine.directory.path().join("data"));
+    let mut nfs = Nfs::connect(machine.server.address("nfs"));
+    let top = nfs.mount((1000, 1000), "/data").unwrap();
+    assert_eq!(nfs.mkdir((1001, 1001), &top, "of-another"), Status::OK);
+    assert_eq!(nfs.mkdir((1000, 1000), &top, "chosen"), Status::OK);
+    let is_at = |path: &'static str| move |line: &Value| line["path"] == path;
+    until("the line of the chosen user", || lines(&file).into_iter().find(is_at("/chosen")));
+    assert!(!lines(&file).iter().any(is_at("/of-another")));
+
+    let directory = machine.directory.path().join("projects");
+    fs::create_dir(&directory).unwrap();
+    open_to_all(&directory);
+    let state = path(&machine.directory, "state");
+    let run = |arguments: &[&str]| {
+        let ran = program(arguments).args(["--state", &state]).output().unwrap();
+        assert!(ran.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
+        String::from_utf8(ran.stdout).unwrap()
+    };
+    run(&["share", "create", "projects", directory.to_str().unwrap(), "--access-log", "off"]);
+    until("the share is made", || lines(&file).into_iter().find(is_at("/v1/shares/projects")));
+    let logged = |shown: &str| serde_json::from_str::<Value>(shown).unwrap()["access_log"].clone();
+    assert_eq!(logged(&run(&["share", "show", "projects", "--json"])), false);
+    let top = nfs.mount((1000, 1000), "/projects").unwrap();
+    assert_eq!(nfs.mkdir((1000, 1000), &top, "unwritten"), Status::OK);
+    run(&["share", "set", "projects", "--access-log", "on"]);
+    assert_eq!(logged(&run(&["share", "show", "projects", "--json"])), true);
+    assert_eq!(nfs.mkdir((1000, 1000), &top, "written"), Status::OK);
+    until("a line of the share", || lines(&file).into_iter().find(is_at("/written")));
+    assert!(!lines(&file).iter().any(is_at("/unwritten")));
+}
+
 /// Lines of this many directories that are made, with long names.
 fn make(nfs: &mut Nfs, top: &[u8], numbers: std::ops::Range<u32>) {
     for number in numbers {
@@ -461,6 +499,7 @@ fn what_cannot_be_written_is_refused_at_the_start() {
     assert!(said.contains("which the share data serves"), "{said}");
     assert!(!Path::new(&inside).exists());
     assert!(refused(["--access-log-file", "access.json"]).contains("is no absolute path"));
+    assert!(refused(["--access-log-users", " "]).contains("the name of a user"));
     assert!(refused(["--access-log-kinds", "reads"]).contains("expected logon, logoff"));
     assert!(refused(["--access-log-syslog", "/no/such/socket"]).contains("/no/such/socket"));
 }

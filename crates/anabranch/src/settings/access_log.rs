@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use access_log::{FileSettings, Kind, Kinds, Outcomes, Settings};
+use access_log::{FileSettings, Kind, Kinds, Outcomes, Settings, User, Users};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -43,11 +43,21 @@ pub(crate) struct AccessLogGiven {
     /// Which operations are in the access log, by their outcome [default: all]
     #[arg(long, value_enum)]
     access_log_outcomes: Option<OutcomesGiven>,
+    /// A user whose operations are in the access log, by name or uid, several times for several [default: all users]
+    #[arg(long, value_name = "USER")]
+    access_log_users: Vec<UserNamed>,
+    /// A user whose operations are not in the access log, by name or uid, several times for several
+    #[arg(long, value_name = "USER")]
+    access_log_except_users: Vec<UserNamed>,
 }
 
 /// A kind of operation, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KindGiven(Kind);
+
+/// A user, by name or uid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UserNamed(User);
 
 /// Which operations, by their outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -65,6 +75,29 @@ impl std::str::FromStr for KindGiven {
     fn from_str(text: &str) -> Result<Self, String> {
         let names = || Kind::ALL.map(Kind::name).join(", ");
         text.parse().map(Self).map_err(|unknown| format!("{unknown}: expected {}", names()))
+    }
+}
+
+impl std::str::FromStr for UserNamed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.trim().is_empty() {
+            return Err("expected the name of a user, or a uid".to_owned());
+        }
+        Ok(Self(User::from(text)))
+    }
+}
+
+impl Serialize for UserNamed {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&self.0)
+    }
+}
+
+impl<'d> Deserialize<'d> for UserNamed {
+    fn deserialize<D: Deserializer<'d>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -89,12 +122,10 @@ impl AccessLogGiven {
             access_log_files: self.access_log_files.or(there.access_log_files),
             access_log_syslog: self.access_log_syslog.or(there.access_log_syslog),
             access_log_journal: self.access_log_journal.or(there.access_log_journal),
-            access_log_kinds: if self.access_log_kinds.is_empty() {
-                there.access_log_kinds
-            } else {
-                self.access_log_kinds
-            },
+            access_log_kinds: given(self.access_log_kinds, there.access_log_kinds),
             access_log_outcomes: self.access_log_outcomes.or(there.access_log_outcomes),
+            access_log_users: given(self.access_log_users, there.access_log_users),
+            access_log_except_users: given(self.access_log_except_users, there.access_log_except_users),
         }
     }
 
@@ -135,11 +166,21 @@ impl AccessLogGiven {
                 None | Some(OutcomesGiven::All) => Outcomes::All,
                 Some(OutcomesGiven::Failures) => Outcomes::Failures,
             },
+            users: Users { only: users(self.access_log_users), except: users(self.access_log_except_users) },
             file: self.access_log_file.map(file),
             syslog: self.access_log_syslog,
             journal: self.access_log_journal,
         }
     }
+}
+
+/// A list, and where it is empty, the other.
+fn given<T>(list: Vec<T>, other: Vec<T>) -> Vec<T> {
+    if list.is_empty() { other } else { list }
+}
+
+fn users(named: Vec<UserNamed>) -> Vec<User> {
+    named.into_iter().map(|UserNamed(user)| user).collect()
 }
 
 #[cfg(test)]
@@ -157,6 +198,8 @@ mod tests {
         assert_eq!(keys, ["access-log-files", "access-log-file"]);
         let unknown = "reads".parse::<KindGiven>().unwrap_err();
         assert!(unknown.contains("\"reads\"") && unknown.contains("permission"), "{unknown}");
+        assert!(" ".parse::<UserNamed>().is_err());
+        assert_eq!("1000".parse(), Ok(UserNamed(User::Uid(1000))));
     }
 
     #[test]

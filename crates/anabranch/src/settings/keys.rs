@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 38] = [
+pub(crate) const SERVER_KEYS: [Key; 40] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -57,6 +57,8 @@ pub(crate) const SERVER_KEYS: [Key; 38] = [
         "[\"logon\", \"logoff\", \"mount\", \"open\", \"create\", \"delete\", \"rename\", \"permission\", \"administration\"]",
     ),
     key("access-log-outcomes", "\"failures\"", "\"all\""),
+    key("access-log-users", "[\"anna\", \"1000\"]", "[]"),
+    key("access-log-except-users", "[\"backup\"]", "[]"),
     key("continuous-availability", "[\"data\"]", "[]"),
     key("password-file", "[\"anna=/etc/anabranch/anna.password\"]", "[]"),
     key("include", "[\"conf.d/*.toml\"]", "[]"),

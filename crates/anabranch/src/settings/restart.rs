@@ -23,6 +23,8 @@ impl Given {
             "access-log-journal",
             "access-log-kinds",
             "access-log-outcomes",
+            "access-log-users",
+            "access-log-except-users",
         ];
         if self.is_certificate_used_at_once(other) {
             names.extend(["control-certificate", "control-key"]);

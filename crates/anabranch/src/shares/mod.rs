@@ -92,6 +92,7 @@ fn new_share(create: &ShareCreate) -> NewShare {
         comment: create.comment.clone(),
         rules: create.rules.change(),
         metadata_cache: create.metadata_cache,
+        access_log: create.access_log,
         plan: create.plan.clone(),
     }
 }
@@ -110,6 +111,7 @@ fn change(set: &ShareSet) -> ShareChange {
         comment: set.comment.clone(),
         rules: set.rules.change(),
         metadata_cache: set.metadata_cache,
+        access_log: set.access_log,
         plan: set.plan.clone(),
     }
 }
@@ -143,6 +145,7 @@ fn terms(share: &Share) -> String {
         (share.secure_port, "secure port"),
         (share.hidden, "hidden"),
         (!share.metadata_cache, "no metadata cache"),
+        (!share.access_log, "not in the access log"),
     ];
     let mut terms: Vec<_> =
         terms.iter().filter(|(holds, _)| *holds).map(|(_, name)| (*name).to_owned()).collect();

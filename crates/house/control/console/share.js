@@ -115,6 +115,7 @@ function settings(share, redraw) {
       [t('share.ca'), yesNo(share.continuous_availability)],
       [t('share.hidden'), yesNo(share.hidden)],
       [t('share.cache'), yesNo(share.metadata_cache)],
+      [t('share.access-log'), yesNo(share.access_log)],
     ]));
 }
 
@@ -130,7 +131,8 @@ function change(share, redraw) {
       h('div', { class: 'checks' },
         check('read_only', 'share.read-only'), check('encrypted', 'share.encrypted'), check('guest', 'share.guest'),
         check('access_based_enumeration', 'share.abe'), check('continuous_availability', 'share.ca'),
-        check('hidden', 'share.hidden'), check('metadata_cache', 'share.cache')),
+        check('hidden', 'share.hidden'), check('metadata_cache', 'share.cache'),
+        check('access_log', 'share.access-log')),
     ],
     submit: async ({ clients, read, write, ...filled }) => {
       const lines = clients.split('\n').map((line) => line.trim()).filter(Boolean);

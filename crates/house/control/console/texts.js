@@ -129,6 +129,7 @@ const TEXTS = {
   'share.ca': ['SMB opens survive a restart', 'Geöffnetes über SMB übersteht einen Neustart'],
   'share.hidden': ['Hidden in lists of shares', 'In Listen der Freigaben verborgen'],
   'share.cache': ['Metadata cache', 'Zwischenspeicher für Metadaten'],
+  'share.access-log': ['In the access log', 'Im Zugriffsprotokoll'],
   'share.protocols': ['Protocols', 'Protokolle'],
   'share.all-protocols': ['SMB and NFS', 'SMB und NFS'],
   'share.rules': ['Client list', 'Liste der Clients'],

@@ -47,6 +47,8 @@ pub struct Share {
     pub comment: String,
     /// Whether names and directories are cached, if the store reports changes by others.
     pub metadata_cache: bool,
+    /// Whether the access log has what clients do in the share.
+    pub access_log: bool,
     /// The plan of the share.
     pub plan: String,
     /// Who may use the share.
@@ -150,6 +152,9 @@ pub struct NewShare {
     /// Whether names and directories are cached, if the store reports changes by others. The default is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata_cache: Option<bool>,
+    /// Whether the access log has what clients do in the share. The default is true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access_log: Option<bool>,
     /// The plan of the share. The default is no limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
@@ -195,6 +200,9 @@ pub struct ShareChange {
     /// Whether names and directories are cached, if the store reports changes by others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_cache: Option<bool>,
+    /// Whether the access log has what clients do in the share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub access_log: Option<bool>,
     /// The plan of the share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,

@@ -22,4 +22,4 @@ pub use event::{Actor, Event};
 pub use kind::{Kind, Kinds, UnknownKind};
 pub use log::{AccessLog, Counts};
 pub use queue::WAITING_BYTES_MAX;
-pub use settings::{FileSettings, OpenError, Outcomes, Settings};
+pub use settings::{FileSettings, OpenError, Outcomes, Settings, User, Users};

@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 
 use crate::queue::Totals;
 use crate::sink::{Sink, Target};
-use crate::{Event, Kind, Kinds, OpenError, Outcomes, Settings};
+use crate::{Event, Kind, Kinds, OpenError, Outcomes, Settings, Users};
 
 /// How long a sink that is no longer wanted may go on writing.
 const LAST_LINES: Duration = Duration::from_secs(10);
@@ -23,13 +23,14 @@ struct Inner {
     /// [`Kinds`], none while there is no sink. Whoever ends an operation looks only at this.
     wanted: AtomicU16,
     totals: Arc<Totals>,
-    /// Guards the sinks and the outcomes that they get. Not held while something is written.
+    /// Guards the sinks, and the outcomes and users that they get. Not held while something is written.
     active: RwLock<Active>,
 }
 
 #[derive(Default)]
 struct Active {
     outcomes: Outcomes,
+    users: Users,
     sinks: Vec<Sink>,
 }
 
@@ -70,13 +71,13 @@ impl AccessLog {
         Kinds::from_bits(self.0.wanted.load(Ordering::Relaxed))
     }
 
-    /// Writes an event, if its kind and outcome are wanted. Never waits for a disk or a reader.
+    /// Writes an event, if its kind, outcome and user are wanted. Never waits for a disk or a reader.
     pub fn write(&self, event: &Event<'_>) {
         if !self.wants(event.kind) {
             return;
         }
         let active = self.0.active.read();
-        if active.outcomes.include(event.outcome) {
+        if active.outcomes.include(event.outcome) && active.users.include(&event.who) {
             let line = event.line();
             active.sinks.iter().for_each(|sink| sink.write(event, &line));
         }
@@ -116,7 +117,7 @@ impl AccessLog {
         }
         gone.iter().for_each(|sink| sink.end(Instant::now() + LAST_LINES));
         stays.extend(started);
-        *active = Active { outcomes: settings.outcomes, sinks: stays };
+        *active = Active { outcomes: settings.outcomes, users: settings.users.clone(), sinks: stays };
         let kinds = if active.sinks.is_empty() { Kinds::NONE } else { settings.kinds };
         self.0.wanted.store(kinds.bits(), Ordering::Relaxed);
         Ok(())
@@ -145,7 +146,7 @@ mod tests {
 
     use super::*;
     use crate::event::of_tests::removal;
-    use crate::{FileSettings, Outcome};
+    use crate::{FileSettings, Outcome, User};
 
     fn file(path: PathBuf) -> Option<FileSettings> {
         Some(FileSettings { path, bytes_max: None, kept: 1 })
@@ -186,6 +187,9 @@ mod tests {
         let bad = Settings { file: file("/no/such/place".into()), ..settings.clone() };
         assert_eq!(log.use_settings(&bad).unwrap_err().path, PathBuf::from("/no/such/place"));
         log.write(&removal(b"d"));
+        let others = Users { only: vec![User::Name("otto".to_owned())], except: Vec::new() };
+        log.use_settings(&Settings { users: others, ..settings.clone() }).unwrap();
+        log.write(&removal(b"not otto's"));
         log.use_settings(&Settings { file: file(other.clone()), ..settings }).unwrap();
         log.write(&removal(b"e"));
         log.finish(Duration::from_secs(60));

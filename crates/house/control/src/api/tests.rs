@@ -99,6 +99,7 @@ fn a_share() -> Share {
         hidden: false,
         comment: String::new(),
         metadata_cache: true,
+        access_log: true,
         plan: String::new(),
         rules: Rules::default(),
         served_by: Vec::new(),
@@ -167,6 +168,7 @@ fn a_share_change() -> ShareChange {
         continuous_availability: yes,
         encrypted: yes,
         metadata_cache: yes,
+        access_log: yes,
         plan: Some(String::new()),
         devices: yes,
         set_id: yes,
@@ -245,6 +247,7 @@ fn every_type_is_described_with_its_fields() {
             "NewShare",
             json(NewShare {
                 metadata_cache: yes,
+                access_log: yes,
                 plan: Some(String::new()),
                 rules: all_rules(),
                 ..NewShare::default()

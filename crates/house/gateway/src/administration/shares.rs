@@ -392,6 +392,7 @@ fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
         hidden: terms.contains(Terms::HIDDEN),
         comment: String::new(),
         metadata_cache: true,
+        access_log: !terms.contains(Terms::UNLOGGED),
         rules: Rules::default(),
         served_by: Vec::new(),
         plan,
@@ -409,6 +410,7 @@ fn terms_of(new: &NewShare) -> Terms {
     terms.set(Terms::SET_ID, new.set_id);
     terms.set(Terms::SECURE_PORT, new.secure_port);
     terms.set(Terms::HIDDEN, new.hidden);
+    terms.set(Terms::UNLOGGED, new.access_log == Some(false));
     terms
 }
 
@@ -423,6 +425,7 @@ fn changed_terms(mut terms: Terms, change: &ShareChange) -> Terms {
         (Terms::SET_ID, change.set_id),
         (Terms::SECURE_PORT, change.secure_port),
         (Terms::HIDDEN, change.hidden),
+        (Terms::UNLOGGED, change.access_log.map(|logged| !logged)),
     ];
     for (term, wanted) in changes {
         terms.set(term, wanted.unwrap_or_else(|| terms.contains(term)));
