@@ -2,11 +2,14 @@
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use share::{AccessLog, Identity, Terms};
 pub use smb_proto::dialect::Dialect;
 pub use smb_proto::durable::Timeouts;
 pub use smb_proto::session::Protection;
+
+use crate::directory::{Directory, NoDirectory};
 
 /// The user and the group nobody.
 const NOBODY: u32 = 65_534;
@@ -40,6 +43,8 @@ pub struct Config {
     pub limits: Limits,
     /// The access log, for logons.
     pub access_log: AccessLog,
+    /// Who SIDs and names stand for.
+    pub directory: Arc<dyn Directory>,
 }
 
 impl Default for Config {
@@ -58,6 +63,7 @@ impl Default for Config {
             durable: Timeouts::default(),
             limits: Limits::default(),
             access_log: AccessLog::default(),
+            directory: Arc::new(NoDirectory),
         }
     }
 }

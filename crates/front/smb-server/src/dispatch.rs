@@ -173,7 +173,7 @@ async fn dispatch_pipe(ctx: &Admitted<'_>) -> Result<Buffer, Failure> {
         Command::Create => handler::pipe::open(ctx, &smb_wire::create::Request::decode(message)?),
         Command::Close => handler::pipe::close(ctx, &smb_wire::close::Request::decode(message)?).await,
         Command::Read => handler::pipe::read(ctx, &smb_wire::read::Request::decode(message)?),
-        Command::Write => handler::pipe::write(ctx, &smb_wire::write::Request::decode(message)?),
+        Command::Write => handler::pipe::write(ctx, &smb_wire::write::Request::decode(message)?).await,
         Command::Flush => handler::pipe::flush(ctx, &smb_wire::flush::Request::decode(message)?),
         Command::Ioctl => handler::ioctl::handle(ctx, None, smb_wire::ioctl::Request::decode(message)?).await,
         Command::TreeDisconnect => {

@@ -106,9 +106,14 @@ impl Server {
         self.guid
     }
 
-    /// The server as its pipes describe it.
-    pub(crate) fn host(&self) -> Host<'_> {
-        Host { name: &self.config.server_name, shares: &self.shares }
+    /// The server as its pipes describe it to a user.
+    pub(crate) fn host<'a>(&'a self, login: &'a Login) -> Host<'a> {
+        Host {
+            name: &self.config.server_name,
+            shares: &self.shares,
+            directory: &*self.config.directory,
+            user: (login.principal == Principal::User).then_some(&*login.user),
+        }
     }
 
     /// The share that a user means by this name. The user's own name stands for the share with home directories, if no

@@ -87,6 +87,12 @@ impl AccountBook {
         names
     }
 
+    /// The name of the account whose user has this uid; the first by name, if several have.
+    pub(crate) fn name_of(&self, uid: u32) -> Option<String> {
+        let accounts = self.0.read();
+        accounts.values().filter(|account| account.uid == uid).map(|account| &account.name).min().cloned()
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.by_name.read().is_empty()
     }

@@ -35,6 +35,7 @@ mod problem;
 mod registered;
 mod servers;
 pub mod settings;
+mod sid_names;
 mod sockets;
 mod upkeep;
 mod waiting;

@@ -19,6 +19,28 @@ pub(crate) enum NameAnswer<T> {
     Unavailable(String),
 }
 
+impl<T> NameAnswer<T> {
+    /// The answer about something that the meaning leads to.
+    pub(crate) fn map<U>(self, lead: impl FnOnce(T) -> U) -> NameAnswer<U> {
+        match self {
+            Self::Known(meaning) => NameAnswer::Known(lead(meaning)),
+            Self::Unknown => NameAnswer::Unknown,
+            Self::Unavailable(why) => NameAnswer::Unavailable(why),
+        }
+    }
+}
+
+/// An answer of the functions that ask the name service.
+impl<T> From<nix::Result<Option<T>>> for NameAnswer<T> {
+    fn from(found: nix::Result<Option<T>>) -> Self {
+        match found {
+            Ok(Some(found)) => Self::Known(found),
+            Ok(None) => Self::Unknown,
+            Err(error) => Self::Unavailable(error.to_string()),
+        }
+    }
+}
+
 /// Looks names up, which may take long.
 pub(crate) trait NameService: Send {
     /// The addresses of a machine, in the form of their family, in order and without duplicates.
@@ -54,6 +76,26 @@ pub(crate) fn user(name: &str) -> NameAnswer<SystemUser> {
         }
         Err(error) => NameAnswer::Unavailable(error.to_string()),
     }
+}
+
+/// The name of the user with this uid. The answer may take long. getpwuid(3).
+pub(crate) fn user_name(uid: u32) -> NameAnswer<String> {
+    NameAnswer::from(unistd::User::from_uid(uid.into())).map(|user| user.name)
+}
+
+/// The name of the group with this gid. The answer may take long. getgrgid(3).
+pub(crate) fn group_name(gid: u32) -> NameAnswer<String> {
+    NameAnswer::from(unistd::Group::from_gid(gid.into())).map(|group| group.name)
+}
+
+/// The uid of a user. The answer may take long. getpwnam(3).
+pub(crate) fn uid_of(name: &str) -> NameAnswer<u32> {
+    NameAnswer::from(unistd::User::from_name(name)).map(|user| user.uid.as_raw())
+}
+
+/// The gid of a group. The answer may take long. getgrnam(3).
+pub(crate) fn gid_of(name: &str) -> NameAnswer<u32> {
+    NameAnswer::from(unistd::Group::from_name(name)).map(|group| group.gid.as_raw())
 }
 
 /// The name service of this machine.

@@ -18,6 +18,7 @@ use crate::names::Changed;
 use crate::prepared::Prepared;
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::settings::{Portmap, Settings};
+use crate::sid_names::SidNames;
 use crate::sockets::{Addresses, PortmapSockets};
 use crate::waiting::wait_for;
 
@@ -128,7 +129,11 @@ fn smb_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
         channels_per_session_max: usize::try_from(settings.max_channels).unwrap_or(usize::MAX),
         ..default
     };
+    let names = SidNames::start(Arc::clone(&prepared.accounts)).map_err(|e| {
+        Problem::new(Cause::Serving, format!("cannot start a thread for the names of users: {e}"), "")
+    })?;
     Ok(smb_server::Config {
+        directory: Arc::new(names),
         server_guid: Some(prepared.state.server_guid()?),
         signing: settings.smb_signing,
         encryption: settings.smb_encryption,

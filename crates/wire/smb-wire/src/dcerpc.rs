@@ -181,6 +181,8 @@ pub mod fault {
     pub const PROTOCOL_ERROR: u32 = 0x1C01_000B;
     /// rpc_x_bad_stub_data: the arguments do not decode.
     pub const BAD_STUB_DATA: u32 = 0x0000_06F7;
+    /// nca_s_fault_context_mismatch: there is no such context handle.
+    pub const CONTEXT_MISMATCH: u32 = 0x1C00_001A;
     /// ERROR_ACCESS_DENIED
     pub const ACCESS_DENIED: u32 = 0x0000_0005;
 }

@@ -19,6 +19,8 @@ pub mod win32 {
     pub const SUCCESS: u32 = 0;
     /// ERROR_ACCESS_DENIED
     pub const ACCESS_DENIED: u32 = 5;
+    /// ERROR_INVALID_PARAMETER
+    pub const INVALID_PARAMETER: u32 = 87;
     /// ERROR_INVALID_LEVEL
     pub const INVALID_LEVEL: u32 = 124;
     /// ERROR_MORE_DATA

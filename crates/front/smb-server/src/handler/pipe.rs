@@ -8,7 +8,7 @@ use smb_wire::create::{CreateAction, OplockLevel, ResponseFlags};
 use smb_wire::{FileAttributes, FileTime, NtStatus, close, create, flush, read, write};
 
 use crate::context::Admitted;
-use crate::pipe::{Message, Pipe};
+use crate::pipe::{self, Message, Pipe};
 use crate::state::open::{Open, OpenTarget};
 use crate::status::Failure;
 
@@ -61,9 +61,9 @@ pub(crate) async fn close(ctx: &Admitted<'_>, request: &close::Request) -> Resul
 }
 
 /// WRITE of a message.
-pub(crate) fn write(ctx: &Admitted<'_>, request: &write::Request<'_>) -> Result<Buffer, Failure> {
+pub(crate) async fn write(ctx: &Admitted<'_>, request: &write::Request<'_>) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
-    open.pipe()?.lock().write(&ctx.server.host(), request.data)?;
+    pipe::write(open.pipe()?, &ctx.server.host(ctx.login), request.data).await?;
     let count = u32::try_from(request.data.len()).unwrap_or(u32::MAX);
     let mut reply = ctx.reply();
     reply.append_with(|bytes, _| write::Response { count }.encode(bytes));

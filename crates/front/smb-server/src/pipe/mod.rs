@@ -1,16 +1,22 @@
 //! Named pipes of IPC$, in message mode: each message that a client writes or reads is a DCE/RPC PDU. C706 chapter 12,
 //! [MS-RPCE] 2.2.2.
 
+mod dssetup;
+mod lsarpc;
 mod srvsvc;
+mod well_known;
 mod wkssvc;
 
 use std::collections::VecDeque;
 
+use parking_lot::Mutex;
 use share::ShareTable;
 use smb_wire::dcerpc::{
     Bind, BindAck, Body, Pdu, PduFlags, PresentationContext, PresentationResult, SyntaxId, fault, fragments,
 };
 use smb_wire::{NtStatus, WireError};
+
+use crate::directory::Directory;
 
 /// The most bytes of a fragment, either way: what Windows offers.
 const FRAGMENT_BYTES_MAX: u16 = 4280;
@@ -25,29 +31,57 @@ const ASSOCIATION: u32 = 1;
 const ABSTRACT_SYNTAX_NOT_SUPPORTED: u16 = 1;
 const TRANSFER_SYNTAXES_NOT_SUPPORTED: u16 = 2;
 
-/// The services behind the pipes.
+/// The workgroup of a server without a domain.
+const WORKGROUP: &str = "WORKGROUP";
+
+/// The pipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Service {
     /// `\srvsvc`: the shares and the server itself.
     Srvsvc,
     /// `\wkssvc`: the name of the server.
     Wkssvc,
+    /// `\lsarpc`: the names of users and groups.
+    Lsarpc,
 }
 
-/// The server, as its pipes describe it.
+/// What may be called through a pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interface {
+    Srvsvc,
+    Wkssvc,
+    Lsarpc,
+    Dssetup,
+}
+
+/// The server, as its pipes describe it to a user.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Host<'a> {
     /// Its NetBIOS name.
     pub(crate) name: &'a str,
     pub(crate) shares: &'a ShareTable,
+    /// Who SIDs and names stand for.
+    pub(crate) directory: &'a dyn Directory,
+    /// The name of the user who asks; None if the user has not authenticated.
+    pub(crate) user: Option<&'a str>,
+}
+
+/// A call whose arguments are complete.
+#[derive(Debug)]
+struct Call {
+    id: u32,
+    context_id: u16,
+    interface: Interface,
+    opnum: u16,
+    arguments: Vec<u8>,
 }
 
 /// A pipe that a client has open.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     service: Service,
-    /// Identifiers of the presentation contexts that were accepted.
-    contexts: Vec<u16>,
+    /// The presentation contexts that were accepted, by their identifiers.
+    contexts: Vec<(u16, Interface)>,
     /// The most bytes of a fragment that the client accepts.
     fragment_bytes_max: u16,
     /// The arguments of a call whose last fragment has not arrived.
@@ -73,15 +107,19 @@ impl Service {
             Some(Self::Srvsvc)
         } else if is("wkssvc") {
             Some(Self::Wkssvc)
+        } else if is("lsarpc") {
+            Some(Self::Lsarpc)
         } else {
             None
         }
     }
 
-    fn interface(self) -> SyntaxId {
+    /// The interfaces behind the pipe.
+    fn interfaces(self) -> &'static [Interface] {
         match self {
-            Self::Srvsvc => smb_wire::srvsvc::INTERFACE,
-            Self::Wkssvc => smb_wire::wkssvc::INTERFACE,
+            Self::Srvsvc => &[Interface::Srvsvc],
+            Self::Wkssvc => &[Interface::Wkssvc],
+            Self::Lsarpc => &[Interface::Lsarpc, Interface::Dssetup],
         }
     }
 
@@ -89,16 +127,49 @@ impl Service {
         match self {
             Self::Srvsvc => br"\PIPE\srvsvc",
             Self::Wkssvc => br"\PIPE\wkssvc",
+            // The name of the pipe's owner, as in Windows.
+            Self::Lsarpc => br"\PIPE\lsass",
         }
     }
+}
 
-    /// Answers a call.
-    fn call(self, host: &Host<'_>, opnum: u16, stub: &[u8]) -> Result<Vec<u8>, Fault> {
+impl Interface {
+    fn syntax(self) -> SyntaxId {
         match self {
-            Self::Srvsvc => srvsvc::call(host, opnum, stub),
-            Self::Wkssvc => wkssvc::call(host, opnum, stub),
+            Self::Srvsvc => smb_wire::srvsvc::INTERFACE,
+            Self::Wkssvc => smb_wire::wkssvc::INTERFACE,
+            Self::Lsarpc => smb_wire::lsarpc::INTERFACE,
+            Self::Dssetup => smb_wire::dssetup::INTERFACE,
         }
     }
+}
+
+impl Call {
+    /// The results. Only look-ups of names wait.
+    async fn run(&self, host: &Host<'_>) -> Result<Vec<u8>, Fault> {
+        match self.interface {
+            Interface::Srvsvc => srvsvc::call(host, self.opnum, &self.arguments),
+            Interface::Wkssvc => wkssvc::call(host, self.opnum, &self.arguments),
+            Interface::Dssetup => dssetup::call(self.opnum, &self.arguments),
+            Interface::Lsarpc => lsarpc::call(host, self.opnum, &self.arguments).await,
+        }
+    }
+}
+
+/// Takes complete PDUs that a client writes. The replies wait to be read.
+///
+/// # Errors
+/// STATUS_INVALID_PARAMETER for bytes that are not a PDU; STATUS_INSUFFICIENT_RESOURCES when the client does not read
+/// the answers.
+pub(crate) async fn write(pipe: &Mutex<Pipe>, host: &Host<'_>, mut bytes: &[u8]) -> Result<(), NtStatus> {
+    while !bytes.is_empty() {
+        let taken = pipe.lock().take(&mut bytes)?;
+        if let Some(call) = taken {
+            let results = call.run(host).await;
+            pipe.lock().finish(&call, results).map_err(|_| NtStatus::INVALID_PARAMETER)?;
+        }
+    }
+    Ok(())
 }
 
 impl Pipe {
@@ -114,21 +185,22 @@ impl Pipe {
         })
     }
 
-    /// Takes complete PDUs that a client writes. The replies wait to be read.
-    ///
-    /// # Errors
-    /// STATUS_INVALID_PARAMETER for bytes that are not a PDU; STATUS_INSUFFICIENT_RESOURCES when the client does not
-    /// read the answers.
-    pub(crate) fn write(&mut self, host: &Host<'_>, mut bytes: &[u8]) -> Result<(), NtStatus> {
-        while !bytes.is_empty() {
-            if self.answers.len() >= ANSWERS_MAX {
-                return Err(NtStatus::INSUFFICIENT_RESOURCES);
-            }
-            let (pdu, length) = Pdu::decode(bytes).map_err(|_| NtStatus::INVALID_PARAMETER)?;
-            self.take(host, &pdu).map_err(|_| NtStatus::INVALID_PARAMETER)?;
-            bytes = bytes.get(length..).unwrap_or_default();
+    /// Takes the first PDU of `bytes`. A call whose arguments it completes is to be answered with [`Pipe::finish`].
+    fn take(&mut self, bytes: &mut &[u8]) -> Result<Option<Call>, NtStatus> {
+        if self.answers.len() >= ANSWERS_MAX {
+            return Err(NtStatus::INSUFFICIENT_RESOURCES);
         }
-        Ok(())
+        let (pdu, length) = Pdu::decode(bytes).map_err(|_| NtStatus::INVALID_PARAMETER)?;
+        let call = self.begin(&pdu).map_err(|_| NtStatus::INVALID_PARAMETER)?;
+        *bytes = bytes.get(length..).unwrap_or_default();
+        Ok(call)
+    }
+
+    fn finish(&mut self, call: &Call, results: Result<Vec<u8>, Fault>) -> Result<(), WireError> {
+        match results {
+            Ok(results) => self.respond(call.id, call.context_id, &results),
+            Err(status) => self.fail(call.id, call.context_id, status),
+        }
     }
 
     /// Up to `count` bytes of the first reply; `None` when there is none.
@@ -141,43 +213,44 @@ impl Pipe {
         Some(Message { bytes: std::mem::replace(first, rest), more: true })
     }
 
-    fn take(&mut self, host: &Host<'_>, pdu: &Pdu<'_>) -> Result<(), WireError> {
+    fn begin(&mut self, pdu: &Pdu<'_>) -> Result<Option<Call>, WireError> {
         match &pdu.body {
             Body::Bind(bind) => {
                 let ack = self.bind(bind);
-                self.answer(pdu.call_id, Body::BindAck(ack))
+                self.answer(pdu.call_id, Body::BindAck(ack))?;
             }
             Body::AlterContext(bind) => {
                 let ack = self.bind(bind);
-                self.answer(pdu.call_id, Body::AlterContextResponse(ack))
+                self.answer(pdu.call_id, Body::AlterContextResponse(ack))?;
             }
             Body::Request { context_id, opnum, stub, .. } => {
                 if pdu.flags.contains(PduFlags::FIRST_FRAG) {
                     self.arguments.clear();
                 }
                 if self.arguments.len().saturating_add(stub.len()) > ARGUMENTS_BYTES_MAX {
-                    return self.fail(pdu.call_id, *context_id, fault::PROTOCOL_ERROR);
+                    self.fail(pdu.call_id, *context_id, fault::PROTOCOL_ERROR)?;
+                    return Ok(None);
                 }
                 self.arguments.extend_from_slice(stub);
                 if !pdu.flags.contains(PduFlags::LAST_FRAG) {
-                    return Ok(());
+                    return Ok(None);
                 }
                 let arguments = std::mem::take(&mut self.arguments);
-                if !self.contexts.contains(context_id) {
-                    return self.fail(pdu.call_id, *context_id, fault::UNKNOWN_INTERFACE);
-                }
-                match self.service.call(host, *opnum, &arguments) {
-                    Ok(results) => self.respond(pdu.call_id, *context_id, &results),
-                    Err(status) => self.fail(pdu.call_id, *context_id, status),
-                }
+                let bound = self.contexts.iter().find(|(id, _)| id == context_id);
+                let Some((context_id, interface)) = bound.copied() else {
+                    self.fail(pdu.call_id, *context_id, fault::UNKNOWN_INTERFACE)?;
+                    return Ok(None);
+                };
+                return Ok(Some(Call { id: pdu.call_id, context_id, interface, opnum: *opnum, arguments }));
             }
             Body::Other(_)
             | Body::BindAck(_)
             | Body::BindNak(_)
             | Body::AlterContextResponse(_)
             | Body::Response { .. }
-            | Body::Fault { .. } => Ok(()),
+            | Body::Fault { .. } => {}
         }
+        Ok(None)
     }
 
     fn bind(&mut self, bind: &Bind) -> BindAck {
@@ -196,14 +269,16 @@ impl Pipe {
         if context.transfer_syntaxes.iter().any(SyntaxId::is_feature_negotiation) {
             return PresentationResult::NegotiateAck(0);
         }
-        if context.abstract_syntax != self.service.interface() {
+        let asked = |interface: &&Interface| interface.syntax() == context.abstract_syntax;
+        let Some(interface) = self.service.interfaces().iter().find(asked) else {
             return PresentationResult::ProviderRejection(ABSTRACT_SYNTAX_NOT_SUPPORTED);
-        }
+        };
         if !context.transfer_syntaxes.contains(&SyntaxId::NDR) {
             return PresentationResult::ProviderRejection(TRANSFER_SYNTAXES_NOT_SUPPORTED);
         }
-        if !self.contexts.contains(&context.context_id) && self.contexts.len() < usize::from(u8::MAX) {
-            self.contexts.push(context.context_id);
+        self.contexts.retain(|(id, _)| *id != context.context_id);
+        if self.contexts.len() < usize::from(u8::MAX) {
+            self.contexts.push((context.context_id, *interface));
         }
         PresentationResult::Acceptance(SyntaxId::NDR)
     }

@@ -4,7 +4,7 @@ use smb_wire::dcerpc::fault;
 use smb_wire::srvsvc::{PLATFORM_ID_NT, win32};
 use smb_wire::wkssvc::{OPNUM_WKSTA_GET_INFO, Wksta, WkstaGetInfoRequest, WkstaGetInfoResponse};
 
-use super::{Fault, Host, srvsvc};
+use super::{Fault, Host, WORKGROUP, srvsvc};
 
 /// Answers a call.
 pub(super) fn call(host: &Host<'_>, opnum: u16, stub: &[u8]) -> Result<Vec<u8>, Fault> {
@@ -15,7 +15,7 @@ pub(super) fn call(host: &Host<'_>, opnum: u16, stub: &[u8]) -> Result<Vec<u8>, 
     let wksta = (request.level == 100).then(|| Wksta {
         platform_id: PLATFORM_ID_NT,
         computer_name: host.name.to_owned(),
-        domain: "WORKGROUP".to_owned(),
+        domain: WORKGROUP.to_owned(),
         version_major: srvsvc::VERSION.0,
         version_minor: srvsvc::VERSION.1,
     });

@@ -57,7 +57,7 @@ pub(crate) async fn handle(
         Fsctl::ValidateNegotiateInfo => validate_negotiate::handle(ctx, &request),
         Fsctl::QueryNetworkInterfaceInfo => network_interfaces::handle(ctx, &request).await,
         Fsctl::LmrRequestResiliency => resiliency::handle(ctx, &request),
-        Fsctl::PipeTransceive => pipe::transceive(ctx, &request),
+        Fsctl::PipeTransceive => pipe::transceive(ctx, &request).await,
         Fsctl::PipePeek => pipe::peek(ctx, &request),
         Fsctl::PipeWait => pipe::wait(&request),
         Fsctl::SrvCopychunk | Fsctl::SrvCopychunkWrite => copychunk::copy(ctx, on_share, &request).await,

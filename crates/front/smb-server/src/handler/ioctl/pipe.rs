@@ -6,18 +6,16 @@ use smb_wire::ioctl::Request;
 
 use super::respond;
 use crate::context::Admitted;
-use crate::pipe::Message;
+use crate::pipe::{self, Message};
 use crate::status::Failure;
 
 /// FSCTL_PIPE_TRANSCEIVE: writes a message and reads the answer.
-pub(super) fn transceive(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
+pub(super) async fn transceive(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
     let room = usize::try_from(request.max_output_response).unwrap_or(usize::MAX);
-    let answer = {
-        let mut pipe = open.pipe()?.lock();
-        pipe.write(&ctx.server.host(), request.input)?;
-        pipe.read(room)
-    };
+    let pipe = open.pipe()?;
+    pipe::write(pipe, &ctx.server.host(ctx.login), request.input).await?;
+    let answer = pipe.lock().read(room);
     let Message { bytes, more } = answer.unwrap_or(Message { bytes: Vec::new(), more: false });
     if more {
         ctx.set_status(NtStatus::BUFFER_OVERFLOW);
