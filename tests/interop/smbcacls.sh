@@ -69,17 +69,21 @@ check "an entry by name" named -a "ACL:Unix Group\\daemon:ALLOWED/0x0/READ" m
 check "it is that of the group" says "ACL:S-1-22-2-1:0/0x0/" acl m
 check "an entry for everyone, by name" named -a 'ACL:Everyone:ALLOWED/0x0/READ' m
 check "the owner by name" named -C "$SMB_USER" m
-check "a name's SID" says "$SMB_USER $me (User: 1)" rpc "lookupnames $SMB_USER"
+check "an account's SID" says "$SMB_USER S-1-5-21-[0-9-]* (User: 1)" rpc "lookupnames $SMB_USER"
+account=$(rpc "lookupnames $SMB_USER" | grep -o 'S-1-5-21-[0-9-]*')
+check "and its name" says "$account ANABRANCH.$SMB_USER (1)" rpc "lookupsids $account"
+check "the owner is the account" says "OWNER:ANABRANCH.$SMB_USER" named m
 check "a name's SID, with its domain" says "$me (User: 1)" rpc "lookupnames \"Unix User\\\\$SMB_USER\""
 check "names of the machine" says "root S-1-22-1-0 (User: 1)" rpc "lookupnames root"
 check "a well-known name" says "BUILTIN.Administrators S-1-5-32-544 (Local Group: 4)" rpc 'lookupnames BUILTIN\\Administrators'
 check "a name that nobody has" says "NT_STATUS_NONE_MAPPED" rpc "lookupnames nobody-has-this"
-check "some names of many" says "nobody-has-this \*unknown\*\|$me (User: 1)" rpc "lookupnames nobody-has-this $SMB_USER"
+check "some names of many" says "$account (User: 1)" rpc "lookupnames nobody-has-this $SMB_USER"
 check "a SID's name" says "$me Unix User.$SMB_USER (1)" rpc "lookupsids $me"
 check "well-known SIDs" says "S-1-1-0 .Everyone (5)" rpc 'lookupsids S-1-1-0 S-1-5-11 S-1-3-0'
 check "a SID that nobody has" says "S-1-5-21-1-2-3-1000 \*unknown\*\|NT_STATUS_NONE_MAPPED" rpc 'lookupsids S-1-5-21-1-2-3-1000'
 check "the user" says "Account Name: $SMB_USER" rpc getusername
 check "the workgroup" says "WORKGROUP" rpc lsaquery
+check "the domain of the accounts" says "${account%-*}" rpc "lsaquery 5"
 check "the role" says "Machine Role = \[2\]" rpc dsroledominfo
 must "the log is clean" log_is_clean
 must "server ends" stop_server

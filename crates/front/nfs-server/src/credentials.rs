@@ -245,9 +245,7 @@ fn identity(squash: Squash, Anonymous { uid, gid }: Anonymous, stated: Option<Nu
     let taken = |stated: u32, instead: u32| if stated == 0 { instead } else { stated };
     let groups = stated.groups.iter();
     match squash {
-        Squash::None => {
-            stated.with_sids(Identity::unix(stated.uid, stated.gid, groups.copied().collect()))
-        }
+        Squash::None => stated.with_sids(Identity::unix(stated.uid, stated.gid, groups.copied().collect())),
         Squash::Root => {
             let groups = groups.map(|group| taken(*group, gid)).collect();
             let user = Identity::unix(taken(stated.uid, uid), taken(stated.gid, gid), groups);

@@ -25,6 +25,9 @@ pub type LookUp = Pin<Box<dyn Future<Output = Vec<Option<Known>>>>>;
 
 /// Knows who SIDs and names stand for, apart from the well-known SIDs. Never blocks.
 pub trait Directory: fmt::Debug + Send + Sync {
+    /// The SID of the server, from which those of its accounts are made.
+    fn machine(&self) -> Option<Sid>;
+
     /// Who these SIDs stand for.
     fn of_sids(&self, sids: Vec<Sid>) -> LookUp;
 
@@ -37,6 +40,10 @@ pub trait Directory: fmt::Debug + Send + Sync {
 pub struct NoDirectory;
 
 impl Directory for NoDirectory {
+    fn machine(&self) -> Option<Sid> {
+        None
+    }
+
     fn of_sids(&self, sids: Vec<Sid>) -> LookUp {
         Box::pin(async move { vec![None; sids.len()] })
     }

@@ -89,8 +89,14 @@ impl AccountBook {
 
     /// The name of the account whose user has this uid; the first by name, if several have.
     pub(crate) fn name_of(&self, uid: u32) -> Option<String> {
-        let accounts = self.0.read();
+        let accounts = self.by_name.read();
         accounts.values().filter(|account| account.uid == uid).map(|account| &account.name).min().cloned()
+    }
+
+    /// The name of the account with this SID.
+    pub(crate) fn name_of_sid(&self, sid: &Sid) -> Option<String> {
+        let accounts = self.by_name.read();
+        accounts.values().find(|account| account.sid == Some(*sid)).map(|account| account.name.clone())
     }
 
     pub(crate) fn is_empty(&self) -> bool {

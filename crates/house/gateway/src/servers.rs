@@ -122,16 +122,19 @@ impl Servers {
 
 fn smb_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Result<smb_server::Config> {
     warn_of_guests(settings);
-    let default = smb_server::Limits::default();
+    let usual = smb_server::Limits::default();
     let limits = smb_server::Limits {
-        connections_max: default.connections_max.min(prepared.descriptors.smb_connections),
+        connections_max: usual.connections_max.min(prepared.descriptors.smb_connections),
         connections_per_address: settings.connections_per_address,
         channels_per_session_max: usize::try_from(settings.max_channels).unwrap_or(usize::MAX),
-        ..default
+        ..usual
     };
-    let names = SidNames::start(Arc::clone(&prepared.accounts)).map_err(|e| {
-        Problem::new(Cause::Serving, format!("cannot start a thread for the names of users: {e}"), "")
-    })?;
+    let default = smb_server::Config::default();
+    let machine = prepared.state.machine_sid()?;
+    let names =
+        SidNames::start(Arc::clone(&prepared.accounts), &default.server_name, machine).map_err(|e| {
+            Problem::new(Cause::Serving, format!("cannot start a thread for the names of users: {e}"), "")
+        })?;
     Ok(smb_server::Config {
         directory: Arc::new(names),
         server_guid: Some(prepared.state.server_guid()?),
@@ -140,7 +143,7 @@ fn smb_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
         interfaces: interfaces(settings, at),
         limits,
         access_log: prepared.access_log.clone(),
-        ..smb_server::Config::default()
+        ..default
     })
 }
 

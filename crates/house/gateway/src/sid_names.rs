@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use auth::{Accounts, folded_name};
+use auth::{Account, Accounts};
 use parking_lot::Mutex;
 use smb_server::{Directory, Known, LookUp, Sid, SidKind};
 use tokio::sync::oneshot;
@@ -54,6 +54,10 @@ type Ask = dyn Fn(&Question) -> NameAnswer<Known> + Send + Sync;
 /// See the module.
 pub(crate) struct SidNames {
     accounts: Arc<AccountBook>,
+    /// The name of this server, which is the domain of its accounts.
+    server: String,
+    /// The SID of that domain.
+    machine: Sid,
     asked: Arc<Asked>,
 }
 
@@ -90,11 +94,11 @@ impl SidNames {
     ///
     /// # Errors
     /// The system has no more threads.
-    pub(crate) fn start(accounts: Arc<AccountBook>) -> io::Result<Self> {
-        Self::asking(accounts, Arc::new(ask_system))
+    pub(crate) fn start(accounts: Arc<AccountBook>, server: &str, machine: Sid) -> io::Result<Self> {
+        Self::asking(accounts, server, machine, Arc::new(ask_system))
     }
 
-    fn asking(accounts: Arc<AccountBook>, ask: Arc<Ask>) -> io::Result<Self> {
+    fn asking(accounts: Arc<AccountBook>, server: &str, machine: Sid, ask: Arc<Ask>) -> io::Result<Self> {
         let (questions, waiting) = sync_channel(ENTRIES_MAX);
         let waiting = Arc::new(Mutex::new(waiting));
         let asked = Arc::new(Asked { questions, entries: Mutex::default() });
@@ -109,7 +113,12 @@ impl SidNames {
             };
             std::thread::Builder::new().name("sid names".to_owned()).spawn(run)?;
         }
-        Ok(Self { accounts, asked })
+        Ok(Self { accounts, server: server.to_owned(), machine, asked })
+    }
+
+    /// An account of this server.
+    fn account(&self, sid: Sid, name: String) -> Known {
+        Known { sid, kind: SidKind::User, domain: self.server.clone(), name }
     }
 
     /// Accounts know their users' names, whatever the name service says.
@@ -120,31 +129,46 @@ impl SidNames {
                 None => self.asked.ask(Question::User(uid), Instant::now()),
             },
             (_, Some(gid)) => self.asked.ask(Question::Group(gid), Instant::now()),
-            _ => Outcome::Here(None),
+            _ => Outcome::Here(self.accounts.name_of_sid(sid).map(|name| self.account(*sid, name))),
         }
     }
 
     fn of_name(&self, name: &str) -> Outcome {
         let (domain, plain) =
             name.split_once('\\').map_or((None, name), |(domain, name)| (Some(domain), name));
-        let is = |unix: &str| domain.is_some_and(|domain| domain.eq_ignore_ascii_case(unix));
+        let is = |known: &str| domain.is_some_and(|domain| domain.eq_ignore_ascii_case(known));
         if plain.is_empty() || plain.contains(['\0', '\\', '@']) {
             return Outcome::Here(None);
         }
-        let question = match domain {
-            Some(_) if is(UNIX_GROUP) => Question::GroupNamed(plain.to_owned()),
-            Some(_) if !is(UNIX_USER) => return Outcome::Here(None),
-            _ => match self.accounts.find(plain) {
+        let account = self.accounts.find(plain);
+        let question = if domain.is_none() || is(&self.server) {
+            match account {
+                Some(Account { sid: Some(sid), name, .. }) => {
+                    return Outcome::Here(Some(self.account(sid, name)));
+                }
                 Some(account) => return Outcome::Here(Some(user(account.uid, account.name))),
-                None if domain.is_some() => Question::UserNamed(plain.to_owned()),
+                None if domain.is_some() => return Outcome::Here(None),
                 None => Question::Named(plain.to_owned()),
-            },
+            }
+        } else if is(UNIX_USER) {
+            match account {
+                Some(account) => return Outcome::Here(Some(user(account.uid, account.name))),
+                None => Question::UserNamed(plain.to_owned()),
+            }
+        } else if is(UNIX_GROUP) {
+            Question::GroupNamed(plain.to_owned())
+        } else {
+            return Outcome::Here(None);
         };
         self.asked.ask(question, Instant::now())
     }
 }
 
 impl Directory for SidNames {
+    fn machine(&self) -> Option<Sid> {
+        Some(self.machine)
+    }
+
     fn of_sids(&self, sids: Vec<Sid>) -> LookUp {
         wait_for(sids.iter().map(|sid| self.of_sid(sid)).collect())
     }
@@ -252,8 +276,6 @@ fn ask_system(question: &Question) -> NameAnswer<Known> {
 mod tests {
     use std::sync::mpsc;
 
-    use auth::Account;
-
     use super::*;
 
     fn look_up(directory: &SidNames, names: &[&str]) -> Vec<Option<(String, String)>> {
@@ -271,8 +293,9 @@ mod tests {
     fn directory(ask: impl Fn(&Question) -> NameAnswer<Known> + Send + Sync + 'static) -> SidNames {
         let accounts = AccountBook::default();
         let (name, groups) = ("Anna".to_owned(), Vec::new());
-        accounts.enter(Account { name, nt_hash: [0; 16], uid: 1000, gid: 100, groups, disabled: false });
-        SidNames::asking(Arc::new(accounts), Arc::new(ask)).unwrap()
+        accounts.enter(Account { name, uid: 1000, gid: 100, groups, ..NOBODY });
+        let machine = "S-1-5-21-1-2-3".parse().unwrap();
+        SidNames::asking(Arc::new(accounts), "HERE", machine, Arc::new(ask)).unwrap()
     }
 
     fn known(sid: &str, name: &str) -> Option<(String, String)> {

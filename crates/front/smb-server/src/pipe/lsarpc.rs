@@ -70,7 +70,10 @@ fn information(host: &Host<'_>, class: u16) -> Option<PolicyInformation> {
     let workgroup = || Domain { name: WORKGROUP.to_owned(), sid: None };
     match class {
         3 => Some(PolicyInformation::PrimaryDomain(workgroup())),
-        5 => Some(PolicyInformation::AccountDomain(Domain { name: host.name.to_owned(), sid: None })),
+        5 => {
+            let (name, sid) = (host.name.to_owned(), host.directory.machine());
+            Some(PolicyInformation::AccountDomain(Domain { name, sid }))
+        }
         12 => Some(PolicyInformation::DnsDomain(workgroup())),
         _ => None,
     }
