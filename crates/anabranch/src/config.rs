@@ -209,7 +209,7 @@ mod tests {
             comment = "What we do"
             hidden = true
             access-log = false
-            nfs-security = ["sys", "krb5", "krb5i", "krb5p"]
+            nfs-security = ["krb5i", "krb5p"]
             [[share.client]]
             network = "10.0.0.0/8"
             access = "ro"
@@ -234,7 +234,8 @@ mod tests {
             assert!(EVERYTHING.contains(name), "{name} is not in this test");
         }
         let share = &given.share[0].0;
-        assert_eq!((share.terms, share.metadata_cache), (Terms::all(), false));
+        let not_named = Terms::NFS_SYS | Terms::NFS_KRB5;
+        assert_eq!((share.terms, share.metadata_cache), (Terms::all() - not_named, false));
         assert_eq!((share.rules.rights.len(), share.comment.as_str()), (3, "What we do"));
         assert_eq!(share.reserved_names, [".snapshots"]);
         let expected = "10.0.0.0/8 access=ro squash=all protocols=nfs secure-port";
@@ -268,6 +269,8 @@ mod tests {
             parse("a.toml", &share).map(|given| given.share[0].0.terms).map_err(|problem| problem.what)
         };
         assert_eq!(terms(""), Ok(Terms::empty()));
+        let all = terms("nfs-security = [\"sys\", \"krb5\", \"krb5i\", \"krb5p\"]");
+        assert_eq!(all, Ok(Terms::empty()), "the default");
         let signed = terms("nfs-security = [\"krb5i\", \"krb5p\"]");
         assert_eq!(signed, Ok(Terms::NFS_KRB5I | Terms::NFS_KRB5P));
         let wrong = terms("nfs-security = [\"krb5\", \"krb6\"]").unwrap_err();

@@ -162,7 +162,8 @@ impl ShareTable {
         } else if self.encrypted && !terms.is_empty() && !terms.contains(Terms::NFS_KRB5P) {
             refuse("it is encrypted, and nfs-security has no krb5p: no NFS client could use it".to_owned());
         }
-        terms
+        // All of them is the same as none.
+        if terms == Terms::NFS_SECURITY { Terms::empty() } else { terms }
     }
 
     /// Who may use it. Each part is checked by itself.

@@ -9,11 +9,8 @@ mod contexts;
 mod flavors;
 #[path = "../../../../rules/krb5/tests/mint/mod.rs"]
 mod mint;
-#[allow(
-    dead_code,
-    clippy::result_large_err,
-    reason = "the tests of NFSv3 use the rest, and results with attributes in both arms"
-)]
+#[allow(dead_code, reason = "the tests of NFSv3 use the rest")]
+#[expect(clippy::result_large_err, reason = "results with attributes in both arms")]
 #[path = "../server/client.rs"]
 mod server;
 mod v4;
