@@ -293,7 +293,15 @@ mod tests {
     fn directory(ask: impl Fn(&Question) -> NameAnswer<Known> + Send + Sync + 'static) -> SidNames {
         let accounts = AccountBook::default();
         let (name, groups) = ("Anna".to_owned(), Vec::new());
-        accounts.enter(Account { name, uid: 1000, gid: 100, groups, ..NOBODY });
+        accounts.enter(Account {
+            name,
+            uid: 1000,
+            gid: 100,
+            groups,
+            nt_hash: [0; 16],
+            disabled: false,
+            sid: None,
+        });
         let machine = "S-1-5-21-1-2-3".parse().unwrap();
         SidNames::asking(Arc::new(accounts), "HERE", machine, Arc::new(ask)).unwrap()
     }

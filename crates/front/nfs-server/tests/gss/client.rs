@@ -13,6 +13,7 @@ use nfs_wire::gss::{
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call, Denied, OpaqueAuth, Reply, ReplyBody, flavor};
 use nfs_wire::v3;
 use nfs_wire::xdr::{Decode, Encode, Reader};
+use share::{Domains, Formula};
 
 use crate::mint::{self, REALM, key, principal, read_ap_rep};
 use crate::server::{Client, TestServer};
@@ -38,9 +39,11 @@ pub(crate) fn use_keys(server: &TestServer, service: &[&str], enctype: Enctype) 
         gid: uid,
         groups: vec![uid + 1],
         disabled: false,
+        sid: None,
     };
     let accounts = Arc::new(AccountList(vec![account("alice", 1000), account("bob", 2000)]));
-    let mapping = Mapping { id_base: 1_000_000, account_realms: vec![REALM.to_owned()] };
+    let domains = Arc::new(Domains::of_any(Formula::Rid { base: 1_000_000 }));
+    let mapping = Mapping { domains, account_realms: vec![REALM.to_owned()] };
     server.server.use_kerberos(Some(KerberosKeys { acceptor, mapping, accounts }));
 }
 

@@ -55,7 +55,7 @@ impl Kind {
             Self::Pattern => Err("patterns cannot be in client lists: name addresses or networks"),
             Self::Netgroup => Err("netgroups cannot be in client lists: name addresses or networks"),
             Self::Everybody => Ok(Network::Any),
-            Self::Kerberos => Err("Kerberos is not served"),
+            Self::Kerberos => Err("it stands for clients with Kerberos: see `nfs-security` of a share"),
         }
     }
 }

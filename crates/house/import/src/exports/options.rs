@@ -109,7 +109,9 @@ impl Options {
             self.flags
         } else {
             let sys = self.flavors.iter().find(|(flavor, _)| flavor == "sys");
-            let (_, flags) = sys.ok_or("the client must use Kerberos, which is not served")?;
+            let (_, flags) = sys.ok_or(
+                "the client must use Kerberos, which `nfs-security` of a share asks of all its clients",
+            )?;
             Flags { insecure: self.flags.insecure, ..*flags }
         };
         let squash = match flags {
