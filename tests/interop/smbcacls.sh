@@ -73,7 +73,7 @@ check "an account's SID" says "$SMB_USER S-1-5-21-[0-9-]* (User: 1)" rpc "lookup
 account=$(rpc "lookupnames $SMB_USER" | grep -o 'S-1-5-21-[0-9-]*')
 check "and its name" says "$account ANABRANCH.$SMB_USER (1)" rpc "lookupsids $account"
 check "the owner is the account" says "OWNER:ANABRANCH.$SMB_USER" named m
-check "a name's SID, with its domain" says "$me (User: 1)" rpc "lookupnames \"Unix User\\\\$SMB_USER\""
+check "a name's SID, with its domain" says "$me (User: 1)" rpc "lookupnames \"Unix User\\$SMB_USER\""
 check "names of the machine" says "root S-1-22-1-0 (User: 1)" rpc "lookupnames root"
 check "a well-known name" says "BUILTIN.Administrators S-1-5-32-544 (Local Group: 4)" rpc 'lookupnames BUILTIN\\Administrators'
 check "a name that nobody has" says "NT_STATUS_NONE_MAPPED" rpc "lookupnames nobody-has-this"
