@@ -4,10 +4,12 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, BytesMut};
+use rustls::ServerConfig;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
@@ -16,6 +18,7 @@ use crate::patience::{Signs, outstayed};
 use crate::places::Place;
 use crate::ration::{FREE_BYTES, Ration};
 use crate::socket::Socket;
+use crate::tls::{Arrived, Secured, Session, TlsError};
 use crate::turn_clock::{self, Turn};
 use crate::{Buffer, Outbox};
 
@@ -71,6 +74,9 @@ pub enum Answer {
     /// Like `Later`, but once begun it runs to its end, even if the connection ends. A client that asks whether the
     /// operation is over must be able to rely on the reply.
     Certainly(Later),
+    /// A framed reply, after which the peer begins TLS. It ends the connection if other replies are under way: it could not
+    /// be told which of them the peer has received before.
+    StartTls(Buffer, Arc<ServerConfig>),
     /// No reply.
     Nothing,
     /// The frame violates the protocol: the connection ends, for the given reason (for the log).
@@ -83,6 +89,7 @@ impl std::fmt::Debug for Answer {
             Self::Now(reply) => f.debug_tuple("Now").field(&reply.len()).finish(),
             Self::Later(_) => f.write_str("Later"),
             Self::Certainly(_) => f.write_str("Certainly"),
+            Self::StartTls(reply, _) => f.debug_tuple("StartTls").field(&reply.len()).finish(),
             Self::Nothing => f.write_str("Nothing"),
             Self::Close(reason) => f.debug_tuple("Close").field(reason).finish(),
         }
@@ -106,6 +113,9 @@ pub trait Protocol: 'static {
     /// Answers a frame (without its prefix). The protocol owns the memory: it may decrypt the frame in place, and
     /// freeze it to keep parts of it without copying.
     fn answer(self: Rc<Self>, frame: BytesMut) -> Answer;
+
+    /// The TLS handshake that [`Answer::StartTls`] has begun is complete. Frames come encrypted from now on.
+    fn secured(&self, _with: Secured) {}
 
     /// Whether the client has identified itself. Until then it is a stranger, which gives way to others and gets little
     /// memory.
@@ -150,6 +160,8 @@ pub struct Limits {
     pub greeting: Duration,
     /// How long a client may stay silent, unless [`Protocol::may_be_silent`] allows it.
     pub silence: Duration,
+    /// How long a TLS handshake may take.
+    pub handshake: Duration,
 }
 
 impl Default for Limits {
@@ -163,6 +175,7 @@ impl Default for Limits {
             posted_frames: 1024,
             greeting: Duration::from_secs(60),
             silence: Duration::from_secs(300),
+            handshake: Duration::from_secs(10),
         }
     }
 }
@@ -188,14 +201,29 @@ pub(crate) enum Ended {
     Unacknowledged,
     #[error("it broke the protocol: {0}")]
     Protocol(String),
+    #[error("TLS: {0}")]
+    Tls(rustls::Error),
+    #[error("TLS: the handshake took too long")]
+    Handshake,
     #[error("a fault of this program (see the panic message)")]
     Panic,
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
+impl From<TlsError> for Ended {
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::Io(e) => Self::Io(e),
+            TlsError::Protocol(e) => Self::Tls(e),
+        }
+    }
+}
+
 struct Connection<P, S> {
     stream: S,
+    /// TLS, once it has begun.
+    tls: Option<Box<Session>>,
     protocol: Rc<P>,
     outbox: Outbox,
     limits: Limits,
@@ -300,6 +328,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
     ) -> Self {
         Self {
             stream,
+            tls: None,
             protocol,
             outbox,
             limits,
@@ -325,7 +354,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             let more = match self.take_turn() {
                 Ok(more) => more,
                 Err(ended) => {
-                    let _ = self.outbox.try_flush(&self.stream);
+                    let _ = self.flush();
                     return ended;
                 }
             };
@@ -333,10 +362,13 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             if self.outbox.held_bytes() < self.limits.pending_bytes {
                 self.collect();
             }
-            let flushed = self.outbox.try_flush(&self.stream);
+            let flushed = self.flush();
             self.outbox.attend(false);
             match flushed {
                 Ok(true) if self.outbox.is_closing() => {
+                    if let Some(tls) = &mut self.tls {
+                        tls.say_end(&self.stream);
+                    }
                     return self.outbox.fault().map_or(Ended::ByUs, Ended::Protocol);
                 }
                 Ok(_) => {}
@@ -351,6 +383,32 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
                 return ended;
             }
         }
+    }
+
+    /// Sends as much as the socket takes now. Returns true when everything is sent.
+    fn flush(&mut self) -> io::Result<bool> {
+        match &mut self.tls {
+            None => self.outbox.try_flush(&self.stream),
+            Some(tls) => tls.flush(&self.outbox, &self.stream),
+        }
+    }
+
+    /// Begins TLS after this reply.
+    ///
+    /// The reply is the last plain byte and must leave at once. Other replies under way would come encrypted to a peer that
+    /// has asked for them plainly, and a message that was queued behind this one would come in the midst of a handshake.
+    fn start_tls(&mut self, reply: Buffer, config: Arc<ServerConfig>) -> Result<(), Ended> {
+        if self.tls.is_some() || !self.waiting.is_empty() {
+            return Err(Ended::Protocol("it asked for TLS while its requests were under way".to_owned()));
+        }
+        self.outbox.send(reply);
+        if !self.outbox.try_flush(&self.stream)? {
+            return Err(Ended::Protocol("it asked for TLS and took no replies".to_owned()));
+        }
+        let mut tls = Session::new(config, self.limits.handshake)?;
+        let taken_in = tls.take_in(std::mem::take(&mut self.received), &mut self.received);
+        self.tls = Some(Box::new(tls));
+        Ok(taken_in?)
     }
 
     /// Takes in messages from other shards.
@@ -387,7 +445,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             let pending = self.outbox.pending_bytes();
             if pending >= SEND_BYTES {
                 // Sent while the data is still in the processor's cache, and while the peer has nothing to do.
-                self.outbox.try_flush(&self.stream)?;
+                self.flush()?;
                 let _sent = turn_clock::read(); // the next request is not charged for this
                 bytes += pending - self.outbox.pending_bytes();
             }
@@ -467,6 +525,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
         match Rc::clone(&self.protocol).answer(frame) {
             Answer::Now(reply) => self.outbox.send(reply),
             Answer::Nothing => {}
+            Answer::StartTls(reply, config) => self.start_tls(reply, config)?,
             Answer::Close(reason) => return Err(Ended::Protocol(reason)),
             Answer::Later(mut later) => match first_poll(&mut later) {
                 Poll::Ready(reply) => reply.into_iter().for_each(|r| self.outbox.send(r)),
@@ -523,7 +582,8 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
         if self.signs.known.get() {
             return true;
         }
-        let waiting = self.waiting_bytes.saturating_add(self.outbox.held_bytes());
+        let session = self.tls.as_ref().map_or(0, |tls| tls.held_bytes());
+        let waiting = self.waiting_bytes.saturating_add(self.outbox.held_bytes()).saturating_add(session);
         let fragments = self.fragments.capacity().saturating_add(waiting);
         self.ration.ask(self.received.capacity().max(self.announced).saturating_add(fragments))
     }
@@ -548,13 +608,24 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
         if self.received.is_empty() {
             self.received = BytesMut::new(); // an idle connection holds no memory
         }
+        let mut handshake_until = None;
+        if let Some(tls) = &mut self.tls {
+            tls.rest();
+            handshake_until = tls.handshake_until;
+            if tls.is_ended() && !more {
+                return Err(Ended::ByPeer);
+            }
+        }
         let may_receive = self.may_receive();
         let receiving = may_receive && self.may_hold();
         if more && receiving {
             tokio::task::yield_now().await;
             return Ok(());
         }
-        let sending = !self.outbox.is_empty();
+        let sending = match &self.tls {
+            None => !self.outbox.is_empty(),
+            Some(tls) => tls.has_to_send(&self.outbox),
+        };
         self.signs.busy.set(sending || !self.waiting.is_empty());
         let ask_again = (may_receive && !receiving).then(|| Instant::now() + ASK_AGAIN);
         tokio::select! {
@@ -568,6 +639,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
                 self.note(&finished);
                 Ok(())
             }
+            () = at(handshake_until), if handshake_until.is_some() => Err(Ended::Handshake),
             () = at(ask_again), if ask_again.is_some() => Ok(()),
             () = at(self.look), if self.look.is_some() => self.check_acknowledged().await,
             _ = stop.wait_for(|stop| *stop) => Err(Ended::Shutdown),
@@ -591,6 +663,11 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
     }
 
     fn receive(&mut self) -> Result<(), Ended> {
+        if let Some(mut tls) = self.tls.take() {
+            let received = self.receive_encrypted(&mut tls);
+            self.tls = Some(tls);
+            return received;
+        }
         self.make_room();
         match self.stream.try_read(&mut self.received) {
             Ok(0) => Err(Ended::ByPeer),
@@ -602,6 +679,21 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(()),
             Err(e) => Err(e.into()),
         }
+    }
+
+    fn receive_encrypted(&mut self, tls: &mut Session) -> Result<(), Ended> {
+        match tls.receive(&self.stream, &mut self.received, self.signs.known.get()) {
+            Ok(Arrived::End) => return Err(Ended::ByPeer),
+            Ok(Arrived::Bytes) => self.look = None,
+            Err(error) => {
+                let _ = tls.flush(&self.outbox, &self.stream); // the alert
+                return Err(error.into());
+            }
+        }
+        if let Some(secured) = tls.completed() {
+            self.protocol.secured(secured);
+        }
+        Ok(())
     }
 }
 

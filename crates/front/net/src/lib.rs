@@ -28,6 +28,7 @@ mod round_trip;
 mod shards;
 mod single_shard;
 mod socket;
+mod tls;
 pub mod turn_clock;
 
 pub use buffer::{Buffer, HEADROOM};
@@ -48,3 +49,4 @@ pub use round_trip::RoundTrip;
 pub use shards::{Peer, Service, Shards, ShardsError};
 pub use single_shard::SingleShard;
 pub use socket::Socket;
+pub use tls::{PeerCertificate, Secured};

@@ -195,6 +195,11 @@ impl Outbox {
     }
 
     fn try_send(&self, socket: &impl Socket) -> io::Result<usize> {
+        self.next_slices(|slices| socket.try_write(slices))
+    }
+
+    /// Lends what is to be sent next: bytes for one vectored write.
+    pub(crate) fn next_slices<T>(&self, use_them: impl FnOnce(&[IoSlice<'_>]) -> T) -> T {
         let buffers = self.0.buffers.borrow();
         let mut slices = [IoSlice::new(&[]); SEND_SLICES];
         let (mut count, mut bytes, mut skip) = (0, 0, self.0.sent.get());
@@ -207,10 +212,11 @@ impl Outbox {
                 break;
             }
         }
-        socket.try_write(&slices[..count])
+        use_them(&slices[..count])
     }
 
-    fn advance(&self, count: usize) {
+    /// Notes that this many bytes were sent.
+    pub(crate) fn advance(&self, count: usize) {
         self.0.bytes.set(self.0.bytes.get() - count);
         let mut buffers = self.0.buffers.borrow_mut();
         let mut sent = self.0.sent.get() + count;

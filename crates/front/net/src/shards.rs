@@ -304,6 +304,7 @@ pub(crate) fn tell(address: SocketAddr, ended: &Ended, repeats: &Repeats) {
     let kind = match ended {
         Ended::Panic => return tracing::error!(%address, "connection ended: {ended}"),
         Ended::Protocol(_) => "connection ended: it broke the protocol",
+        Ended::Tls(_) | Ended::Handshake => "connection ended: TLS",
         Ended::GaveWay => "connection ended: it gave way to others",
         Ended::Greedy => "connection ended: it held too much of what strangers may hold",
         _ => return tracing::debug!(%address, "connection ended: {ended}"),
