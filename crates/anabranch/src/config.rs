@@ -169,6 +169,8 @@ mod tests {
             domain-sid = ["S-1-5-21-1085031214-1563985344-725345543"]
             account-realm = ["EXAMPLE.ORG"]
             realm = "FILES.EXAMPLE.ORG"
+            nfs-tls = "mutual"
+            nfs-client-ca = "/etc/anabranch/clients.pem"
             nfs-squash = "none"
             nfs-lease = 30
             portmap = "register"
@@ -199,6 +201,7 @@ mod tests {
             metadata-cache = false
             reserved-names = [".snapshots"]
             encrypted = true
+            tls-required = true
             plan = "azure-files-v1 capacity=1TiB"
             devices = true
             set-id = true

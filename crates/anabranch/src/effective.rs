@@ -122,6 +122,7 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
         "metadata-cache": metadata_cache,
         "reserved-names": reserved_names,
         "encrypted": has(Terms::ENCRYPTED),
+        "tls-required": has(Terms::TLS),
         "plan": plan.to_string(),
         "protocols": written.protocols,
         "client": written.clients,

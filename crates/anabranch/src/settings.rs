@@ -21,7 +21,7 @@ use std::time::Duration;
 use ::share::Terms;
 use clap::{Args, ValueEnum};
 use gateway::control_tls::CertificateFiles;
-use gateway::settings::{COMMAND_LINE, ShareSettings};
+use gateway::settings::{COMMAND_LINE, NfsTls, ShareSettings};
 use serde::{Deserialize, Serialize};
 use smb_server::Protection;
 
@@ -106,6 +106,13 @@ pub(crate) struct Given {
     /// [default: as the system reports the addresses on which SMB listens]
     #[arg(long, value_name = "ADDR[;speed=BITS][;rss]")]
     pub(crate) smb_interface: Vec<InterfaceGiven>,
+    /// TLS of NFS clients, with the certificate of the control address [default: off]
+    #[arg(long, value_enum)]
+    pub(crate) nfs_tls: Option<NfsTlsGiven>,
+    /// The authorities (PEM) whose certificates NFS clients may show, and must with `--nfs-tls mutual`
+    #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "values::path")]
+    pub(crate) nfs_client_ca: Option<PathBuf>,
     /// Which users of NFS clients are mapped to nobody [default: root]
     #[arg(long, value_enum)]
     pub(crate) nfs_squash: Option<Squash>,
@@ -194,6 +201,31 @@ pub(crate) enum Requirement {
     Enabled,
     /// Clients without it are refused.
     Required,
+}
+
+/// TLS of NFS clients (RFC 9289).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum NfsTlsGiven {
+    /// Disabled.
+    Off,
+    /// The client decides.
+    Offered,
+    /// Clients without it are refused.
+    Required,
+    /// Clients without it, and without a certificate of `nfs-client-ca`, are refused.
+    Mutual,
+}
+
+impl NfsTlsGiven {
+    fn whole(self) -> NfsTls {
+        match self {
+            Self::Off => NfsTls::Off,
+            Self::Offered => NfsTls::Offered,
+            Self::Required => NfsTls::Required,
+            Self::Mutual => NfsTls::Mutual,
+        }
+    }
 }
 
 /// How the server announces itself.
@@ -304,6 +336,8 @@ impl Given {
             max_channels: self.max_channels.or(file.max_channels),
             connections_per_address: self.connections_per_address.or(file.connections_per_address),
             smb_interface: list_of(lists, self.smb_interface, file.smb_interface),
+            nfs_tls: self.nfs_tls.or(file.nfs_tls),
+            nfs_client_ca: self.nfs_client_ca.or(file.nfs_client_ca),
             nfs_squash: self.nfs_squash.or(file.nfs_squash),
             portmap: self.portmap.or(file.portmap),
             bench_metadata_latency: self.bench_metadata_latency.or(file.bench_metadata_latency),
@@ -406,6 +440,8 @@ impl Settings {
                 .connections_per_address
                 .map(|max| usize::try_from(max.get()).unwrap_or(usize::MAX)),
             smb_interfaces: given.smb_interface.into_iter().map(InterfaceGiven::whole).collect(),
+            nfs_tls: given.nfs_tls.map_or(default.nfs_tls, NfsTlsGiven::whole),
+            nfs_client_ca: given.nfs_client_ca,
             nfs_squash: given.nfs_squash.map_or(default.nfs_squash, Squash::whole),
             portmap: given.portmap.map_or(default.portmap, PortmapGiven::whole),
             nfs_lease: given
@@ -473,6 +509,27 @@ mod tests {
         };
         assert_eq!(with(None).unwrap(), Protection::Enabled);
         assert!(with(Some(Requirement::Off)).unwrap_err().what.contains("the share a is encrypted"));
+    }
+
+    #[test]
+    fn nfs_over_tls_has_a_certificate_and_where_clients_need_one_authorities() {
+        let with = |tls, certificate: Option<&str>, authorities: Option<&str>| {
+            let given = Given {
+                nfs_tls: tls,
+                nfs_client_ca: authorities.map(Into::into),
+                control_certificate: certificate.map(Into::into),
+                control_key: certificate.map(Into::into),
+                ..Given::default()
+            };
+            Settings::new(given).map(|settings| settings.gateway.nfs_tls).map_err(|problem| problem.what)
+        };
+        let (mutual, offered) = (Some(NfsTlsGiven::Mutual), Some(NfsTlsGiven::Offered));
+        assert_eq!(with(None, None, None), Ok(NfsTls::Off));
+        assert_eq!(with(offered, Some("c.pem"), None), Ok(NfsTls::Offered));
+        assert_eq!(with(mutual, Some("c.pem"), Some("ca.pem")), Ok(NfsTls::Mutual));
+        assert!(with(offered, None, None).unwrap_err().contains("no certificate"));
+        assert!(with(mutual, Some("c.pem"), None).unwrap_err().contains("mutual"));
+        assert_eq!(with(None, Some("c.pem"), Some("ca.pem")), Ok(NfsTls::Off));
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use ::share::Terms;
+use ::share::{Protocols, Terms};
 use gateway::settings::same_share_name;
 
-use super::{Given, ListenGiven, PortmapGiven, Requirement};
+use super::{Given, ListenGiven, NfsTlsGiven, PortmapGiven, Requirement, ShareGiven};
 use crate::log_names;
 use crate::place::{Section, Wrong};
 
@@ -55,6 +55,7 @@ impl Given {
         }
         self.check_names(wrong);
         self.check_encryption(wrong);
+        self.check_nfs_tls(wrong);
     }
 
     /// Names that several shares or users have. Those of a file are unique; those of flags may not be.
@@ -76,7 +77,9 @@ impl Given {
         if self.smb_encryption != Some(Requirement::Off) {
             return;
         }
-        for share in self.share.iter().filter(|share| share.0.terms.contains(Terms::ENCRYPTED)) {
+        let is_for_smb = |share: &&ShareGiven| share.0.rules.protocols.contains(Protocols::SMB);
+        let encrypted = self.share.iter().filter(|share| share.0.terms.contains(Terms::ENCRYPTED));
+        for share in encrypted.filter(is_for_smb) {
             let name = &share.0.name;
             wrong.push(Wrong::new(
                 Section::share(name),
@@ -84,6 +87,22 @@ impl Given {
                 format!("the share {name} is encrypted, and smb-encryption is off"),
                 "Nobody could use it. Remove smb-encryption, or remove `encrypted` from the share.",
             ));
+        }
+    }
+
+    fn check_nfs_tls(&self, wrong: &mut Vec<Wrong>) {
+        let tls = self.nfs_tls.unwrap_or(NfsTlsGiven::Off);
+        let mut add = |key, what: &str, advice: &str| {
+            wrong.push(Wrong::new(Section::Server, key, what.to_owned(), advice));
+        };
+        if tls != NfsTlsGiven::Off && self.control_certificate.is_none() {
+            let advice =
+                "Give control-certificate and control-key: NFS shows the certificate of the control address.";
+            add("nfs-tls", "NFS over TLS has no certificate", advice);
+        }
+        if tls == NfsTlsGiven::Mutual && self.nfs_client_ca.is_none() {
+            let advice = "Give the certificates of those who certify clients: nfs-client-ca";
+            add("nfs-tls", "nfs-tls is mutual, and no client has a certificate that counts", advice);
         }
     }
 }

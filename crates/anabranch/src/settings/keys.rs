@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 40] = [
+pub(crate) const SERVER_KEYS: [Key; 42] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -40,6 +40,8 @@ pub(crate) const SERVER_KEYS: [Key; 40] = [
     key("domain-sid", "[\"S-1-5-21-1085031214-1563985344-725345543\"]", "[]"),
     key("account-realm", "[\"EXAMPLE.ORG\"]", "[]"),
     without_default("realm", "\"FILES.EXAMPLE.ORG\""),
+    key("nfs-tls", "\"required\"", "\"off\""),
+    without_default("nfs-client-ca", "\"/etc/anabranch/clients.pem\""),
     key("nfs-squash", "\"root\"", "\"root\""),
     key("nfs-lease", "90", "90"),
     key("portmap", "\"on\"", "\"off\""),
@@ -67,7 +69,7 @@ pub(crate) const SERVER_KEYS: [Key; 40] = [
 ];
 
 /// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [Key; 21] = [
+pub(crate) const SHARE_KEYS: [Key; 22] = [
     without_default("name", "\"data\""),
     without_default("directory", "\"/srv/data\""),
     key("read-only", "true", "false"),
@@ -77,6 +79,7 @@ pub(crate) const SHARE_KEYS: [Key; 21] = [
     key("metadata-cache", "false", "true"),
     key("reserved-names", "[\".snapshots\"]", "[]"),
     key("encrypted", "true", "false"),
+    key("tls-required", "true", "false"),
     key("plan", "\"azure-files-v2-ssd capacity=1TiB iops=5000 throughput=200MiB/s\"", "\"unlimited\""),
     key("protocols", "[\"smb\"]", "[\"smb\", \"nfs\"]"),
     key("client", "[\"10.0.0.0/8 access=ro\"]", "[]"),

@@ -47,6 +47,7 @@ pub(crate) struct ShareTable {
     continuous_availability: bool,
     access_based_enumeration: bool,
     encrypted: bool,
+    tls_required: bool,
     devices: bool,
     set_id: bool,
     secure_port: bool,
@@ -75,6 +76,7 @@ impl Default for ShareTable {
             continuous_availability: false,
             access_based_enumeration: false,
             encrypted: false,
+            tls_required: false,
             devices: false,
             set_id: false,
             secure_port: false,
@@ -137,7 +139,9 @@ impl ShareTable {
         terms.set(Terms::GUESTS, self.guest);
         terms.set(Terms::CONTINUOUSLY_AVAILABLE, self.continuous_availability);
         terms.set(Terms::ACCESS_BASED_ENUMERATION, self.access_based_enumeration);
-        terms.set(Terms::ENCRYPTED, self.encrypted);
+        // What TLS does for NFS, encryption does for SMB.
+        terms.set(Terms::ENCRYPTED, self.encrypted || self.tls_required);
+        terms.set(Terms::TLS, self.tls_required);
         terms.set(Terms::DEVICES, self.devices);
         terms.set(Terms::SET_ID, self.set_id);
         terms.set(Terms::SECURE_PORT, self.secure_port);

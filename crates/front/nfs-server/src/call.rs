@@ -15,7 +15,8 @@ use share::{Caller, Share, ShareId};
 use storage::{Handle, NodeRef};
 
 use crate::connection::Connection;
-use crate::credentials::Sender;
+use crate::credentials::{Claimant, Sender};
+use crate::gss::security::Security;
 use crate::gss::{self, Flavor};
 use crate::object::CalledObject;
 use crate::standing::Standing;
@@ -29,9 +30,9 @@ pub(crate) struct Request<'a> {
     pub(crate) call: &'a Call<'a>,
     /// Who sends the call.
     pub(crate) sender: Sender<'a>,
-    /// How the call is secured.
+    /// How the call itself is secured.
     pub(crate) flavor: Flavor,
-    /// Whether an object of NFSv3 was found to need another flavor. NFSv4 has a status for that.
+    /// Whether an object of NFSv3 was found to need another flavor, or TLS. NFSv4 has a status for that.
     pub(crate) is_too_weak: Cell<bool>,
 }
 
@@ -120,15 +121,25 @@ impl Request<'_> {
 
     /// The caller in a share, and the caller's standing there.
     pub(crate) fn caller(&self, share: &Share) -> (Caller, Standing) {
-        let Self { connection, call, sender, flavor, .. } = self;
+        let Self { connection, call, sender, .. } = self;
         let server = &connection.server;
         let (caller, standing) =
             connection.callers.caller(share, &server.squashing, &call.credential, sender);
-        if standing.is_refused() || gss::security::admits(server.terms_of(share), *flavor) {
+        let security = self.security();
+        if standing.is_refused() || security.suffices(server.terms_of(share)) {
             return (caller, standing);
         }
-        let is_served = server.admitted_by(share).all().next().is_some();
-        (caller, if is_served { Standing::TooWeak } else { Standing::Refused })
+        (caller, server.lacking(share, security.channel))
+    }
+
+    /// How the call is secured, by itself and by the connection.
+    pub(crate) fn security(&self) -> Security {
+        Security { channel: self.connection.channel(), flavor: self.flavor }
+    }
+
+    /// The sender of the call, independent of the share.
+    pub(crate) fn claimant(&self) -> Claimant {
+        Claimant::new(self.connection.callers.address(), self.security(), &self.sender)
     }
 
     /// How many bytes the reply grows when it is protected, at most.

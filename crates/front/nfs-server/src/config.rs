@@ -11,6 +11,7 @@ use nfs_wire::v3::types::WriteVerifier;
 use share::{AccessLog, Share, ShareTable, Squash};
 
 use crate::nlm::locking::NetworkLocks;
+use crate::tls::Tls;
 use crate::v4::client_records::ClientRecords;
 
 /// The most bytes of one READ or WRITE.
@@ -36,8 +37,10 @@ pub struct Config {
     pub shares: Arc<ShareTable>,
     /// How the users of NFS clients are mapped, unless the rules of a share say otherwise.
     pub squashing: Squashing,
-    /// Whether encryption is required. NFS carries everything unencrypted here, so no share is served then.
+    /// Whether encryption is required. Then shares are served over TLS only.
     pub encryption_required: bool,
+    /// TLS; None: there is none, and shares that require encryption are not served.
+    pub tls: Option<Arc<Tls>>,
     /// The secret key of the filehandles. Clients keep filehandles over a restart of the server, so the key must be
     /// kept, too.
     pub file_handle_key: [u8; 16],
@@ -85,6 +88,7 @@ impl Config {
             shares,
             squashing,
             encryption_required: false,
+            tls: None,
             file_handle_key,
             write_verifier,
             connections_max: 65_536,

@@ -1,15 +1,16 @@
 //! The state of one connection.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use net::{Outbox, Peer};
+use net::{Outbox, Peer, Secured};
 use share::{Accounts, ShareView};
 use storage::Moment;
 
 use crate::credentials::CallerCache;
+use crate::gss::security::Channel;
 use crate::server::ServerState;
 use crate::traffic::Traffic;
 use crate::v4;
@@ -35,6 +36,8 @@ pub struct Connection {
     /// Whether a call of NFSv3 has succeeded with a filehandle of a share that this client may use.
     pub(crate) has_used_share: Cell<bool>,
     pub(crate) traffic: Arc<Traffic>,
+    /// What the TLS handshake has shown; nothing while the connection is not encrypted.
+    pub(crate) secured: OnceCell<Secured>,
 }
 
 impl Connection {
@@ -42,6 +45,16 @@ impl Connection {
     pub(crate) fn peer(&self) -> SocketAddr {
         let peer = self.callers.address();
         if self.client.is_ipv4() { SocketAddr::new(self.client, peer.port()) } else { peer }
+    }
+
+    /// What carries the calls.
+    pub(crate) fn channel(&self) -> Channel {
+        if self.secured.get().is_some() { Channel::Encrypted } else { Channel::Plain }
+    }
+
+    /// Whether calls of this connection are refused because they are not encrypted.
+    pub(crate) fn lacks_tls(&self) -> bool {
+        self.channel() == Channel::Plain && self.server.tls.as_ref().is_some_and(|tls| tls.is_required())
     }
 
     pub(crate) fn new(server: Arc<ServerState>, peer: Peer, outbox: &Outbox) -> Self {
@@ -62,6 +75,7 @@ impl Connection {
             has_called: Cell::new(false),
             has_used_share: Cell::new(false),
             traffic,
+            secured: OnceCell::new(),
         }
     }
 }

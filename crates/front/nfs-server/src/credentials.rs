@@ -13,6 +13,7 @@ use share::{Caller, Client, Entrance, Identity, Opener, Proof, Protocols, Role, 
 use storage::QuickMap;
 
 use crate::config::{Anonymous, Squashing};
+use crate::gss::security::Security;
 use crate::gss::{Context, User};
 use crate::standing::{Standing, Terms};
 
@@ -105,11 +106,6 @@ impl CallerCache {
         self.client
     }
 
-    /// The sender of a call with this credential, independent of the share.
-    pub(crate) fn claimant(&self, sender: &Sender<'_>) -> Claimant {
-        Claimant::new(self.client, sender)
-    }
-
     /// The caller in a share, and the caller's standing there, under the current rules.
     pub(crate) fn caller(
         &self,
@@ -178,21 +174,22 @@ fn admit(
     (identity, proof, Standing::Member(Terms { read_only, devices, set_id, generation }))
 }
 
-/// A caller that wants to use a share, kept for changes of the share's rules: the address, and the stated or proved identity;
-/// None for nobody's.
+/// A caller that wants to use a share, kept for changes of the share's rules: the address, how the call was secured, and the
+/// stated or proved identity; None for nobody's.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Claimant {
     client: SocketAddr,
+    security: Security,
     identity: Option<Identity>,
     proof: Proof,
 }
 
 impl Claimant {
-    pub(crate) fn new(client: SocketAddr, sender: &Sender<'_>) -> Self {
+    pub(crate) fn new(client: SocketAddr, security: Security, sender: &Sender<'_>) -> Self {
         let identity = |numbers: Numbers<'_>| {
             numbers.with_sids(Identity::unix(numbers.uid, numbers.gid, numbers.groups.to_vec()))
         };
-        Self { client, identity: sender.numbers().map(identity), proof: sender.proof() }
+        Self { client, security, identity: sender.numbers().map(identity), proof: sender.proof() }
     }
 
     /// The claimant's address at that time.
@@ -200,7 +197,12 @@ impl Claimant {
         self.client
     }
 
-    /// The claimant's standing in a share from this address, under the current rules.
+    /// How the claimant's call was secured.
+    pub(crate) fn security(&self) -> Security {
+        self.security
+    }
+
+    /// The claimant's standing in a share from this address, under the current rules, if the call was secured well enough.
     pub(crate) fn standing(&self, share: &Share, client: SocketAddr, squashing: &Squashing) -> Standing {
         admit(share, client, squashing, self.identity.as_ref().map(Numbers::from), self.proof.clone()).2
     }

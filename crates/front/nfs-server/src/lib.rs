@@ -46,7 +46,9 @@ mod run;
 mod serve;
 mod server;
 mod standing;
+mod starttls;
 mod status;
+mod tls;
 mod traffic;
 mod v3;
 mod v4;
@@ -72,6 +74,7 @@ pub use nlm::locking::NetworkLocks;
 pub use nlm::records::{HostRecord, HostRecords};
 pub use nlm::report::LockHost;
 pub use operations::operations;
+pub use tls::{APPLICATION_PROTOCOL, Demand, Tls};
 pub use traffic::{ConnectionReport, Sizes};
 pub use v4::client_records::ClientRecords;
 pub use v4::open_files::OpenFile;
@@ -110,6 +113,7 @@ impl NfsServer {
             squashing: config.squashing,
             encryption_required: config.encryption_required,
             gss: Gss::default(),
+            tls: config.tls,
             file_handles: FileHandleCodec::new(&config.file_handle_key),
             write_verifier: config.write_verifier,
             repeated: Arc::new(RepeatedCalls::new(config.repeated_calls)),

@@ -128,6 +128,9 @@ fn admitted<'a>(
         // NULL does nothing, for all callers (RFC 1813 3.3.0, RFC 8881 16.1).
         return Ok(None);
     }
+    if connection.lacks_tls() {
+        return Err(AuthStatus::TooWeak.into());
+    }
     let protected = received.protected.as_ref();
     let sender = match protected {
         Some(protected) => Sender::Proved(&protected.context),

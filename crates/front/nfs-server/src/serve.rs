@@ -6,10 +6,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::BytesMut;
-use net::{Answer, Later, Prefix, PrefixError, Protocol};
+use net::{Answer, Later, Prefix, PrefixError, Protocol, Secured};
 use nfs_proto::duplicate_request::Key;
 use nfs_wire::record_mark::{MARK_BYTES, Mark};
-use nfs_wire::rpc::{Call, CallError};
+use nfs_wire::rpc::{Call, CallError, flavor};
 use nfs_wire::{nlm as nlm_wire, v3 as v3_wire, v4 as v4_wire};
 
 use crate::connection::Connection;
@@ -30,6 +30,10 @@ impl Protocol for Connection {
     /// wrong port sends bytes that look like the mark of a further fragment, and would wait for a reply.
     fn can_begin(&self, fragment: &[u8]) -> bool {
         fragment.get(4..8).is_none_or(|kind| matches!(kind, [0, 0, 0, 0 | 1]))
+    }
+
+    fn secured(&self, with: Secured) {
+        self.encrypted(with);
     }
 
     fn is_known(&self) -> bool {
@@ -84,12 +88,15 @@ impl Connection {
         match self.answer_call(received) {
             Answer::Later(reply) => Answer::Later(closed(reply)),
             Answer::Certainly(reply) => Answer::Certainly(closed(reply)),
-            Answer::Now(_) | Answer::Nothing | Answer::Close(_) => Answer::Nothing,
+            Answer::Now(_) | Answer::StartTls(..) | Answer::Nothing | Answer::Close(_) => Answer::Nothing,
         }
     }
 
     fn answer_call(self: Rc<Self>, received: Received) -> Answer {
         let call = received.call();
+        if call.credential.flavor == flavor::AUTH_TLS {
+            return self.probed(&call);
+        }
         self.traffic.begin(&call);
         if (call.program, call.version) == (v4_wire::PROGRAM, v4_wire::VERSION) {
             return self.answer_v4(received);

@@ -8,10 +8,12 @@ use share::{AccessLog, Share, Terms};
 
 use crate::config::{Exports, Squashing};
 use crate::gss::Gss;
-use crate::gss::security::Admitted;
+use crate::gss::security::{Admitted, Channel};
 use crate::mount::mounted::MountTable;
 use crate::nlm::state::NlmState;
 use crate::repeated::RepeatedCalls;
+use crate::standing::Standing;
+use crate::tls::Tls;
 use crate::traffic::Connections;
 use crate::v4::state::V4State;
 
@@ -22,6 +24,7 @@ pub(crate) struct ServerState {
     pub(crate) access_log: AccessLog,
     pub(crate) squashing: Squashing,
     pub(crate) encryption_required: bool,
+    pub(crate) tls: Option<Arc<Tls>>,
     /// RPCSEC_GSS.
     pub(crate) gss: Gss,
     pub(crate) file_handles: FileHandleCodec,
@@ -44,8 +47,25 @@ impl ServerState {
         share.terms() | required
     }
 
-    /// The flavors that a share admits.
-    pub(crate) fn admitted_by(&self, share: &Share) -> Admitted {
-        Admitted::by(self.terms_of(share), &self.gss)
+    /// The flavors that a share admits over such a connection.
+    pub(crate) fn admitted_by(&self, share: &Share, channel: Channel) -> Admitted {
+        Admitted::by(self.terms_of(share), channel, &self.gss)
+    }
+
+    /// Whether clients can come to a share in any way.
+    pub(crate) fn can_serve(&self, share: &Share) -> bool {
+        self.lacking(share, Channel::Plain) != Standing::Refused
+    }
+
+    /// The standing of a call that is not secured as the share demands: what else would do.
+    pub(crate) fn lacking(&self, share: &Share, channel: Channel) -> Standing {
+        let admits = |channel| self.admitted_by(share, channel).all().next().is_some();
+        if admits(channel) {
+            Standing::TooWeak
+        } else if self.tls.is_some() && admits(Channel::Encrypted) {
+            Standing::Unencrypted
+        } else {
+            Standing::Refused
+        }
     }
 }

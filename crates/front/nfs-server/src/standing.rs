@@ -13,6 +13,8 @@ pub(crate) enum Standing {
     Refused,
     /// The share is served to the client, but not by calls that are secured like this one: it can only be mounted.
     TooWeak,
+    /// The share is served to the client, but not over connections without TLS.
+    Unencrypted,
     /// The share is served to the client, but not to this user: it can only be mounted.
     Visitor,
     /// The share is served to the caller.
@@ -33,7 +35,7 @@ pub(crate) struct Terms {
 
 impl Standing {
     pub(crate) fn is_refused(self) -> bool {
-        self == Self::Refused
+        matches!(self, Self::Refused | Self::Unencrypted)
     }
 
     pub(crate) fn is_member(self) -> bool {
@@ -64,7 +66,7 @@ impl Standing {
 
     fn terms(self) -> Option<Terms> {
         match self {
-            Self::Refused | Self::TooWeak | Self::Visitor => None,
+            Self::Refused | Self::TooWeak | Self::Unencrypted | Self::Visitor => None,
             Self::Member(terms) => Some(terms),
         }
     }

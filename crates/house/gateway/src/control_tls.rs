@@ -45,6 +45,8 @@ pub(crate) struct Shown {
     /// The certificate and those that lead to its issuer, in PEM. Commands on this machine trust the first.
     pub(crate) pem: String,
     expires: Option<SystemTime>,
+    /// The files that hold it.
+    files: CertificateFiles,
     /// The SHA-256 of the certificate, as `openssl x509 -fingerprint -sha256` writes it.
     fingerprint: String,
 }
@@ -81,6 +83,11 @@ impl Identity {
     /// The present certificate and those that lead to its issuer, in PEM.
     pub(crate) fn pem(&self) -> String {
         self.shown.read().pem.clone()
+    }
+
+    /// The files that hold the present certificate.
+    pub(crate) fn files(&self) -> CertificateFiles {
+        self.shown.read().files.clone()
     }
 
     /// Shows another certificate from now on. Returns whether it differs from the present one.
@@ -222,7 +229,7 @@ pub(crate) fn load(files: &CertificateFiles) -> Result<Shown> {
             "Pass a certificate, with those that lead to its issuer, and its key.",
         )
     })?;
-    Ok(Shown { key: Arc::new(key), pem: text, expires, fingerprint })
+    Ok(Shown { key: Arc::new(key), pem: text, expires, files: files.clone(), fingerprint })
 }
 
 fn unusable(what: &str, file: &Path, error: &pem::Error) -> Problem {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use auth::{Account, same_name};
 
-use crate::settings::{COMMAND_LINE, ShareSettings, same_share_name};
+use crate::settings::{COMMAND_LINE, Encryption, ShareSettings, same_share_name};
 
 /// The declarations of the configuration.
 #[derive(Debug, Default, Clone)]
@@ -23,8 +23,8 @@ pub(crate) struct Declared {
     pub(crate) accounts_in: String,
     /// The accounts that are declared in other places.
     pub(crate) accounts_elsewhere: Vec<(String, String)>,
-    /// Whether all shares refuse unencrypted traffic.
-    pub(crate) encryption_required: bool,
+    /// What of encryption concerns all shares.
+    pub(crate) encryption: Encryption,
     /// For measurements: how much slower the metadata of all shares is.
     pub(crate) metadata_latency: Option<Duration>,
     /// For measurements: the cost of calls is not counted.

@@ -15,7 +15,7 @@ use crate::apart::Apart;
 use crate::opening::NO_ANSWER;
 use crate::problem::Problem;
 use crate::settings::{Settings, ShareSettings, UserSettings};
-use crate::{accounts, control_tls, directories, identities, in_time};
+use crate::{accounts, control_tls, directories, identities, in_time, nfs_tls};
 
 /// What a finding is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +48,7 @@ pub fn findings(settings: &Settings) -> Vec<Finding> {
     let mut findings = Findings::default();
     findings.of_state(&settings.state);
     findings.of_certificate(settings);
+    findings.of_client_authorities(settings);
     findings.of_directories(settings);
     findings.of_protocols(settings);
     findings.of_users(settings);
@@ -117,6 +118,12 @@ impl Findings {
         self.add_of_path(Subject::Server("control-certificate"), file, problem);
     }
 
+    fn of_client_authorities(&mut self, settings: &Settings) {
+        if let (Some(file), Err(problem)) = (&settings.nfs_client_ca, nfs_tls::client_verifier(settings)) {
+            self.add_of_path(Subject::Server("nfs-client-ca"), file, problem);
+        }
+    }
+
     /// The directories of the shares: they are there, may be used, and are apart.
     fn of_directories(&mut self, settings: &Settings) {
         if settings.shares.is_empty() && !state::exists(&settings.state) {
@@ -157,7 +164,8 @@ impl Findings {
         for share in &settings.shares {
             let name = &share.name;
             let encrypted = required || share.terms.contains(Terms::ENCRYPTED);
-            if encrypted && share.rules.protocols.contains(Protocols::NFS) {
+            let is_withheld = encrypted && !settings.encryption().is_in_nfs;
+            if is_withheld && share.rules.protocols.contains(Protocols::NFS) {
                 self.warn(
                     Subject::Share(name.clone(), "encrypted"),
                     format!(

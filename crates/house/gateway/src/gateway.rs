@@ -24,10 +24,11 @@ use crate::names::NameLookup;
 use crate::prepared::Prepared;
 use crate::problem::{Result, serving};
 use crate::registered::Registered;
+use crate::renewal::Renewal;
 use crate::servers::Servers;
 use crate::sockets::{Addresses, PortmapSockets, Sockets};
 use crate::upkeep::Upkeep;
-use crate::{announced, control_access, control_tls, opening};
+use crate::{announced, control_access, control_tls, nfs_tls, opening};
 
 /// How long the closing of the opens of disconnected clients may take at the end.
 const CLEAN_UP: Duration = Duration::from_secs(20);
@@ -76,14 +77,15 @@ impl Gateway {
         let addresses = sockets.addresses()?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let shards = Shards::start(cores).map_err(serving("cannot start a shard"))?;
-        let servers = Servers::new(&settings, &prepared, &addresses)?;
+        let files = settings.control_certificate.as_ref();
+        let identity =
+            control_tls::identity(files, addresses.control, &settings.control_names, &settings.state)?;
+        let nfs_tls = nfs_tls::of_listeners(&settings, identity.as_ref())?;
+        let servers = Servers::new(&settings, &prepared, &addresses, nfs_tls.clone())?;
         let shares = Arc::clone(&prepared.shares);
         let (state, access_log) = (Arc::clone(&prepared.state), prepared.access_log.clone());
         burst_credits::keep(&shares.present(), &state, burst_credits::RESERVE)?;
         let discovery = announced::start(&settings, &prepared, &addresses)?;
-        let files = settings.control_certificate.as_ref();
-        let identity =
-            control_tls::identity(files, addresses.control, &settings.control_names, &settings.state)?;
         let is_unregistered = Arc::<AtomicBool>::default();
         let of_control = OfControl {
             listener: sockets.control,
@@ -100,11 +102,12 @@ impl Gateway {
         let published = control_access::publish(&settings.state, addresses.control, certificate.as_deref())?;
         for share in shares.present().in_order() {
             tracing::info!("serving the share {}", share.name());
-            opening::tell_what_is_lacking(&share, settings.encryption_required());
+            opening::tell_what_is_lacking(&share, settings.encryption());
         }
         let held_up = HeldUp::watch(shards.keeper(), Arc::clone(&shares));
         let held_up = held_up.map_err(serving("cannot start a thread"))?;
-        let upkeep = Upkeep::start(Arc::clone(&shares), Arc::clone(&state), identity.clone());
+        let renewal = identity.clone().map(|identity| Renewal::new(&settings, identity, nfs_tls));
+        let upkeep = Upkeep::start(Arc::clone(&shares), Arc::clone(&state), identity.clone(), renewal);
         let upkeep = upkeep.map_err(serving("cannot start a thread"))?;
         let outside = Outside {
             _registered: registered,

@@ -17,7 +17,7 @@ use storage_local::{LocalOptions, LocalStore};
 use crate::apart::Apart;
 use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::{Settings, ShareSettings};
+use crate::settings::{Encryption, Settings, ShareSettings};
 use crate::{directories, in_time};
 
 /// Why a share is not served on which clients could make snapshots by creating directories.
@@ -65,19 +65,28 @@ pub(crate) fn open_all(
 }
 
 /// Logs what clients of a share do not get, although the configuration grants it.
-pub(crate) fn tell_what_is_lacking(share: &Share, encryption_required: bool) {
-    tell_withheld(share, encryption_required);
+pub(crate) fn tell_what_is_lacking(share: &Share, encryption: Encryption) {
+    tell_withheld(share, encryption);
     tell_no_devices(share);
 }
 
-/// Logs what NFS clients need for a share that they can use encrypted only.
-fn tell_withheld(share: &Share, encryption_required: bool) {
-    let encrypted = encryption_required || share.terms().contains(Terms::ENCRYPTED);
-    if encrypted && share.rules().protocols.contains(Protocols::NFS) {
+/// Logs what NFS clients need for a share that they can use encrypted only, if TLS does not give it to them.
+fn tell_withheld(share: &Share, encryption: Encryption) {
+    let terms = share.terms();
+    let encrypted = encryption.is_required || terms.contains(Terms::ENCRYPTED);
+    if !encrypted || encryption.is_in_nfs || !share.rules().protocols.contains(Protocols::NFS) {
+        return;
+    }
+    if terms.contains(Terms::TLS) {
+        tracing::warn!(
+            share = share.name(),
+            "the share is not served over NFS: it requires TLS, and NFS has none here (nfs-tls, docs/nfs-tls.md)"
+        );
+    } else {
         tracing::warn!(
             share = share.name(),
             "the share requires encryption: over NFS it is served with krb5p alone, for which the keytab must have a key of \
-             nfs/HOST (docs/kerberos.md)"
+             nfs/HOST (docs/kerberos.md), or with TLS (nfs-tls, docs/nfs-tls.md)"
         );
     }
 }
@@ -126,7 +135,7 @@ pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declare
         accounts: Vec::new(),
         accounts_in,
         accounts_elsewhere: settings.users_elsewhere.clone(),
-        encryption_required: settings.encryption_required(),
+        encryption: settings.encryption(),
         metadata_latency: settings.bench_metadata_latency,
         is_uncounted: !settings.bench_accounting,
     })

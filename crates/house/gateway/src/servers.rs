@@ -6,7 +6,7 @@ use std::sync::Arc;
 use net::Shards;
 use nfs_proto::v4::lease::LeaseTimes;
 use nfs_server::portmap::{Portmapper, Registration};
-use nfs_server::{Anonymous, HostLimits, NetworkLocks, NfsServer, Squashing};
+use nfs_server::{Anonymous, HostLimits, NetworkLocks, NfsServer, Squashing, Tls};
 use share::Terms;
 use smb_server::Interfaces;
 use state::{LockHostTable, NfsClientTable, PersistentOpenTable};
@@ -41,11 +41,16 @@ pub(crate) struct Servers {
 impl Servers {
     /// # Errors
     /// The state cannot be read, or the system has no random numbers.
-    pub(crate) fn new(settings: &Settings, prepared: &Prepared, at: &Addresses) -> Result<Self> {
+    pub(crate) fn new(
+        settings: &Settings,
+        prepared: &Prepared,
+        at: &Addresses,
+        tls: Option<Arc<Tls>>,
+    ) -> Result<Self> {
         let accounts = Arc::clone(&prepared.accounts);
         let config = smb_config(settings, &at.smb, prepared)?;
         let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
-        let nfs = NfsServer::new(nfs_config(settings, &at.nfs, prepared)?);
+        let nfs = NfsServer::new(nfs_server::Config { tls, ..nfs_config(settings, &at.nfs, prepared)? });
         let numbers = DomainNumbers::new(&settings.kerberos, &prepared.state)?;
         prepared.accounts.use_domains(numbers.known());
         let keys = kerberos::keys(settings, &numbers.domains)?;

@@ -51,6 +51,10 @@ pub struct Settings {
     pub nfs_squash: Squash,
     /// How long an NFSv4 client may be silent before it loses its files and locks.
     pub nfs_lease: Duration,
+    /// Whether NFS clients may or must use TLS. It shows `control_certificate`.
+    pub nfs_tls: NfsTls,
+    /// The certificates (PEM) of the authorities that certify NFS clients. None: clients are not asked for certificates.
+    pub nfs_client_ca: Option<PathBuf>,
     /// Whether clients of NFSv3 find this server by themselves, and lock.
     pub portmap: Portmap,
     /// The uid and gid of squashed NFS users; None: nobody.
@@ -63,6 +67,29 @@ pub struct Settings {
     pub bench_metadata_latency: Option<Duration>,
     /// Whether the cost of calls is counted.
     pub bench_accounting: bool,
+}
+
+/// Encryption of all shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Encryption {
+    /// Whether all shares refuse unencrypted traffic.
+    pub is_required: bool,
+    /// Whether NFS can encrypt.
+    pub is_in_nfs: bool,
+}
+
+/// TLS of NFS clients (RFC 9289).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NfsTls {
+    /// There is none.
+    #[default]
+    Off,
+    /// The client decides.
+    Offered,
+    /// Clients without it are refused.
+    Required,
+    /// Clients without it, and without a certificate, are refused.
+    Mutual,
 }
 
 /// How clients of NFSv3 find the programs of this server, and whether they can lock. They need to find NLM for that.
@@ -146,6 +173,8 @@ impl Settings {
             kerberos: KerberosSettings::default(),
             nfs_squash: Squash::Root,
             nfs_lease: Duration::from_secs(90),
+            nfs_tls: NfsTls::Off,
+            nfs_client_ca: None,
             portmap: Portmap::Off,
             nfs_anonymous: None,
             discovery: discovery::Protocols::default(),
@@ -158,6 +187,12 @@ impl Settings {
     /// Whether all shares refuse unencrypted traffic.
     pub fn encryption_required(&self) -> bool {
         self.smb_encryption == Protection::Required
+    }
+
+    /// What of encryption concerns all shares.
+    pub fn encryption(&self) -> Encryption {
+        let is_required = self.encryption_required();
+        Encryption { is_required, is_in_nfs: self.nfs_tls != NfsTls::Off }
     }
 }
 

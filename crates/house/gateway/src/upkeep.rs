@@ -10,6 +10,7 @@ use share::ShareTable;
 use state::{State, burst_credits, copies};
 
 use crate::control_tls::Identity;
+use crate::renewal::Renewal;
 
 /// How often the log says that the certificate expires soon.
 const REMINDER: Duration = Duration::from_secs(24 * 3600);
@@ -30,6 +31,7 @@ impl Upkeep {
         shares: Arc<ShareTable>,
         state: Arc<State>,
         identity: Option<Arc<Identity>>,
+        mut renewal: Option<Renewal>,
     ) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let run = move || {
@@ -38,6 +40,9 @@ impl Upkeep {
             let mut reminded = None;
             loop {
                 look(&shares, &state);
+                if let Some(renewal) = &mut renewal {
+                    renewal.look();
+                }
                 let expires = identity.as_ref().and_then(|identity| identity.expires());
                 remind(&mut reminded, expires, SystemTime::now());
                 copying.make_if_due(&state, Instant::now());
@@ -64,7 +69,7 @@ fn remind(last: &mut Option<SystemTime>, expires: Option<SystemTime>, now: Syste
     let left = expires.map(|expires| expires.duration_since(now).unwrap_or_default());
     if let Some(warning) = left.and_then(control::certificate_warning).filter(|_| is_due) {
         *last = Some(now);
-        tracing::warn!("{warning}: renew it, then let the server read its configuration again (SIGHUP)");
+        tracing::warn!("{warning}: renew it, and the server shows the new one within seconds");
     }
 }
 

@@ -18,6 +18,8 @@ pub mod flavor {
     pub const AUTH_SHORT: u32 = 2;
     /// RPCSEC_GSS, RFC 2203.
     pub const RPCSEC_GSS: u32 = 6;
+    /// Asks whether a server has TLS, RFC 9289 4.1.
+    pub const AUTH_TLS: u32 = 7;
 }
 
 const CALL: u32 = 0;

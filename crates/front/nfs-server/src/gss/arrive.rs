@@ -102,6 +102,9 @@ fn arrive(
     head: &Head,
 ) -> Result<Arrived, CallError> {
     run::check_program(connection, head.program, head.version)?;
+    if connection.lacks_tls() {
+        return Err(AuthStatus::TooWeak.into());
+    }
     let credential = frame.get(parts.credential.clone()).unwrap_or_default();
     let credential = Credential::from_bytes(credential).map_err(|error| match error {
         // RFC 2203 5.1: a server that does not have the version rejects the credential.

@@ -1,4 +1,4 @@
-//! The security flavors of NFS, and which of them a share admits.
+//! The security flavors of NFS, and which of them a share admits over which connections.
 
 use krb5::gss::KERBEROS;
 use nfs_wire::gss::Service;
@@ -8,8 +8,38 @@ use share::Terms;
 
 use super::Gss;
 
-/// How a call is secured. Calls of AUTH_NONE count as those of AUTH_SYS: both only state who sends them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What carries calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Channel {
+    /// A connection that does not encrypt.
+    Plain,
+    /// TLS.
+    Encrypted,
+}
+
+/// How a call is secured: by the connection, and by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Security {
+    pub(crate) channel: Channel,
+    pub(crate) flavor: Flavor,
+}
+
+impl Security {
+    /// Whether a share with these terms may be used by such calls.
+    pub(crate) fn suffices(self, terms: Terms) -> bool {
+        let Self { channel, flavor } = self;
+        let named = terms & Terms::NFS_SECURITY;
+        let is_named = named.is_empty() || named.contains(flavor.term());
+        let has_tls = channel == Channel::Encrypted;
+        let is_encrypted = has_tls || flavor == Flavor::Krb5p;
+        is_named
+            && (is_encrypted || !terms.contains(Terms::ENCRYPTED))
+            && (has_tls || !terms.contains(Terms::TLS))
+    }
+}
+
+/// How a call itself is secured. Calls of AUTH_NONE count as those of AUTH_SYS: both only state who sends them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Flavor {
     /// Not at all.
     Sys,
@@ -58,22 +88,24 @@ impl Flavor {
     }
 }
 
-/// The flavors that a share, or the root of all shares, admits.
+/// The flavors that a share, or the root of all shares, admits over a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Admitted {
     terms: Terms,
+    channel: Channel,
     has_kerberos: bool,
 }
 
 impl Admitted {
     /// The flavors of a share with these terms, or of what belongs to no share and has none.
-    pub(crate) fn by(terms: Terms, gss: &Gss) -> Self {
-        Self { terms, has_kerberos: gss.is_offered() }
+    pub(crate) fn by(terms: Terms, channel: Channel, gss: &Gss) -> Self {
+        Self { terms, channel, has_kerberos: gss.is_offered() }
     }
 
     pub(crate) fn all(self) -> impl Iterator<Item = Flavor> {
         Flavor::ALL.into_iter().filter(move |flavor| {
-            admits(self.terms, *flavor) && (*flavor == Flavor::Sys || self.has_kerberos)
+            let security = Security { channel: self.channel, flavor: *flavor };
+            security.suffices(self.terms) && (*flavor == Flavor::Sys || self.has_kerberos)
         })
     }
 
@@ -88,25 +120,22 @@ impl Admitted {
     }
 }
 
-/// Whether a share with these terms may be used by calls of this flavor.
-pub(crate) fn admits(terms: Terms, flavor: Flavor) -> bool {
-    let named = terms & Terms::NFS_SECURITY;
-    let is_named = named.is_empty() || named.contains(flavor.term());
-    is_named && (flavor == Flavor::Krb5p || !terms.contains(Terms::ENCRYPTED))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn admitted(terms: Terms) -> Vec<Flavor> {
-        Admitted { terms, has_kerberos: true }.all().collect()
+        over(Channel::Plain, terms)
+    }
+
+    fn over(channel: Channel, terms: Terms) -> Vec<Flavor> {
+        Admitted { terms, channel, has_kerberos: true }.all().collect()
     }
 
     #[test]
     fn a_share_that_names_none_admits_all() {
         assert_eq!(admitted(Terms::empty()), Flavor::ALL);
-        let without_keys = Admitted { terms: Terms::empty(), has_kerberos: false };
+        let without_keys = Admitted { terms: Terms::empty(), channel: Channel::Plain, has_kerberos: false };
         assert_eq!(without_keys.numbers(), [1]);
         assert_eq!(Admitted { has_kerberos: true, ..without_keys }.numbers(), [1, 390_003, 390_004, 390_005]);
     }
@@ -118,9 +147,22 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_requires_encryption_admits_krb5p_alone() {
+    fn a_share_that_requires_encryption_admits_krb5p_alone_without_tls() {
         assert_eq!(admitted(Terms::ENCRYPTED), [Flavor::Krb5p]);
         assert_eq!(admitted(Terms::ENCRYPTED | Terms::NFS_SYS | Terms::NFS_KRB5P), [Flavor::Krb5p]);
         assert_eq!(admitted(Terms::ENCRYPTED | Terms::NFS_KRB5), []);
+    }
+
+    #[test]
+    fn tls_encrypts_calls_of_all_flavors() {
+        assert_eq!(over(Channel::Encrypted, Terms::ENCRYPTED), Flavor::ALL);
+        assert_eq!(over(Channel::Encrypted, Terms::ENCRYPTED | Terms::NFS_KRB5), [Flavor::Krb5]);
+    }
+
+    #[test]
+    fn a_share_that_requires_tls_admits_nothing_without_it() {
+        for terms in [Terms::TLS, Terms::TLS | Terms::ENCRYPTED] {
+            assert_eq!((admitted(terms), over(Channel::Encrypted, terms)), (vec![], Flavor::ALL.to_vec()));
+        }
     }
 }

@@ -28,8 +28,7 @@ impl ExportList {
             (format!("/{}", share.name()), groups.collect())
         };
         let is_exported = |share: &&Arc<Share>| {
-            let is_served = server.admitted_by(share).all().next().is_some();
-            let is_listed = !share.terms().contains(Terms::HIDDEN) && is_served;
+            let is_listed = !share.terms().contains(Terms::HIDDEN) && server.can_serve(share);
             is_listed && share.rules().protocols.contains(Protocols::NFS)
         };
         Self(server.exports.in_order().iter().filter(is_exported).map(entry).collect())

@@ -32,7 +32,8 @@ pub(super) async fn handle(
         client: request.connection.client,
         path: String::from_utf8_lossy(path).into_owned(),
     });
-    Ok(MntOk { file_handle, auth_flavors: server.admitted_by(&directory.share).numbers() })
+    let channel = request.connection.channel();
+    Ok(MntOk { file_handle, auth_flavors: server.admitted_by(&directory.share, channel).numbers() })
 }
 
 /// The directory that a path of MNT leads to.

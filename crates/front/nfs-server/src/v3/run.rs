@@ -88,8 +88,8 @@ impl Running<'_, '_> {
     /// [`Status::BadHandle`] for a handle that this server did not make; [`Status::Stale`] when the object is gone;
     /// [`Status::Acces`] when the client may not (or no longer) use the share; [`Status::RoFs`] when the call would
     /// make a change that the client may not make. RFC 1813 2.6 asks for NFS3ERR_STALE when access was revoked. But
-    /// clients give up a stale filehandle for good, and the rules may change back. A call whose flavor the share does not
-    /// admit is noted in the request, and is denied in place of its result.
+    /// clients give up a stale filehandle for good, and the rules may change back. A call that is not secured as the share
+    /// demands is noted in the request, and is denied in place of its result.
     async fn enter(&self, args: &impl ForObject) -> Result<CalledObject<'_>, Status> {
         let named = self.request.named(args.object())?;
         let share = &named.share;
@@ -101,7 +101,7 @@ impl Running<'_, '_> {
         };
         // RFC 2623 2.3.2: a client that mounts may ask for attributes of the root with any flavor.
         let refused = || {
-            self.request.is_too_weak.set(standing == Standing::TooWeak);
+            self.request.is_too_weak.set(matches!(standing, Standing::TooWeak | Standing::Unencrypted));
             Err(Status::Acces)
         };
         if !is_enough {

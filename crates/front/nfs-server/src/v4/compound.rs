@@ -238,15 +238,16 @@ impl<'a> Compound<'a> {
     /// Checks whether the caller may use this operation on the current object, under the rules of its share.
     ///
     /// # Errors
-    /// [`Status::Access`]; [`Status::WrongSec`] for a call whose flavor the share does not admit.
+    /// [`Status::Access`]; [`Status::WrongSec`] for a call that is not secured as the share demands.
     pub(super) fn check_standing(&self, operation: &Operation<Number>) -> Result<(), Status> {
         let Some(object) = self.counted() else { return Ok(()) };
         let is_top = || object.node.id() == object.share.root().id();
         let may = match (operation.callers, object.standing) {
-            (_, Standing::TooWeak) if wrong_sec::concerns(operation, is_top()) => {
+            (_, Standing::TooWeak | Standing::Unencrypted) if wrong_sec::concerns(operation, is_top()) => {
                 return Err(Status::WrongSec);
             }
-            (Callers::Anybody, _) | (_, Standing::Member(_) | Standing::TooWeak) => true,
+            (Callers::Anybody, _)
+            | (_, Standing::Member(_) | Standing::TooWeak | Standing::Unencrypted) => true,
             (Callers::Mounting, Standing::Visitor) => is_top(),
             (Callers::Mounting, Standing::Refused) | (Callers::Members, _) => false,
         };
@@ -290,7 +291,7 @@ impl<'a> Compound<'a> {
         match object.standing {
             Standing::Member(_) => Ok(object),
             // RFC 8881 2.6.3.1.2: LINK and RENAME check both filehandles.
-            Standing::TooWeak => Err(Status::WrongSec),
+            Standing::TooWeak | Standing::Unencrypted => Err(Status::WrongSec),
             Standing::Refused | Standing::Visitor => Err(Status::Access),
         }
     }
@@ -349,7 +350,7 @@ impl<'a> Compound<'a> {
 
     /// Holds an open, which the share has admitted for the caller, for the client.
     pub(super) fn held(&self, object: &Object, open: Arc<Open>) -> Held {
-        let claimant = Arc::new(self.request.connection.callers.claimant(&self.request.sender));
+        let claimant = Arc::new(self.request.claimant());
         let identity = Arc::clone(&object.call.caller.identity);
         Held { share: Arc::clone(&object.share), open, identity, claimant }
     }

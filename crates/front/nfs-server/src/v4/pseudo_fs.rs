@@ -40,10 +40,13 @@ pub(super) fn shares(c: &Compound<'_>) -> Vec<Arc<Share>> {
 /// LOOKUP in the root: the top directory of a share.
 ///
 /// # Errors
-/// Those of [`find`]; [`Status::WrongSec`] if the share does not admit the flavor of the call.
+/// Those of [`find`]; [`Status::WrongSec`] for a call that is not secured as the share demands.
 pub(super) fn lookup(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
     let top = find(c, name)?;
-    if top.standing == Standing::TooWeak { Err(Status::WrongSec) } else { Ok(top) }
+    match top.standing {
+        Standing::TooWeak | Standing::Unencrypted => Err(Status::WrongSec),
+        Standing::Refused | Standing::Visitor | Standing::Member(_) => Ok(top),
+    }
 }
 
 /// The top directory of a share.
@@ -56,7 +59,7 @@ pub(super) fn find(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
     let missing = || if exports.is_awaited(name) { Status::Delay } else { Status::NoEnt };
     let share = exports.by_name(name).ok_or_else(missing)?;
     let (caller, standing) = c.caller(&share);
-    if standing.is_refused() {
+    if standing == Standing::Refused {
         return Err(Status::Access);
     }
     let node = Arc::clone(share.root());

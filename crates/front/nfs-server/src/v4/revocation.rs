@@ -69,6 +69,9 @@ impl ServerState {
     /// The rights of a claimant in a share, from the addresses where the client is now. Without any connection, from
     /// the address from which the file was opened.
     fn rights(&self, claimant: &Claimant, share: &Share, at: &[SocketAddr]) -> Rights {
+        if !claimant.security().suffices(self.terms_of(share)) {
+            return Rights::default();
+        }
         let then = [claimant.client()];
         let at = if at.is_empty() { &then } else { at };
         let standings = at.iter().map(|address| claimant.standing(share, *address, &self.squashing));

@@ -22,5 +22,6 @@ mod rpc;
 mod security;
 mod snapshot;
 mod stuck;
+mod tls;
 mod untaken;
 mod watched;

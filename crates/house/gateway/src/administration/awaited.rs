@@ -104,7 +104,7 @@ impl Administration {
             Ok(None) => {}
             Ok(Some(share)) => {
                 tracing::info!("the storage of the share {name} answers: it is served");
-                opening::tell_what_is_lacking(&share, self.declared().encryption_required);
+                opening::tell_what_is_lacking(&share, self.declared().encryption);
             }
             Err(Problem { what, .. }) => {
                 let mut idle = self.idle.lock();

@@ -29,7 +29,7 @@ impl Administration {
         let before = self.declared();
         let mut now = opening::declare(settings, self.state.directory(), Some(&before))?;
         // These values change only at the next start.
-        now.encryption_required = before.encryption_required;
+        now.encryption = before.encryption;
         (now.metadata_latency, now.is_uncounted) = (before.metadata_latency, before.is_uncounted);
         now.accounts = accounts::declared(settings, &self.state)?;
         let certificate = renewed_certificate(settings, serving)?;
@@ -49,7 +49,7 @@ impl Administration {
         for declared in &now.shares {
             if let Some(served) = serving.shares.present().by_name(&declared.given.name) {
                 opening::change_declared(served, &declared.given);
-                opening::tell_what_is_lacking(served, now.encryption_required);
+                opening::tell_what_is_lacking(served, now.encryption);
             }
         }
         told(self.serve_made(&opener, &now, serving, &mut idle));

@@ -163,7 +163,7 @@ impl Administration {
                 .map_err(|e| Refusal::new(RefusalKind::NameTaken, e.to_string(), ""))?;
             self.allot_opens();
             serving.names.look_again();
-            opening::tell_what_is_lacking(&share, self.declared().encryption_required);
+            opening::tell_what_is_lacking(&share, self.declared().encryption);
             self.keep_credits()?;
         }
         idle.remove(&folded_name(name));
@@ -229,7 +229,7 @@ impl Administration {
         };
         use_rules(serving, share, record.terms(), record.rules().map_err(failed)?);
         if record.terms().contains(Terms::ENCRYPTED) {
-            opening::tell_what_is_lacking(share, self.declared().encryption_required);
+            opening::tell_what_is_lacking(share, self.declared().encryption);
         }
         share.set_metadata_cache(!record.uncached);
         share.set_comment(record.comment.clone());
@@ -361,14 +361,17 @@ const NAME_ADVICE: &str =
 
 const HOMES_ADVICE: &str = "Each SMB user sees the directory that has the name of the user there.";
 
-/// The protocols that serve a share. NFS encrypts what it carries if its clients can get tickets for this server.
+/// The protocols that serve a share. NFS encrypts what it carries with TLS, or if its clients can get tickets for this server.
 fn by_protocols(
     protocols: Protocols,
     terms: Terms,
     declared: &Declared,
     nfs: Option<&NfsServer>,
 ) -> Vec<String> {
-    let terms = if declared.encryption_required { terms | Terms::ENCRYPTED } else { terms };
+    if declared.encryption.is_in_nfs {
+        return rules::write_protocols(protocols);
+    }
+    let terms = if declared.encryption.is_required { terms | Terms::ENCRYPTED } else { terms };
     let terms = if nfs.is_some_and(NfsServer::can_encrypt) { terms - Terms::ENCRYPTED } else { terms };
     rules::write_protocols(served_by(protocols, terms))
 }

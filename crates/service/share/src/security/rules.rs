@@ -100,5 +100,5 @@ impl CurrentRules {
 /// Of these protocols, those by which a share with these terms is served.
 #[must_use]
 pub fn served_by(protocols: Protocols, terms: Terms) -> Protocols {
-    if terms.contains(Terms::ENCRYPTED) { protocols.that_encrypt() } else { protocols }
+    if terms.intersects(Terms::ENCRYPTED | Terms::TLS) { protocols.that_encrypt() } else { protocols }
 }

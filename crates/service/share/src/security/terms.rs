@@ -38,6 +38,8 @@ bitflags::bitflags! {
         const NFS_KRB5I = 1 << 13;
         /// Likewise with RPCSEC_GSS that encrypts calls.
         const NFS_KRB5P = 1 << 14;
+        /// Clients of a protocol that does not encrypt by itself must use TLS.
+        const TLS = 1 << 15;
         /// The four of them.
         const NFS_SECURITY = Self::NFS_SYS.bits() | Self::NFS_KRB5.bits() | Self::NFS_KRB5I.bits() | Self::NFS_KRB5P.bits();
     }

@@ -75,7 +75,7 @@ pub(super) fn begin(
         server: Arc::clone(c.server()),
         client: Arc::clone(client),
         files: files.clone(),
-        claimant: c.request.connection.callers.claimant(&c.request.sender),
+        claimant: c.request.claimant(),
         part,
         length,
         target,

@@ -25,10 +25,12 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk
     Ok(flavors)
 }
 
-/// The security flavors of a place, the same for all objects of a share.
+/// The security flavors of a place over this connection, the same for all objects of a share. There are none for a share that
+/// is served over TLS only, if this is not TLS: RFC 9289 has no flavor for it.
 pub(super) fn flavors(c: &Compound<'_>, place: &Place) -> ResOk<'static> {
+    let channel = c.request.connection.channel();
     match place {
-        Place::Root => Admitted::by(Terms::empty(), &c.server().gss).described(),
-        Place::Object(object) => c.server().admitted_by(&object.share).described(),
+        Place::Root => Admitted::by(Terms::empty(), channel, &c.server().gss).described(),
+        Place::Object(object) => c.server().admitted_by(&object.share, channel).described(),
     }
 }
