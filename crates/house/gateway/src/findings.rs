@@ -8,14 +8,14 @@ use std::time::SystemTime;
 
 use auth::same_name;
 use rustix::process::geteuid;
-use share::{Protocols, Terms};
+use share::Terms;
 use state::{State, UserRecord, image};
 
 use crate::apart::Apart;
 use crate::opening::NO_ANSWER;
 use crate::problem::Problem;
 use crate::settings::{Settings, ShareSettings, UserSettings};
-use crate::{accounts, control_tls, directories, identities, in_time, nfs_tls};
+use crate::{accounts, control_tls, directories, identities, in_time, nfs_tls, opening};
 
 /// What a finding is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -164,15 +164,12 @@ impl Findings {
         for share in &settings.shares {
             let name = &share.name;
             let encrypted = required || share.terms.contains(Terms::ENCRYPTED);
-            let is_withheld = encrypted && !settings.encryption().is_in_nfs;
-            if is_withheld && share.rules.protocols.contains(Protocols::NFS) {
+            let withheld = opening::withheld(share.terms, share.rules.protocols, settings.encryption());
+            if let Some(why) = withheld {
                 self.warn(
                     Subject::Share(name.clone(), "encrypted"),
-                    format!(
-                        "the share {name} requires encryption: over NFS it is served with krb5p alone, for which the keytab must have a key of nfs/HOST"
-                    ),
-                    "Give the share protocols = [\"smb\"] if no client uses NFS with Kerberos (docs/kerberos.md).",
-
+                    format!("the share {name} {why}"),
+                    "Give the share protocols = [\"smb\"] if it is not meant for NFS.",
                 );
             }
             if encrypted && share.terms.contains(Terms::GUESTS) {

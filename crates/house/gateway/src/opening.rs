@@ -72,23 +72,23 @@ pub(crate) fn tell_what_is_lacking(share: &Share, encryption: Encryption) {
 
 /// Logs what NFS clients need for a share that they can use encrypted only, if TLS does not give it to them.
 fn tell_withheld(share: &Share, encryption: Encryption) {
-    let terms = share.terms();
+    if let Some(why) = withheld(share.terms(), share.rules().protocols, encryption) {
+        tracing::warn!(share = share.name(), "the share {why}");
+    }
+}
+
+/// Why NFS does not serve all its clients a share with these terms that it should serve: what the share does.
+pub(crate) fn withheld(terms: Terms, protocols: Protocols, encryption: Encryption) -> Option<&'static str> {
     let encrypted = encryption.is_required || terms.contains(Terms::ENCRYPTED);
-    if !encrypted || encryption.is_in_nfs || !share.rules().protocols.contains(Protocols::NFS) {
-        return;
+    if !encrypted || encryption.is_in_nfs || !protocols.contains(Protocols::NFS) {
+        return None;
     }
-    if terms.contains(Terms::TLS) {
-        tracing::warn!(
-            share = share.name(),
-            "the share is not served over NFS: it requires TLS, and NFS has none here (nfs-tls, docs/nfs-tls.md)"
-        );
+    Some(if terms.contains(Terms::TLS) {
+        "requires TLS: it is not served over NFS, which has none here (nfs-tls, docs/nfs-tls.md)"
     } else {
-        tracing::warn!(
-            share = share.name(),
-            "the share requires encryption: over NFS it is served with krb5p alone, for which the keytab must have a key of \
-             nfs/HOST (docs/kerberos.md), or with TLS (nfs-tls, docs/nfs-tls.md)"
-        );
-    }
+        "requires encryption: over NFS it is served with krb5p alone, for which the keytab must have a key of nfs/HOST \
+         (docs/kerberos.md), or with TLS (nfs-tls, docs/nfs-tls.md)"
+    })
 }
 
 /// Logs that root of NFS clients cannot create device nodes on a share that allows it: this process may not.

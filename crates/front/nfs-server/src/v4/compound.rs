@@ -246,8 +246,9 @@ impl<'a> Compound<'a> {
             (_, Standing::TooWeak | Standing::Unencrypted) if wrong_sec::concerns(operation, is_top()) => {
                 return Err(Status::WrongSec);
             }
-            (Callers::Anybody, _)
-            | (_, Standing::Member(_) | Standing::TooWeak | Standing::Unencrypted) => true,
+            (Callers::Anybody, _) | (_, Standing::Member(_) | Standing::TooWeak | Standing::Unencrypted) => {
+                true
+            }
             (Callers::Mounting, Standing::Visitor) => is_top(),
             (Callers::Mounting, Standing::Refused) | (Callers::Members, _) => false,
         };

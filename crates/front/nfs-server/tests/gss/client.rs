@@ -224,8 +224,12 @@ impl Context {
 
     /// The reply to a call of this number.
     pub(crate) fn receive(&self, client: &mut Client, xid: u32, sequence: u32) -> Outcome {
-        let reply = client.receive_record();
-        let mut reader = Reader::new(&reply);
+        self.read(&client.receive_record(), xid, sequence)
+    }
+
+    /// Opens the reply to a call of this number.
+    pub(crate) fn read(&self, reply: &[u8], xid: u32, sequence: u32) -> Outcome {
+        let mut reader = Reader::new(reply);
         let header = Reply::decode(&mut reader).unwrap();
         assert_eq!(header.xid, xid);
         let (verifier, status) = match header.body {

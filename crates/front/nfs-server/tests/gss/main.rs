@@ -3,6 +3,8 @@
 
 extern crate krb5 as anabranch_krb5;
 
+#[path = "../server/authority.rs"]
+mod authority;
 mod calls;
 mod client;
 mod contexts;
@@ -13,4 +15,5 @@ mod mint;
 #[expect(clippy::result_large_err, reason = "results with attributes in both arms")]
 #[path = "../server/client.rs"]
 mod server;
+mod tls;
 mod v4;

@@ -4,6 +4,7 @@
 
 mod access;
 mod attributes;
+mod authority;
 mod client;
 mod create;
 mod data;

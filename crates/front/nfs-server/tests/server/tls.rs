@@ -13,84 +13,15 @@ use nfs_wire::v3::types::{FileHandle, StableHow};
 use nfs_wire::v3::{self, Procedure, create, getattr, mkdir, read, write};
 use nfs_wire::v4::status::Status as V4Status;
 use nfs_wire::xdr::{Decode, Encode, Reader};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::server::WebPkiClientVerifier;
-use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, StreamOwned};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, ServerConfig, StreamOwned};
 use share::{Squash, Terms};
 
+use crate::authority::{Authority, Identity};
 use crate::client::{Client, Raw, TestServer, call_record, export, place, with_mode};
 
 const NULL: (u32, u32, u32) = (v3::PROGRAM, v3::VERSION, 0);
 const GETATTR: (u32, u32, u32) = (v3::PROGRAM, v3::VERSION, 1);
-
-/// A certificate authority.
-struct Authority {
-    certificate: CertificateDer<'static>,
-    issuer: Issuer<'static, KeyPair>,
-}
-
-/// A certificate and its key.
-struct Identity(CertificateDer<'static>, PrivateKeyDer<'static>);
-
-impl Authority {
-    fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.self_signed(&key).unwrap().der().clone();
-        Self { certificate, issuer: Issuer::new(params, key) }
-    }
-
-    /// A certificate for this name that is valid until the beginning of the year.
-    fn issue(&self, name: &str, until: i32) -> Identity {
-        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(until, 1, 1));
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap().der().clone();
-        Identity(certificate, PrivateKeyDer::try_from(key.serialize_der()).unwrap())
-    }
-
-    fn roots(&self) -> Arc<RootCertStore> {
-        let mut roots = RootCertStore::empty();
-        roots.add(self.certificate.clone()).unwrap();
-        Arc::new(roots)
-    }
-
-    /// The configuration of a server with a certificate of this authority. It asks clients for theirs if it is given the
-    /// authority that has issued them.
-    fn server(&self, clients: Option<&Self>) -> Arc<ServerConfig> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
-        let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
-        let builder = match clients {
-            None => builder.with_no_client_auth(),
-            Some(authority) => builder.with_client_cert_verifier(
-                WebPkiClientVerifier::builder_with_provider(authority.roots(), provider).build().unwrap(),
-            ),
-        };
-        let Identity(certificate, key) = self.issue("localhost", 2096);
-        let mut config = builder.with_single_cert(vec![certificate], key).unwrap();
-        config.alpn_protocols = vec![APPLICATION_PROTOCOL.to_vec()];
-        Arc::new(config)
-    }
-
-    /// The configuration of a client that trusts this authority.
-    fn client(&self, own: Option<Identity>, protocols: &[&[u8]]) -> Arc<ClientConfig> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ClientConfig::builder_with_provider(provider);
-        let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
-        let builder = builder.with_root_certificates(self.roots());
-        let mut config = match own {
-            None => builder.with_no_client_auth(),
-            Some(Identity(certificate, key)) => {
-                builder.with_client_auth_cert(vec![certificate], key).unwrap()
-            }
-        };
-        config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
-        Arc::new(config)
-    }
-}
 
 /// A socket that sends one byte in each segment.
 struct Trickling(TcpStream);
