@@ -16,7 +16,7 @@ in_lab() {
   must "the lab $1 starts${2:+ with $2}" env ${2:+"$2"} "$lab_script" up || return 1
   "$lab_script" versions | sed 's/^/  /'
   eval "$("$lab_script" env)"
-  rm -rf "$scratch/state"; mkdir -m 700 "$scratch/state"
+  rm -rf "$scratch/state" "$scratch/share" "$scratch/secret"; mkdir -m 700 "$scratch/state"
   share_dir=$scratch/share; mkdir -p "$share_dir" "$scratch/secret"; chmod 1777 "$share_dir" "$scratch/secret"
   config=$scratch/anabranch.toml
   cat >"$config" <<TOML
