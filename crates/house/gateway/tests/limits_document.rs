@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use anabranch_gateway::settings::Settings;
+use nfs_proto::gss::contexts::ContextLimits;
+use nfs_proto::gss::window::SEQUENCE_WINDOW;
 use nfs_proto::v4::limits::HoldingLimits as ClientLimits;
 use share::ShareTable;
 
@@ -11,7 +13,7 @@ const DOCUMENT: &str = include_str!("../../../../docs/security.md");
 const HEAD: &str = "| what | how much | how the rest is refused |";
 
 /// Rows whose limits are fractions of others, or are private to their part and tested there.
-const NOT_COMPARED: [&str; 12] = [
+const NOT_COMPARED: [&str; 14] = [
     "calls of the server to NFSv3 clients",
     "connections to the port mapper (`portmap = \"serve\"`)",
     "connections of one address",
@@ -24,6 +26,8 @@ const NOT_COMPARED: [&str; 12] = [
     "recorded operations of one simulation",
     "log lines about one address and kind",
     "log lines that wait to be written",
+    "names or SIDs that an SMB client looks up in one call; answers that are kept",
+    "the wait for the names of users and groups",
 ];
 
 /// The first two cells of each row.
@@ -86,6 +90,7 @@ fn transport() -> Vec<(&'static str, Vec<u64>)> {
             "first frame of an SMB client that has not logged on",
             vec![count(smb_server::STRANGER_FRAME_BYTES_MAX)],
         ),
+        ("the TLS handshake of an NFS client", vec![milliseconds(general.handshake)]),
         ("an SMB frame", vec![smb.io_bytes_max.into()]),
         ("an NFS record", vec![transfer, record - transfer, count(nfs_server::FRAGMENTS_MAX)]),
         (
@@ -111,7 +116,7 @@ fn transport() -> Vec<(&'static str, Vec<u64>)> {
 /// Limits on what one client holds.
 fn clients() -> Vec<(&'static str, Vec<u64>)> {
     let (smb, nfs, of_client) = (smb_server::Limits::default(), nfs_config(), ClientLimits::default());
-    let hosts = nfs_server::HostLimits::default();
+    let (hosts, contexts) = (nfs_server::HostLimits::default(), ContextLimits::default());
     let logons = [smb.sessions_max, smb.sessions_per_connection_max, smb.logons_per_connection_max];
     let delays = [auth::brake::DELAY_FIRST, auth::brake::DELAY_MAX].map(milliseconds);
     let queue = milliseconds(auth::brake::LINE_MAX);
@@ -124,6 +129,11 @@ fn clients() -> Vec<(&'static str, Vec<u64>)> {
             "Kerberos tickets that were used, kept for 10 to 20 min against replays",
             vec![count(krb5::ReplayCache::CAPACITY)],
         ),
+        (
+            "security contexts of NFS users with tickets",
+            vec![count(contexts.contexts_max), count(contexts.contexts_per_address)],
+        ),
+        ("calls of one such context, told apart by their numbers", vec![SEQUENCE_WINDOW.into()]),
         ("SMB sessions", logons.map(count).to_vec()),
         ("channels of a session", vec![Settings::new("".into()).max_channels.into()]),
         ("tree connects of a session", vec![count(smb.trees_per_session_max)]),
