@@ -27,6 +27,14 @@ pub(crate) struct AccountBook {
     state: Option<Arc<State>>,
 }
 
+/// The names of accounts, by what their users are known by.
+#[derive(Debug, Default)]
+pub(crate) struct AccountNames {
+    /// By uid; the first by name, if several accounts have it.
+    pub(crate) by_uid: HashMap<u32, String>,
+    pub(crate) by_sid: HashMap<Sid, String>,
+}
+
 impl AccountBook {
     /// A book without accounts, whose accounts have SIDs.
     fn of(state: &Arc<State>) -> Self {
@@ -87,16 +95,17 @@ impl AccountBook {
         names
     }
 
-    /// The name of the account whose user has this uid; the first by name, if several have.
-    pub(crate) fn name_of(&self, uid: u32) -> Option<String> {
-        let accounts = self.by_name.read();
-        accounts.values().filter(|account| account.uid == uid).map(|account| &account.name).min().cloned()
-    }
-
-    /// The name of the account with this SID.
-    pub(crate) fn name_of_sid(&self, sid: &Sid) -> Option<String> {
-        let accounts = self.by_name.read();
-        accounts.values().find(|account| account.sid == Some(*sid)).map(|account| account.name.clone())
+    /// The names of all accounts.
+    pub(crate) fn names(&self) -> AccountNames {
+        let mut names = AccountNames::default();
+        for Account { name, uid, sid, .. } in self.by_name.read().values() {
+            let first = names.by_uid.entry(*uid).or_insert_with(|| name.clone());
+            if name < first {
+                first.clone_from(name);
+            }
+            names.by_sid.extend(sid.map(|sid| (sid, name.clone())));
+        }
+        names
     }
 
     pub(crate) fn is_empty(&self) -> bool {

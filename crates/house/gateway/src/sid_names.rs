@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use smb_server::{Directory, Known, LookUp, Sid, SidKind};
 use tokio::sync::oneshot;
 
-use crate::accounts::AccountBook;
+use crate::accounts::{AccountBook, AccountNames};
 use crate::name_service::{self, NameAnswer};
 
 /// How long a client waits for names. Then it gets SIDs.
@@ -122,14 +122,14 @@ impl SidNames {
     }
 
     /// Accounts know their users' names, whatever the name service says.
-    fn of_sid(&self, sid: &Sid) -> Outcome {
+    fn of_sid(&self, sid: &Sid, accounts: &AccountNames) -> Outcome {
         match (sid.uid(), sid.gid()) {
-            (Some(uid), _) => match self.accounts.name_of(uid) {
-                Some(name) => Outcome::Here(Some(user(uid, name))),
+            (Some(uid), _) => match accounts.by_uid.get(&uid) {
+                Some(name) => Outcome::Here(Some(user(uid, name.clone()))),
                 None => self.asked.ask(Question::User(uid), Instant::now()),
             },
             (_, Some(gid)) => self.asked.ask(Question::Group(gid), Instant::now()),
-            _ => Outcome::Here(self.accounts.name_of_sid(sid).map(|name| self.account(*sid, name))),
+            _ => Outcome::Here(accounts.by_sid.get(sid).map(|name| self.account(*sid, name.clone()))),
         }
     }
 
@@ -170,7 +170,9 @@ impl Directory for SidNames {
     }
 
     fn of_sids(&self, sids: Vec<Sid>) -> LookUp {
-        wait_for(sids.iter().map(|sid| self.of_sid(sid)).collect())
+        // Once for all of them: there may be many of both.
+        let accounts = self.accounts.names();
+        wait_for(sids.iter().map(|sid| self.of_sid(sid, &accounts)).collect())
     }
 
     fn of_names(&self, names: Vec<String>) -> LookUp {
