@@ -162,6 +162,16 @@ impl Fixture {
         stream
     }
 
+    /// Two clients that are served, by one shard each.
+    fn served(&self) -> [TcpStream; 2] {
+        let mut clients = [self.connect(), self.connect()];
+        for client in &mut clients {
+            send(client, b"e");
+            assert_eq!(receive(client), b"e");
+        }
+        clients
+    }
+
     fn closed(&self) -> usize {
         self.counters.closed.load(Ordering::SeqCst)
     }
@@ -435,11 +445,7 @@ fn own_thread() -> i32 {
 #[test]
 fn a_shard_that_is_held_up_is_given_up() {
     let fixture = start(20);
-    let mut clients = [fixture.connect(), fixture.connect()];
-    for client in &mut clients {
-        send(client, b"e");
-        assert_eq!(receive(client), b"e");
-    }
+    let clients = fixture.served();
     let (release, over) = mpsc::channel::<()>();
     let (tell, told) = mpsc::channel();
     let once = Mutex::new(Some((over, tell)));
@@ -479,11 +485,7 @@ fn a_shard_that_is_held_up_is_given_up() {
 #[test]
 fn connections_that_a_held_up_shard_has_not_taken_up_are_ended_with_it() {
     let fixture = start(20);
-    let mut clients = [fixture.connect(), fixture.connect()];
-    for client in &mut clients {
-        send(client, b"e");
-        assert_eq!(receive(client), b"e");
-    }
+    let mut clients = fixture.served();
     let (release, over) = mpsc::channel::<()>();
     let (tell, told) = mpsc::channel();
     *fixture.counters.hold_up.lock().unwrap() = Some((tell, over));
@@ -507,11 +509,7 @@ fn connections_that_a_held_up_shard_has_not_taken_up_are_ended_with_it() {
     assert_eq!(keeper.look(later, sleeps), [1]);
     assert!(is_ended(&mut dealt), "its client is told to come again");
     assert!(is_ended(&mut clients[1]));
-    let mut again = [fixture.connect(), fixture.connect()];
-    for client in &mut again {
-        send(client, b"e");
-        assert_eq!(receive(client), b"e");
-    }
+    let _again = fixture.served();
     drop(release);
     fixture.wait_closed(1);
 }

@@ -153,7 +153,7 @@ fn a_context_that_is_unknown_or_changed_is_a_problem_of_the_credential() {
 fn a_context_ends_with_its_ticket() {
     let server = server();
     let mut client = server.client();
-    let short = mint::Ticket { end_time: now() + 3, ..ticket(&["alice"]) };
+    let short = mint::Ticket { end_time: now() + 10, ..ticket(&["alice"]) };
     let mut context = Context::begin(&mut client, &short, Service::None);
     let mut seen = Vec::new();
     for _ in 0..600 {

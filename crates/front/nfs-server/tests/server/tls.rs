@@ -265,11 +265,11 @@ fn bytes_that_come_one_by_one_are_put_together() {
 fn a_handshake_that_does_not_end_is_ended() {
     let authority = Authority::new();
     let server = server(Demand::Offered, &authority.server(None), Terms::empty());
+    let begun = Instant::now();
     let mut silent = started(&server);
     let mut slow = started(&server);
     // The head of a handshake record, and of a ClientHello that does not come.
     slow.stream.write_all(&[22, 3, 1, 1, 0, 1, 0, 0, 252]).unwrap();
-    let begun = Instant::now();
     assert!(silent.is_closed() && slow.is_closed());
     assert!(begun.elapsed() > Duration::from_secs(5), "others that are slow are served");
     server.client().exchange(NULL, &());
