@@ -15,7 +15,7 @@ pub(crate) fn token(reason: Reason, now: Time, service: &Principal) -> Vec<u8> {
     let mut builder = Builder::with_capacity(256);
     builder.element(application(KRB_ERROR), |message| {
         message.element(SEQUENCE, |fields| {
-            fields.element(context(10), |field| put_name(field, service));
+            fields.element(context(10), |field| service.encode(field, SERVICE_INSTANCE));
             fields.element(context(9), |field| field.primitive(GENERAL_STRING, service.realm().as_bytes()));
             fields.element(context(6), |field| field.integer(reason.error_code()));
             fields.element(context(5), |field| field.integer(0));
@@ -25,18 +25,4 @@ pub(crate) fn token(reason: Reason, now: Time, service: &Principal) -> Vec<u8> {
         });
     });
     frame(TokenId::Error, &builder.finish())
-}
-
-fn put_name(builder: &mut Builder, name: &Principal) {
-    builder.element(SEQUENCE, |fields| {
-        fields.element(context(1), |field| {
-            field.element(SEQUENCE, |strings| {
-                // the builder writes from the end
-                for part in name.name().rsplit('/') {
-                    strings.primitive(GENERAL_STRING, part.as_bytes());
-                }
-            });
-        });
-        fields.element(context(0), |field| field.integer(SERVICE_INSTANCE));
-    });
 }

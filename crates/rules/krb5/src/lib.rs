@@ -1,8 +1,11 @@
-//! Accepting Kerberos 5: bytes in, bytes out; time and randomness are arguments.
+//! Kerberos 5 between a client and a service: bytes in, bytes out; time and randomness are arguments.
 //!
 //! A server makes an [`Acceptor`] from its [keytab](keytab::Keytab), and passes it the token of each client
 //! ([`Acceptor::accept`]). It gets the [client](Accepted::client), its SIDs (a [`Pac`]), a session key and a reply. A
 //! [`Refused`] has the reason, and a KRB-ERROR for the client. [`PerMessage`] protects what follows.
+//!
+//! A client takes a ticket that it has from its [credential cache](ccache::CredentialCache), and shows it
+//! ([`Initiator::begin`]). There is nothing here that asks a KDC.
 //!
 //! Followed are RFC 4120, RFC 4121 (the GSS-API mechanism), RFC 3961, 3962 and 8009 (AES, the only encryption types
 //! here) and [MS-PAC]. The PAC's server signature is checked with our key; whoever has that key can make any PAC.
@@ -13,10 +16,12 @@
 mod acceptor;
 mod ap_rep;
 mod ap_req;
+pub mod ccache;
 pub mod crypto;
 pub mod der;
 mod fields;
 pub mod gss;
+mod initiator;
 pub mod keytab;
 mod krb_error;
 mod name;
@@ -33,6 +38,7 @@ pub use acceptor::{
 };
 pub use ap_req::{ChannelBindings, ContextFlags};
 pub use crypto::{CryptoError, Enctype, Key, KeyError, string_to_key};
+pub use initiator::{Initiator, InitiatorError};
 pub use name::{NameError, Principal};
 pub use pac::{LogonInfo, Pac, PacError, UpnInfo};
 pub use per_message::{KeyOrigin, Mic, PerMessage, PerMessageError, Protection, Side, Unwrapped};

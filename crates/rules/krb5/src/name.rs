@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::der::{DerError, GENERAL_STRING, Reader, SEQUENCE};
+use crate::der::{Builder, DerError, GENERAL_STRING, Reader, SEQUENCE, context};
 use crate::fields::Fields;
 
 /// The most components of a name. RFC 4120 has names of one to three; services of Windows have up to three.
@@ -85,6 +85,22 @@ impl Principal {
             Some(strings.element(GENERAL_STRING).map_err(|DerError| NameError::Malformed))
         });
         Self::collect(components, realm)
+    }
+
+    /// Writes the name without its realm: `PrincipalName ::= SEQUENCE { name-type [0] Int32, name-string [1] SEQUENCE OF
+    /// KerberosString }`. RFC 4120 5.2.2.
+    pub(crate) fn encode(&self, builder: &mut Builder, name_type: i64) {
+        builder.element(SEQUENCE, |fields| {
+            fields.element(context(1), |field| {
+                field.element(SEQUENCE, |strings| {
+                    // the builder writes from the end
+                    for part in self.name().rsplit('/') {
+                        strings.primitive(GENERAL_STRING, part.as_bytes());
+                    }
+                });
+            });
+            fields.element(context(0), |field| field.integer(name_type));
+        });
     }
 
     /// The components, separated by `/`.

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::Key;
 use crate::crypto::{CONFOUNDER_LEN, ChecksumKey, CryptoError, KeyUsage, Opener, Sealer};
+use crate::{Enctype, Key};
 
 /// The head of a token. RFC 4121 4.2.6.
 const HEAD_LEN: usize = 16;
@@ -138,6 +138,12 @@ impl PerMessage {
             mic: deriver.checksum_key(mic)?,
             verify_mic: deriver.checksum_key(verify_mic)?,
         })
+    }
+
+    /// The type of the key.
+    #[must_use]
+    pub fn enctype(&self) -> Enctype {
+        self.seal.enctype()
     }
 
     /// The bytes that a sealed message has behind it.

@@ -278,6 +278,17 @@ impl<'a> Token<'a> {
     }
 }
 
+/// An AP-REP around what is encrypted with the session key of [`Ticket::new`] of aes256-sha1.
+pub(crate) fn put_ap_rep(builder: &mut Builder, cipher: &[u8]) {
+    builder.element(0x6f, |message| {
+        message.element(SEQUENCE, |fields| {
+            put_encrypted(fields, 2, 18, None, cipher);
+            fields.element(context(1), |field| field.integer(15));
+            fields.element(context(0), |field| field.integer(5));
+        });
+    });
+}
+
 /// What a client reads in an AP-REP.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Proof {
