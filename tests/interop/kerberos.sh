@@ -131,11 +131,31 @@ part_nfs() {
   check "alice gets a ticket" ticket alice
   check "the kernel's client of NFS" guest 300 nfs-krb5.sh files.lab.test "$SHARE" secret
   check "a file is of the account of the ticket's name" owner_is of-4.2-krb5p 10001
+  local host version security
+  mark
+  check "the load generator says which ticket it needs" says_which_ticket
+  for host in sha1.files sha384.files; do
+    check "alice gets a ticket for $host" "$lab_script" tool kvno "nfs/$host.lab.test"
+    for version in 3 4.1; do
+      for security in krb5 krb5i krb5p; do
+        check "the load generator, $security of NFSv$version on $host" loads "$host.lab.test/$SHARE?vers=$version&sec=$security"
+      done
+    done
+  done
   mark
   check "bob gets a ticket" ticket bob
   check "a principal without an account is refused" guest 120 nfs-refused.sh files.lab.test "$SHARE"
   check "the log says that there is no account" log_has "no account has the name of the principal"
   end_lab
+}
+# loads PLACE: reads and writes there, and compares what comes back.
+loads() {
+  "$lab_script" exec "$ANABRANCH" bench job --target "nfs://$1" --reads 50 --block-size 64k --connections 2 --queue-depth 4 \
+    --file-size 1M --seconds 0.3 --repetitions 1
+}
+says_which_ticket() {
+  loads "files.lab.test/$SHARE?sec=krb5" >"$scratch/said" 2>&1 && return 1
+  grep -q 'kvno nfs/files.lab.test' "$scratch/said" || { tail -n 3 "$scratch/said"; return 1; }
 }
 # guest SECONDS SCRIPT ARGUMENT...: a script in the guest, which sees the lab.
 guest() {

@@ -1,6 +1,7 @@
 //! `anabranch bench` against a server that runs, and against one that lies.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
 use std::time::Duration;
@@ -142,6 +143,51 @@ fn each_signature_and_cipher_is_spoken() {
         let result = good(&running.smb(), &["--security", &asked, "--connections", "2", "--reads", "50"]);
         assert_eq!(result["environment"]["negotiated"]["cipher"], name);
     }
+}
+
+/// A certificate that has signed itself, and its key, as files.
+fn certify(directory: &TempDir, name: &str) -> [String; 2] {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let files =
+        [(format!("{name}.pem"), made.cert.pem()), (format!("{name}.key"), made.signing_key.serialize_pem())];
+    files.map(|(name, text)| {
+        let file = path(directory, &name);
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        file
+    })
+}
+
+#[test]
+fn nfs_over_tls_is_spoken_and_the_certificate_is_checked() {
+    let pki = TempDir::new().unwrap();
+    let ([certificate, key], [other, _]) = (certify(&pki, "server"), certify(&pki, "other"));
+    let flags = ["--control-certificate", &certificate, "--control-key", &key, "--nfs-tls", "required"];
+    let running = Running::start(&flags);
+    for version in ["3", "4.1"] {
+        let plain = running.nfs(version);
+        let trusted = format!("{plain}&xprtsec=tls&ca={certificate}");
+        let result = good(&trusted, &["--connections", "2", "--reads", "50", "--block-size", "256k"]);
+        let cipher = result["environment"]["negotiated"]["cipher"].as_str().unwrap();
+        assert!(cipher.starts_with("TLS_AES_") || cipher.starts_with("TLS_CHACHA20_"), "{cipher}");
+        for (target, kind) in
+            [(format!("{plain}&xprtsec=tls&ca={other}"), "wrong-signature"), (plain, "wrong-password")]
+        {
+            let (status, result, said) = job(&target, &[]);
+            assert_eq!((status, kinds(&result)), (8, vec![kind]), "{target}: {said}");
+        }
+    }
+    let (status, result, said) = job(&format!("{}&xprtsec=tls&ca=/nonexistent", running.nfs("3")), &[]);
+    assert_eq!((status, kinds(&result)), (8, vec!["this-machine"]), "{said}");
+    assert!(said.contains("/nonexistent") && said.contains("ca=/PATH"), "{said}");
+}
+
+#[test]
+fn a_server_without_tls_gets_a_verdict() {
+    let running = Running::start(&[]);
+    let (status, result, said) = job(&format!("{}&xprtsec=tls", running.nfs("3")), &[]);
+    assert_eq!((status, kinds(&result)), (8, vec!["refused"]), "{said}");
+    assert!(said.contains("has no TLS for NFS"), "{said}");
 }
 
 /// A figure that was measured, and the right one.

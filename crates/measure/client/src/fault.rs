@@ -27,7 +27,7 @@ pub enum FaultKind {
     NoSpace,
     /// Fewer bytes came back, or were taken, than had to.
     ShortTransfer,
-    /// A reply's signature or encryption is not right.
+    /// A reply's signature or encryption is not right, or the server's certificate is not.
     WrongSignature,
     /// A reply that no request asked for, or that is none.
     Protocol,

@@ -22,7 +22,7 @@ pub use smb_proto::dialect::{Cipher, SigningAlgorithm};
 pub use fault::{Fault, FaultKind, Result};
 pub use negotiated::{Negotiated, ServerInterface};
 pub use security::Security;
-pub use target::{NfsTarget, SmbTarget};
+pub use target::{NfsSecurity, NfsTarget, NfsTls, SmbTarget};
 pub use world::{Wire, World};
 
 use nfs_wire::v3::types::FileHandle;

@@ -1,6 +1,7 @@
 //! What a client is to be connected to.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -42,4 +43,48 @@ pub struct NfsTarget {
     pub uid: u32,
     /// The group.
     pub gid: u32,
+    /// How the user is proved, and calls are protected.
+    #[serde(default)]
+    pub security: NfsSecurity,
+    /// TLS on all connections (RFC 9289).
+    #[serde(default)]
+    pub tls: Option<NfsTls>,
+}
+
+/// How an NFS client says who it is, and how its calls are protected: the `sec=` of a mount.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NfsSecurity {
+    /// It states a user and a group (AUTH_SYS).
+    #[default]
+    Sys,
+    /// A Kerberos ticket proves the user (RPCSEC_GSS, RFC 2203).
+    Krb5,
+    /// The same, and nothing can be changed on the way.
+    Krb5i,
+    /// The same, and nobody else can read it.
+    Krb5p,
+}
+
+impl NfsSecurity {
+    /// All of them, the weakest first.
+    pub const ALL: [Self; 4] = [Self::Sys, Self::Krb5, Self::Krb5i, Self::Krb5p];
+
+    /// As mount options and results write it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sys => "sys",
+            Self::Krb5 => "krb5",
+            Self::Krb5i => "krb5i",
+            Self::Krb5p => "krb5p",
+        }
+    }
+}
+
+/// TLS of an NFS client.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NfsTls {
+    /// A file with the certificates that are trusted, in PEM form. `None`: those that the system trusts.
+    pub authority: Option<PathBuf>,
 }

@@ -29,6 +29,10 @@ impl Wire for Closing {
     fn receive(&mut self) -> Result<Vec<u8>> {
         Err(Fault::of_connection(&std::io::ErrorKind::ConnectionReset.into()))
     }
+
+    fn start_tls(&mut self, _: &str, _: &NfsTls) -> Result<String> {
+        Ok(String::new())
+    }
 }
 
 impl World for Silent {
@@ -50,6 +54,10 @@ impl World for Silent {
     fn random(&self, buffer: &mut [u8]) -> Result<()> {
         buffer.fill(self.chance);
         Ok(())
+    }
+
+    fn credential_cache(&self) -> Result<Vec<u8>> {
+        Err(Fault::new(FaultKind::ThisMachine, "there is none"))
     }
 
     fn now(&self) -> Duration {
@@ -83,6 +91,8 @@ fn nfs_first(v41: bool, chance: u8) -> (Vec<u8>, FaultKind) {
         v41,
         uid: 7,
         gid: 8,
+        security: NfsSecurity::Sys,
+        tls: None,
     };
     let fault = nfs::Session::open(&world, &target, 1, &[], 1).err().expect("nobody has answered");
     (world.sent.take(), fault.kind)

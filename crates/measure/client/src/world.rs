@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::{Framing, Result};
+use crate::{Framing, NfsTls, Result};
 
 /// A connection while a session is made: messages in and out, one after the other.
 pub trait Wire {
@@ -18,6 +18,13 @@ pub trait Wire {
     /// # Errors
     /// None has come in time, or the connection is of no more use.
     fn receive(&mut self) -> Result<Vec<u8>>;
+
+    /// Begins TLS on the connection: what is sent and received from now on is encrypted, and the server has shown a
+    /// certificate for this name. Returns the cipher suite.
+    ///
+    /// # Errors
+    /// [`crate::FaultKind::WrongSignature`]; [`crate::FaultKind::ThisMachine`] if the certificates to trust cannot be read.
+    fn start_tls(&mut self, host: &str, tls: &NfsTls) -> Result<String>;
 }
 
 /// Where clients are used.
@@ -45,6 +52,12 @@ pub trait World {
     /// # Errors
     /// [`crate::FaultKind::ThisMachine`].
     fn random(&self, buffer: &mut [u8]) -> Result<()>;
+
+    /// The bytes of the user's credential cache: the file with Kerberos tickets.
+    ///
+    /// # Errors
+    /// [`crate::FaultKind::ThisMachine`]: there is none that can be read.
+    fn credential_cache(&self) -> Result<Vec<u8>>;
 
     /// The time since the beginning of 1970 (UTC).
     fn now(&self) -> Duration;

@@ -9,7 +9,7 @@ use std::path::Path;
 use gateway::control_access::{Access, find};
 use load::ServerProcess;
 use load::result::Protocol;
-use load::target::{NfsTarget, SmbTarget, Target};
+use load::target::{NfsSecurity, NfsTarget, SmbTarget, Target};
 use peers::{Account, Contender, Daemon, Medium, Scratch, Shares, trouble};
 
 use crate::counts;
@@ -81,6 +81,8 @@ impl Own {
                 v41: protocol == Protocol::Nfs41,
                 uid: self.account.uid,
                 gid: self.account.gid,
+                security: NfsSecurity::Sys,
+                tls: None,
             }),
         };
         let process = ServerProcess { pid: self.daemon.pid() };

@@ -26,6 +26,7 @@ pub mod server;
 mod site;
 pub mod statistics;
 pub mod target;
+mod tls;
 pub mod trace;
 pub mod whole_file;
 pub mod workers;

@@ -1,13 +1,15 @@
-//! The world of clients here: TCP, the names and the clock of this machine. One connection and its client: asking one thing
+//! The world of clients here: TCP, TLS, tickets, the names and the clock of this machine. One connection and its client: asking one thing
 //! at a time, before and after the load.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::fault::{Fault, Result};
 use crate::result::ProblemKind;
-use client::{Client, FaultKind, Framing, Handle, Outcome, Request, Sent, Wire, World, next_message};
+use crate::tls;
+use client::{Client, FaultKind, Framing, Handle, NfsTls, Outcome, Request, Sent, Wire, World, next_message};
 
 /// Bytes that are asked of a socket at a time.
 const READ_BYTES: usize = 256 << 10;
@@ -23,8 +25,46 @@ pub(crate) struct Network {
 #[derive(Debug)]
 pub(crate) struct Socket {
     pub(crate) stream: TcpStream,
+    tls: Option<Box<tls::Session>>,
     framing: Framing,
     input: Vec<u8>,
+}
+
+impl Socket {
+    /// Whether bytes that [`Write::write`] took still wait for the socket.
+    pub(crate) fn has_output(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| tls.has_output())
+    }
+
+    /// Whether more may be there after a read that was shorter than its room.
+    pub(crate) fn may_have_more(&self) -> bool {
+        self.tls.is_some()
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        match &mut self.tls {
+            Some(tls) => tls.read(&mut self.stream, room),
+            None => self.stream.read(room),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match &mut self.tls {
+            Some(tls) => tls.write(&mut self.stream, bytes),
+            None => self.stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match &mut self.tls {
+            Some(tls) => tls.flush(&mut self.stream),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The first address of a host.
@@ -53,7 +93,7 @@ impl World for Network {
         stream.set_nodelay(true).map_err(failed)?;
         stream.set_read_timeout(Some(self.timeout)).map_err(failed)?;
         stream.set_write_timeout(Some(self.timeout)).map_err(failed)?;
-        Ok(Socket { stream, framing, input: Vec::new() })
+        Ok(Socket { stream, tls: None, framing, input: Vec::new() })
     }
 
     fn is_reachable(&self, address: SocketAddr) -> bool {
@@ -65,6 +105,15 @@ impl World for Network {
             .map_err(|e| client::Fault::new(FaultKind::ThisMachine, format!("no random numbers: {e}")))
     }
 
+    fn credential_cache(&self) -> client::Result<Vec<u8>> {
+        let not_read = |why: String| client::Fault::new(FaultKind::ThisMachine, why);
+        let path = credential_cache_path().map_err(not_read)?;
+        std::fs::read(&path).map_err(|e| {
+            let path = path.display();
+            not_read(format!("the credential cache {path} cannot be read: {e}; get a ticket with `kinit`"))
+        })
+    }
+
     fn now(&self) -> Duration {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
@@ -72,7 +121,7 @@ impl World for Network {
 
 impl Wire for Socket {
     fn send(&mut self, bytes: &[u8]) -> client::Result<()> {
-        self.stream.write_all(bytes).map_err(|e| client::Fault::of_connection(&e))
+        self.write_all(bytes).and_then(|()| self.flush()).map_err(|e| client::Fault::of_connection(&e))
     }
 
     fn receive(&mut self) -> client::Result<Vec<u8>> {
@@ -82,10 +131,12 @@ impl Wire for Socket {
                 self.input.drain(..next);
                 return Ok(message);
             }
-            let filled = self.input.len();
-            self.input.resize(filled + READ_BYTES, 0);
-            let read = self.stream.read(self.input.get_mut(filled..).unwrap_or_default());
-            self.input.truncate(filled + *read.as_ref().unwrap_or(&0));
+            let mut input = std::mem::take(&mut self.input);
+            let filled = input.len();
+            input.resize(filled + READ_BYTES, 0);
+            let read = self.read(input.get_mut(filled..).unwrap_or_default());
+            input.truncate(filled + *read.as_ref().unwrap_or(&0));
+            self.input = input;
             match read {
                 Ok(0) => {
                     return Err(client::Fault::new(FaultKind::Closed, "the server closed the connection"));
@@ -95,6 +146,26 @@ impl Wire for Socket {
                 Err(e) => return Err(client::Fault::of_connection(&e)),
             }
         }
+    }
+
+    fn start_tls(&mut self, host: &str, tls: &NfsTls) -> client::Result<String> {
+        let session = tls::Session::begin(&mut self.stream, host, tls)?;
+        let cipher = session.cipher();
+        self.tls = Some(Box::new(session));
+        Ok(cipher)
+    }
+}
+
+/// The file that the user's Kerberos tickets are in: what KRB5CCNAME says, or what MIT's library takes without it.
+fn credential_cache_path() -> std::result::Result<PathBuf, String> {
+    let named = std::env::var("KRB5CCNAME").unwrap_or_default();
+    match named.split_once(':') {
+        None if named.is_empty() => Ok(format!("/tmp/krb5cc_{}", rustix::process::getuid().as_raw()).into()),
+        None => Ok(named.into()),
+        Some(("FILE", path)) => Ok(path.into()),
+        Some((kind, _)) => Err(format!(
+            "KRB5CCNAME names a credential cache of kind {kind}: only files (FILE:/PATH) can be read"
+        )),
     }
 }
 

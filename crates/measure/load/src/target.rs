@@ -1,4 +1,4 @@
-//! What load is made on: `smb://user:password@host:port/share`, `nfs://host:port/path?vers=3|4.1`, `dir:/path`.
+//! What load is made on: `smb://user:password@host:port/share`, `nfs://host:port/path?vers=3|4.1&sec=krb5p`, `dir:/path`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::result::Protocol;
 
-pub use client::{NfsTarget, SmbTarget};
+pub use client::{NfsSecurity, NfsTarget, NfsTls, SmbTarget};
 
 /// What load is made on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub enum Target {
 #[error("{0}")]
 pub struct NoTarget(String);
 
-const FORMS: &str = "give smb://USER[:PASSWORD]@HOST[:PORT]/SHARE, nfs://HOST[:PORT]/PATH[?vers=3|4.1&uid=N&gid=N&mountport=N] or dir:/PATH";
+const FORMS: &str = "give smb://USER[:PASSWORD]@HOST[:PORT]/SHARE, nfs://HOST[:PORT]/PATH[?vers=3|4.1&uid=N&gid=N&mountport=N&sec=sys|krb5|krb5i|krb5p&xprtsec=none|tls&ca=/FILE] or dir:/PATH";
 
 impl Target {
     /// The protocol that it speaks.
@@ -103,7 +103,10 @@ fn nfs(rest: &str) -> Result<NfsTarget, String> {
     let (authority, path) = place.split_once('/').ok_or("there is no path")?;
     let (host, port) = host_and_port(authority, 2049)?;
     let path = format!("/{}", decoded(path)?);
-    let mut target = NfsTarget { host, port, mount_port: None, path, v41: true, uid: 0, gid: 0 };
+    let security = NfsSecurity::default();
+    let mut target =
+        NfsTarget { host, port, mount_port: None, path, v41: true, uid: 0, gid: 0, security, tls: None };
+    let mut authority = None;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let number = || value.parse().map_err(|_| format!("{name}={value} is not a number"));
@@ -115,8 +118,21 @@ fn nfs(rest: &str) -> Result<NfsTarget, String> {
             ("mountport", _) => {
                 target.mount_port = Some(value.parse().map_err(|_| format!("{name}={value} is not a port"))?)
             }
+            ("sec", _) => {
+                let named = NfsSecurity::ALL.into_iter().find(|security| security.name() == value);
+                target.security =
+                    named.ok_or_else(|| format!("sec={value} is not sys, krb5, krb5i or krb5p"))?;
+            }
+            ("xprtsec", "none") => target.tls = None,
+            ("xprtsec", "tls") => _ = target.tls.get_or_insert_default(),
+            ("ca", _) => authority = Some(PathBuf::from(decoded(value)?)),
             _ => return Err(format!("{pair} is not known")),
         }
+    }
+    match (&mut target.tls, authority) {
+        (_, None) => {}
+        (Some(tls), authority) => tls.authority = authority,
+        (None, Some(_)) => return Err("ca= is for xprtsec=tls".to_owned()),
     }
     Ok(target)
 }
@@ -158,7 +174,11 @@ impl fmt::Display for Target {
         match self {
             Self::Smb(t) => write!(f, "smb://{}@{}:{}/{}", t.user, t.host, t.port, t.share),
             Self::Nfs(t) => {
-                write!(f, "nfs://{}:{}{}?vers={}", t.host, t.port, t.path, if t.v41 { "4.1" } else { "3" })
+                write!(f, "nfs://{}:{}{}?vers={}", t.host, t.port, t.path, if t.v41 { "4.1" } else { "3" })?;
+                if t.security != NfsSecurity::Sys {
+                    write!(f, "&sec={}", t.security.name())?;
+                }
+                if t.tls.is_some() { f.write_str("&xprtsec=tls") } else { Ok(()) }
             }
             Self::Directory(path) => write!(f, "dir:{}", path.display()),
         }
@@ -167,6 +187,8 @@ impl fmt::Display for Target {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -183,6 +205,14 @@ mod tests {
             (nfs.host.as_str(), nfs.port, nfs.path.as_str(), nfs.v41, nfs.uid),
             ("::1", 2050, "/a/b", false, 7)
         );
+        let Ok(target @ Target::Nfs(nfs)) =
+            &"nfs://files/a?sec=krb5p&xprtsec=tls&ca=/etc/lab%20ca.pem".parse::<Target>()
+        else {
+            panic!("no NFS target")
+        };
+        let authority = nfs.tls.as_ref().and_then(|tls| tls.authority.as_deref());
+        assert_eq!((nfs.security, authority), (NfsSecurity::Krb5p, Some(Path::new("/etc/lab ca.pem"))));
+        assert_eq!(target.to_string(), "nfs://files:2049/a?vers=4.1&sec=krb5p&xprtsec=tls");
         assert_eq!("dir:/tmp".parse(), Ok(Target::Directory("/tmp".into())));
     }
 
@@ -213,6 +243,9 @@ mod tests {
             "nfs://server",
             "nfs://server:x/a",
             "nfs://server/a?vers=2",
+            "nfs://server/a?sec=krb6",
+            "nfs://server/a?xprtsec=mtls",
+            "nfs://server/a?ca=/etc/ca.pem",
             "dir:relative",
             "ftp://x",
             "smb://a:%zz@server/x",

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use load::ServerProcess;
 use load::result::Protocol;
-use load::target::{NfsTarget, Target};
+use load::target::{NfsSecurity, NfsTarget, Target};
 
 use super::daemon::{Daemon, find, free_port, missing, version};
 use super::place::{Contender, Medium, Shares};
@@ -78,6 +78,8 @@ impl Ganesha {
             v41,
             uid: self.account.uid,
             gid: self.account.gid,
+            security: NfsSecurity::Sys,
+            tls: None,
         });
         let process = ServerProcess { pid: self.daemon.pid() };
         Contender::new("ganesha", &self.name, target, process, directory)

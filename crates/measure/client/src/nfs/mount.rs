@@ -5,7 +5,8 @@ use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v3::{self, fsinfo};
 use nfs_wire::xdr::{Decode, Encode, Writer};
 
-use super::rpc::{Calls, Procedure, garbled};
+use super::rpc::{Calls, Identity, Procedure, garbled};
+use super::tls::protect;
 use crate::{Fault, FaultKind, Framing, NfsTarget, Result, Wire, World};
 
 /// A connection on which one call is made at a time.
@@ -15,8 +16,13 @@ pub(super) struct Caller<W> {
 }
 
 impl<W: Wire> Caller<W> {
-    pub(super) fn new(wire: W, target: &NfsTarget) -> Self {
-        Self { wire, calls: Calls::new(target.uid, target.gid, 1) }
+    pub(super) fn new(wire: W, identity: Identity) -> Self {
+        Self { wire, calls: Calls::new(identity, 1) }
+    }
+
+    /// The connection, and who makes the calls on it.
+    pub(super) fn into_parts(self) -> (W, Identity) {
+        (self.wire, self.calls.into_identity())
     }
 
     /// Makes a call; `read` makes something of its results.
@@ -27,10 +33,10 @@ impl<W: Wire> Caller<W> {
         read: impl FnOnce(&mut nfs_wire::xdr::Reader<'_>) -> Result<T>,
     ) -> Result<T> {
         let mut out = Vec::new();
-        self.calls.call(procedure, (), &mut out, arguments);
+        self.calls.call(procedure, (), &mut out, arguments, None)?;
         self.wire.send(&out)?;
-        let message = self.wire.receive()?;
-        let ((), mut results) = self.calls.reply(&message)?;
+        let mut message = self.wire.receive()?;
+        let ((), mut results) = self.calls.reply(&mut message)?;
         read(&mut results)
     }
 }
@@ -53,11 +59,14 @@ pub(super) fn root(world: &impl World, target: &NfsTarget) -> Result<FileHandle>
 }
 
 fn mount_on(world: &impl World, target: &NfsTarget, port: u16) -> Result<FileHandle> {
-    let wire = world.connect(world.resolve(&target.host, port)?, Framing::Rpc)?;
+    let null = Procedure { program: mount::PROGRAM, version: mount::VERSION, number: 0 };
+    let mut wire = world.connect(world.resolve(&target.host, port)?, Framing::Rpc)?;
+    protect(&mut wire, target, null)?;
     let procedure =
         Procedure { program: mount::PROGRAM, version: mount::VERSION, number: mount::Procedure::Mnt as u32 };
     let path = DirPath(target.path.as_bytes());
-    Caller::new(wire, target).call(
+    // RFC 2623 2.7: MOUNT is asked without Kerberos, also for a share that needs it
+    Caller::new(wire, Identity::stated(target)).call(
         procedure,
         |w| path.encode(w),
         |results| match mount::MntRes::decode(results).map_err(garbled)? {
@@ -79,7 +88,7 @@ fn mapped_port(world: &impl World, target: &NfsTarget) -> Result<u16> {
     let arguments = |w: &mut Writer<'_>| {
         [mount::PROGRAM, mount::VERSION, TCP, 0].into_iter().for_each(|word| w.u32(word))
     };
-    Caller::new(wire, target)
+    Caller::new(wire, Identity::stated(target))
         .call(GETPORT, arguments, |r| Ok(u16::try_from(r.u32().map_err(garbled)?).unwrap_or(0)))
 }
 

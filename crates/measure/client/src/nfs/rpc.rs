@@ -5,16 +5,80 @@ use nfs_wire::record_mark::{MARK_BYTES, Mark};
 use nfs_wire::rpc::{AcceptStatus, Call, OpaqueAuth, Reply, ReplyBody, flavor};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 
-use crate::{Fault, FaultKind, Result};
+use super::gss::Context;
+use crate::{Fault, FaultKind, NfsTarget, Result};
 
 /// Calls under way at a time.
 const WINDOW: usize = 8192;
+/// The bytes of a verifier of AUTH_NONE.
+const NO_VERIFIER_BYTES: usize = 8;
 
 /// The calls of a connection. `K` is what is remembered of each.
 pub(super) struct Calls<K> {
     next: u32,
-    credential: Vec<u8>,
-    pending: Vec<Option<(u32, K)>>,
+    identity: Identity,
+    pending: Vec<Option<Pending<K>>>,
+}
+
+/// How calls say who makes them.
+#[derive(Debug)]
+pub(super) enum Identity {
+    /// AUTH_SYS: the encoded credential
+    Stated(Vec<u8>),
+    /// A security context with Kerberos
+    Proved(Box<Context>),
+}
+
+impl Identity {
+    /// What a target says of its user.
+    pub(super) fn stated(target: &NfsTarget) -> Self {
+        let credential = AuthSys {
+            stamp: 0,
+            machine_name: MachineName(b"anabranch-load"),
+            uid: target.uid,
+            gid: target.gid,
+            groups: Groups::default(),
+        };
+        Self::Stated(credential.encode_to_vec())
+    }
+
+    /// What calls are signed with, and what they are encrypted with.
+    pub(super) fn protection(&self) -> (Option<String>, Option<String>) {
+        match self {
+            Self::Stated(_) => (None, None),
+            Self::Proved(context) => context.protection(),
+        }
+    }
+}
+
+/// A call that is not answered yet.
+#[derive(Debug, Clone, Copy)]
+struct Pending<K> {
+    xid: u32,
+    /// Its number in the security context, if there is one
+    sequence: u32,
+    kept: K,
+}
+
+/// Data at the end of a call's arguments, as an opaque.
+#[derive(Clone, Copy)]
+pub(super) struct Data<'a> {
+    pub(super) length: u32,
+    /// Writes the data.
+    pub(super) fill: &'a dyn Fn(&mut [u8]),
+}
+
+impl Data<'_> {
+    /// Puts the data behind arguments that end with its length (0 until now).
+    fn append(self, out: &mut Vec<u8>) {
+        let at = out.len();
+        if let Some(room) = at.checked_sub(4).and_then(|from| out.get_mut(from..)) {
+            room.copy_from_slice(&self.length.to_be_bytes());
+        }
+        let length = self.length as usize;
+        out.resize(at + length + nfs_wire::xdr::padding(length), 0);
+        (self.fill)(out.get_mut(at..at + length).unwrap_or_default());
+    }
 }
 
 /// The program, version and procedure of a call.
@@ -26,16 +90,14 @@ pub(super) struct Procedure {
 }
 
 impl<K: Copy> Calls<K> {
-    /// A client that says it is this user. `first` is the number of its first call.
-    pub(super) fn new(uid: u32, gid: u32, first: u32) -> Self {
-        let credential = AuthSys {
-            stamp: 0,
-            machine_name: MachineName(b"anabranch-load"),
-            uid,
-            gid,
-            groups: Groups::default(),
-        };
-        Self { next: first, credential: credential.encode_to_vec(), pending: vec![None; WINDOW] }
+    /// `first` is the number of the first call.
+    pub(super) fn new(identity: Identity, first: u32) -> Self {
+        Self { next: first, identity, pending: vec![None; WINDOW] }
+    }
+
+    /// Who makes the calls.
+    pub(super) fn into_identity(self) -> Identity {
+        self.identity
     }
 
     /// Whether a further call has room.
@@ -44,56 +106,94 @@ impl<K: Copy> Calls<K> {
         self.slot(next).is_none()
     }
 
-    /// Appends a call whose arguments `body` appends.
+    /// Appends a call whose arguments `arguments` appends, with the data behind them, if any.
     pub(super) fn call(
         &mut self,
         procedure: Procedure,
         kept: K,
         out: &mut Vec<u8>,
-        body: impl FnOnce(&mut Writer<'_>),
-    ) {
+        arguments: impl FnOnce(&mut Writer<'_>),
+        data: Option<Data<'_>>,
+    ) -> Result<()> {
         let xid = self.next;
         self.next = self.next.wrapping_add(1);
-        *self.slot(xid) = Some((xid, kept));
         let mark = out.len();
         out.extend_from_slice(&[0; MARK_BYTES]);
-        let call = Call {
-            xid,
-            program: procedure.program,
-            version: procedure.version,
-            procedure: procedure.number,
-            credential: OpaqueAuth { flavor: flavor::AUTH_SYS, body: &self.credential },
-            verifier: OpaqueAuth::NONE,
-        };
-        let mut writer = Writer::new(out);
-        call.encode(&mut writer);
-        body(&mut writer);
+        let sequence = self.append_header(xid, procedure, out);
+        let begin = out.len();
+        if let Identity::Proved(context) = &self.identity {
+            context.append_head(sequence, out);
+        }
+        arguments(&mut Writer::new(out));
+        if let Some(data) = data {
+            data.append(out);
+        }
+        if let Identity::Proved(context) = &mut self.identity {
+            context.protect(begin, out)?;
+        }
         finish(out, mark);
+        *self.slot(xid) = Some(Pending { xid, sequence, kept });
+        Ok(())
     }
 
-    /// Takes a reply: what was kept of its call, and its results.
-    pub(super) fn reply<'m>(&mut self, message: &'m [u8]) -> Result<(K, Reader<'m>)> {
-        let mut reader = Reader::new(message);
-        let reply =
-            Reply::decode(&mut reader).map_err(|e| Fault::protocol(format!("a reply that is none: {e}")))?;
-        let unasked = || Fault::protocol(format!("a reply to call {:#x}, which waits for none", reply.xid));
-        let slot = self.slot(reply.xid);
-        let (_, kept) = slot.filter(|(xid, _)| *xid == reply.xid).ok_or_else(unasked)?;
-        *slot = None;
-        match reply.body {
-            ReplyBody::Accepted { status: AcceptStatus::Success, .. } => Ok((kept, reader)),
-            ReplyBody::Accepted { status, .. } => {
-                Err(Fault::new(FaultKind::Refused, format!("the server does not do the call: {status:?}")))
+    /// Appends credential and verifier too; returns the call's number in the security context.
+    fn append_header(&mut self, xid: u32, procedure: Procedure, out: &mut Vec<u8>) -> u32 {
+        let header = out.len();
+        let Procedure { program, version, number: procedure } = procedure;
+        let call =
+            |credential| Call { xid, program, version, procedure, credential, verifier: OpaqueAuth::NONE };
+        match &mut self.identity {
+            Identity::Stated(body) => {
+                call(OpaqueAuth { flavor: flavor::AUTH_SYS, body }).encode(&mut Writer::new(out));
+                0
             }
-            ReplyBody::Denied(why) => Err(Fault::new(
-                FaultKind::WrongPassword,
-                format!("the server does not accept the user: {why:?}"),
-            )),
+            Identity::Proved(context) => {
+                let (sequence, body) = context.credential();
+                call(OpaqueAuth { flavor: flavor::RPCSEC_GSS, body: &body }).encode(&mut Writer::new(out));
+                out.truncate(out.len() - NO_VERIFIER_BYTES);
+                context.append_verifier(header, out);
+                sequence
+            }
         }
     }
 
-    fn slot(&mut self, xid: u32) -> &mut Option<(u32, K)> {
+    /// Takes a reply: what was kept of its call, and its results.
+    pub(super) fn reply<'m>(&mut self, message: &'m mut [u8]) -> Result<(K, Reader<'m>)> {
+        let mut reader = Reader::new(message);
+        let reply =
+            Reply::decode(&mut reader).map_err(|e| Fault::protocol(format!("a reply that is none: {e}")))?;
+        let begin = message.len() - reader.rest().len();
+        let unasked = || Fault::protocol(format!("a reply to call {:#x}, which waits for none", reply.xid));
+        let slot = self.slot(reply.xid);
+        let pending = slot.filter(|pending| pending.xid == reply.xid).ok_or_else(unasked)?;
+        *slot = None;
+        let results = match reply.body {
+            ReplyBody::Accepted { verifier, status: AcceptStatus::Success } => match &self.identity {
+                Identity::Stated(_) => begin..message.len(),
+                Identity::Proved(context) => {
+                    let verifier = verifier.body.to_vec();
+                    context.open(pending.sequence, &verifier, message, begin)?
+                }
+            },
+            other => return Err(not_done(other)),
+        };
+        Ok((pending.kept, Reader::new(message.get(results).unwrap_or_default())))
+    }
+
+    fn slot(&mut self, xid: u32) -> &mut Option<Pending<K>> {
         &mut self.pending[xid as usize % WINDOW]
+    }
+}
+
+/// What a reply without results means.
+fn not_done(body: ReplyBody<'_>) -> Fault {
+    match body {
+        ReplyBody::Accepted { status, .. } => {
+            Fault::new(FaultKind::Refused, format!("the server does not do the call: {status:?}"))
+        }
+        ReplyBody::Denied(why) => {
+            Fault::new(FaultKind::WrongPassword, format!("the server does not accept the user: {why:?}"))
+        }
     }
 }
 
@@ -103,18 +203,6 @@ pub(super) fn finish(out: &mut [u8], mark: usize) {
     if let Some(room) = out.get_mut(mark..mark + MARK_BYTES) {
         room.copy_from_slice(&Mark::whole_record(length).to_bytes());
     }
-}
-
-/// Puts `length` bytes of data, which `fill` writes, behind a record that ends with their length (0 until now).
-pub(super) fn append_data(out: &mut Vec<u8>, mark: usize, length: u32, fill: &dyn Fn(&mut [u8])) {
-    let at = out.len();
-    if let Some(room) = at.checked_sub(4).and_then(|from| out.get_mut(from..)) {
-        room.copy_from_slice(&length.to_be_bytes());
-    }
-    let length = length as usize;
-    out.resize(at + length + nfs_wire::xdr::padding(length), 0);
-    fill(out.get_mut(at..at + length).unwrap_or_default());
-    finish(out, mark);
 }
 
 /// What a failed decoding means.

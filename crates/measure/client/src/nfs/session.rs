@@ -9,8 +9,10 @@ use nfs_wire::v4::types::{ClientId, OwnerId, SecurityParameters, Verifier};
 use nfs_wire::v4::{reclaim_complete, sequence};
 use nfs_wire::xdr::Decode;
 
+use super::gss::Context;
 use super::mount::{Caller, limits, root};
-use super::rpc::garbled;
+use super::rpc::{Identity, Procedure, garbled};
+use super::tls::protect;
 use super::v3::Connection as V3;
 use super::v41::{COMPOUND, Connection as V41, Part, limits_of, refused, walk};
 use crate::{Client, Fault, FaultKind, Framing, Handle, Negotiated, NfsTarget, Outcome, Result, Wire, World};
@@ -36,6 +38,14 @@ struct Plan<'a, N> {
     target: &'a NfsTarget,
     addresses: Vec<SocketAddr>,
     tags: usize,
+}
+
+/// A connection on which the user is known.
+struct Known<W> {
+    wire: W,
+    identity: Identity,
+    /// The cipher suite of TLS.
+    cipher: Option<String>,
 }
 
 /// What EXCHANGE_ID has brought.
@@ -75,34 +85,53 @@ impl<W: Wire> Session<W> {
 }
 
 impl<N: World> Plan<'_, N> {
-    fn connect(&self, number: u32) -> Result<N::Wire> {
+    /// A connection on which the user is known: with TLS and a security context where the target asks for them.
+    fn connect(&self, number: u32) -> Result<Known<N::Wire>> {
         let at = number as usize % self.addresses.len();
-        self.world.connect(self.addresses[at], Framing::Rpc)
+        let version = if self.target.v41 { nfs_wire::v4::VERSION } else { nfs_wire::v3::VERSION };
+        let null = Procedure { program: nfs_wire::v4::PROGRAM, version, number: 0 };
+        let mut wire = self.world.connect(self.addresses[at], Framing::Rpc)?;
+        let cipher = protect(&mut wire, self.target, null)?;
+        let identity = match Context::begin(self.world, &mut wire, self.target, null)? {
+            Some(context) => Identity::Proved(Box::new(context)),
+            None => Identity::stated(self.target),
+        };
+        Ok(Known { wire, identity, cipher })
+    }
+
+    /// The first connection, and what protects it and all others.
+    fn first(&self) -> Result<(Caller<N::Wire>, Negotiated)> {
+        let Known { wire, identity, cipher } = self.connect(0)?;
+        let (signing, sealing) = identity.protection();
+        let negotiated = Negotiated { signing, cipher: sealing.or(cipher), ..Negotiated::default() };
+        Ok((Caller::new(wire, identity), negotiated))
+    }
+
+    /// The first connection and all others.
+    fn all(&self, first: Caller<N::Wire>, connections: u32) -> Result<Vec<(N::Wire, Identity)>> {
+        let mut all = vec![first.into_parts()];
+        for number in 1..connections {
+            let Known { wire, identity, .. } = self.connect(number)?;
+            all.push((wire, identity));
+        }
+        Ok(all)
     }
 
     fn v3(&self, connections: u32) -> Result<Session<N::Wire>> {
         let root = root(self.world, self.target)?;
-        let mut first = Caller::new(self.connect(0)?, self.target);
+        let (mut first, negotiated) = self.first()?;
         let (read_bytes_max, write_bytes_max) = limits(&mut first, root)?;
-        let mut wires = vec![first.wire];
-        for number in 1..connections {
-            wires.push(self.connect(number)?);
-        }
-        let link = |wire| -> (N::Wire, Box<dyn Client>) {
-            let client = V3::new(self.target.uid, self.target.gid, FIRST_XID, self.tags);
-            (wire, Box::new(client))
+        let wires = self.all(first, connections)?;
+        let link = |(wire, identity)| -> (N::Wire, Box<dyn Client>) {
+            (wire, Box::new(V3::new(identity, FIRST_XID, self.tags)))
         };
-        let negotiated = Negotiated {
-            dialect: "NFSv3".to_owned(),
-            read_bytes_max,
-            write_bytes_max,
-            ..Negotiated::default()
-        };
+        let negotiated =
+            Negotiated { dialect: "NFSv3".to_owned(), read_bytes_max, write_bytes_max, ..negotiated };
         Ok(Session { links: wires.into_iter().map(link).collect(), root: Handle::Nfs3(root), negotiated })
     }
 
     fn v41(&self, connections: u32) -> Result<Session<N::Wire>> {
-        let mut first = Caller::new(self.connect(0)?, self.target);
+        let (mut first, negotiated) = self.first()?;
         let Exchanged { client_id, sequence_id, server } = self.exchange_id(&mut first)?;
         let made = create_session(&mut first, client_id, sequence_id)?;
         let slots = made.fore_channel.requests_max.max(1);
@@ -122,12 +151,9 @@ impl<N: World> Plan<'_, N> {
         let reclaimed = [head(1), ArgOp::ReclaimComplete(reclaim_complete::Args { one_fs: false })];
         compound(&mut first, &reclaimed, |_| {})?;
         let (root, (read_bytes_max, write_bytes_max)) = find_root(&mut first, head(2), &self.target.path)?;
-        let mut wires = vec![first.wire];
-        for number in 1..connections {
-            wires.push(self.connect(number)?);
-        }
+        let wires = self.all(first, connections)?;
         let share = slots / connections;
-        let link = |(number, wire): (usize, N::Wire)| -> (N::Wire, Box<dyn Client>) {
+        let link = |(number, (wire, identity)): (usize, (N::Wire, Identity))| -> (N::Wire, Box<dyn Client>) {
             let number = u32::try_from(number).unwrap_or(0);
             let part = Part {
                 client_id,
@@ -136,7 +162,7 @@ impl<N: World> Plan<'_, N> {
                 slots: number * share..(number + 1) * share,
                 number,
             };
-            let mut client = V41::new(&part, self.target.uid, self.target.gid, FIRST_XID, self.tags);
+            let mut client = V41::new(&part, identity, FIRST_XID, self.tags);
             client.used(0, 2);
             (wire, Box::new(client))
         };
@@ -149,7 +175,7 @@ impl<N: World> Plan<'_, N> {
             read_bytes_max: read_bytes_max.min(data_max),
             write_bytes_max: write_bytes_max.min(data_max),
             requests_max: Some(slots),
-            ..Negotiated::default()
+            ..negotiated
         };
         let links = wires.into_iter().enumerate().map(link).collect();
         Ok(Session { links, root: Handle::Nfs4(root, None), negotiated })

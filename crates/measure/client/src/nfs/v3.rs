@@ -5,7 +5,7 @@ use nfs_wire::v3::types::{CreatedOk, DirOpArgs, FileHandle, Name, StableHow};
 use nfs_wire::v3::{self, PROGRAM, VERSION, attr::SetAttributes};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 
-use super::rpc::{Calls, Procedure, append_data, garbled};
+use super::rpc::{Calls, Data, Identity, Procedure, garbled};
 use crate::{Client, Fault, FaultKind, Framing, Handle, Outcome, Request, Result, Sent};
 
 /// What is remembered of a call.
@@ -14,6 +14,11 @@ struct SentCall {
     tag: usize,
     procedure: v3::Procedure,
     bytes: u32,
+}
+
+/// The numbers of a procedure.
+fn number(procedure: v3::Procedure) -> Procedure {
+    Procedure { program: PROGRAM, version: VERSION, number: procedure as u32 }
 }
 
 /// One connection.
@@ -26,8 +31,8 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(uid: u32, gid: u32, first: u32, tags: usize) -> Self {
-        let calls = Calls::new(uid, gid, first);
+    pub(super) fn new(identity: Identity, first: u32, tags: usize) -> Self {
+        let calls = Calls::new(identity, first);
         Self { calls, directories: Vec::new(), files: Vec::new(), opens: vec![None; tags.max(1)] }
     }
 
@@ -37,11 +42,11 @@ impl Connection {
         procedure: v3::Procedure,
         bytes: u32,
         out: &mut Vec<u8>,
-        body: impl FnOnce(&mut Writer<'_>),
-    ) -> Sent {
-        let number = Procedure { program: PROGRAM, version: VERSION, number: procedure as u32 };
-        self.calls.call(number, SentCall { tag, procedure, bytes }, out, body);
-        Sent::Yes
+        arguments: impl FnOnce(&mut Writer<'_>),
+    ) -> Result<Sent> {
+        let kept = SentCall { tag, procedure, bytes };
+        self.calls.call(number(procedure), kept, out, arguments, None)?;
+        Ok(Sent::Yes)
     }
 
     fn place<'n>(&self, directory: usize, name: &'n str) -> Result<DirOpArgs<'n>> {
@@ -162,14 +167,14 @@ impl Client for Connection {
         Ok(match *request {
             Request::Read { file, offset, length } => {
                 let args = v3::read::Args { file: handle(&self.files, file)?, offset, count: length };
-                self.call(tag, P::Read, length, out, |w| args.encode(w))
+                self.call(tag, P::Read, length, out, |w| args.encode(w))?
             }
             Request::Write { file, offset, length, fill } => {
-                let (file, mark) = (handle(&self.files, file)?, out.len());
-                let args =
-                    v3::write::Args { file, offset, count: length, stable: StableHow::Unstable, data: &[] };
-                self.call(tag, P::Write, length, out, |w| args.encode(w));
-                append_data(out, mark, length, fill);
+                let (file, stable) = (handle(&self.files, file)?, StableHow::Unstable);
+                let args = v3::write::Args { file, offset, count: length, stable, data: &[] };
+                let kept = SentCall { tag, procedure: P::Write, bytes: length };
+                let data = Some(Data { length, fill });
+                self.calls.call(number(P::Write), kept, out, |w| args.encode(w), data)?;
                 Sent::Yes
             }
             Request::Open { directory, name, make: true } => {
@@ -178,17 +183,17 @@ impl Client for Connection {
                     place: self.place(directory, name)?,
                     how: v3::create::How::Guarded(attributes),
                 };
-                self.call(tag, P::Create, 0, out, |w| args.encode(w))
+                self.call(tag, P::Create, 0, out, |w| args.encode(w))?
             }
             Request::Open { directory, name, make: false } => {
                 let args = v3::lookup::Args { what: self.place(directory, name)? };
-                self.call(tag, P::Lookup, 0, out, |w| args.encode(w))
+                self.call(tag, P::Lookup, 0, out, |w| args.encode(w))?
             }
             Request::Close { .. } | Request::Leave => Sent::NotNeeded,
             Request::Stat => {
                 let open = self.opens.get(tag).copied().flatten();
                 let object = open.ok_or_else(|| Fault::protocol("nothing is open"))?;
-                self.call(tag, P::GetAttr, 0, out, |w| v3::getattr::Args { object }.encode(w))
+                self.call(tag, P::GetAttr, 0, out, |w| v3::getattr::Args { object }.encode(w))?
             }
             Request::List { directory } => {
                 let dir = handle(&self.directories, directory)?;
@@ -200,22 +205,22 @@ impl Client for Connection {
                     dir_count: 8192,
                     max_count: 32768,
                 };
-                self.call(tag, P::ReadDirPlus, 0, out, |w| args.encode(w))
+                self.call(tag, P::ReadDirPlus, 0, out, |w| args.encode(w))?
             }
             Request::MakeDirectory { parent, name } => {
                 let attributes = SetAttributes { mode: Some(0o755), ..SetAttributes::default() };
                 let args = v3::mkdir::Args { place: self.place(parent, name)?, attributes };
-                self.call(tag, P::MkDir, 0, out, |w| args.encode(w))
+                self.call(tag, P::MkDir, 0, out, |w| args.encode(w))?
             }
             Request::RemoveDirectory { parent, name } => {
                 let args = v3::rmdir::Args { object: self.place(parent, name)? };
-                self.call(tag, P::RmDir, 0, out, |w| args.encode(w))
+                self.call(tag, P::RmDir, 0, out, |w| args.encode(w))?
             }
             Request::Delete { directory, name } => {
                 let args = v3::remove::Args { object: self.place(directory, name)? };
-                self.call(tag, P::Remove, 0, out, |w| args.encode(w))
+                self.call(tag, P::Remove, 0, out, |w| args.encode(w))?
             }
-            Request::Nothing => self.call(tag, P::Null, 0, out, |_| {}),
+            Request::Nothing => self.call(tag, P::Null, 0, out, |_| {})?,
         })
     }
 

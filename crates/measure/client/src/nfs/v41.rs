@@ -13,7 +13,7 @@ use nfs_wire::v4::{
 };
 use nfs_wire::xdr::Decode;
 
-use super::rpc::{Calls, Procedure, append_data, garbled};
+use super::rpc::{Calls, Data, Identity, Procedure, garbled};
 use crate::{Client, Fault, FaultKind, Framing, Handle, Outcome, Request, Result, Sent};
 
 pub(super) const COMPOUND: Procedure = Procedure { program: PROGRAM, version: VERSION, number: 1 };
@@ -25,6 +25,31 @@ struct SentCall {
     slot: u32,
     bytes: u32,
     opens: bool,
+}
+
+/// What a COMPOUND is sent for.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    tag: usize,
+    /// The most bytes of data in its results.
+    bytes: u32,
+    /// The handle in its results becomes the tag's own open.
+    opens: bool,
+    cache_this: bool,
+    /// Goes behind the last operation.
+    data: Option<Data<'a>>,
+}
+
+impl Asked<'_> {
+    /// An operation without data that changes nothing.
+    fn by(tag: usize) -> Self {
+        Self { tag, bytes: 0, opens: false, cache_this: false, data: None }
+    }
+
+    /// An operation that must not be done twice.
+    fn change_by(tag: usize) -> Self {
+        Self { cache_this: true, ..Self::by(tag) }
+    }
 }
 
 /// A file or directory, and the stateid it is open under.
@@ -58,9 +83,9 @@ pub(super) struct Part {
 }
 
 impl Connection {
-    pub(super) fn new(part: &Part, uid: u32, gid: u32, first: u32, tags: usize) -> Self {
+    pub(super) fn new(part: &Part, identity: Identity, first: u32, tags: usize) -> Self {
         Self {
-            calls: Calls::new(uid, gid, first),
+            calls: Calls::new(identity, first),
             client_id: part.client_id,
             session_id: part.session_id,
             highest_slot: part.highest_slot,
@@ -81,20 +106,13 @@ impl Connection {
     }
 
     /// Sends SEQUENCE and these operations, if a slot is free.
-    fn send(
-        &mut self,
-        tag: usize,
-        bytes: u32,
-        opens: bool,
-        cache_this: bool,
-        operations: &[ArgOp<'_>],
-        out: &mut Vec<u8>,
-    ) -> Sent {
+    fn send(&mut self, asked: Asked<'_>, operations: &[ArgOp<'_>], out: &mut Vec<u8>) -> Result<Sent> {
         if !self.calls.has_room() {
-            return Sent::NotNow;
+            return Ok(Sent::NotNow);
         }
-        let Some((slot, sequence_id)) = self.free.pop() else { return Sent::NotNow };
+        let Some((slot, sequence_id)) = self.free.pop() else { return Ok(Sent::NotNow) };
         self.in_use.push((slot, sequence_id));
+        let Asked { tag, bytes, opens, cache_this, data } = asked;
         let sequence = sequence::Args {
             session_id: self.session_id,
             sequence_id,
@@ -103,8 +121,9 @@ impl Connection {
             cache_this,
         };
         let all = [&[ArgOp::Sequence(sequence)], operations].concat();
-        self.calls.call(COMPOUND, SentCall { tag, slot, bytes, opens }, out, |w| encode_args(w, "", 1, &all));
-        Sent::Yes
+        let kept = SentCall { tag, slot, bytes, opens };
+        self.calls.call(COMPOUND, kept, out, |w| encode_args(w, "", 1, &all), data)?;
+        Ok(Sent::Yes)
     }
 
     /// The slot of a call is free again; it was used if its SEQUENCE succeeded.
@@ -198,17 +217,15 @@ impl Client for Connection {
                     self.files.get(file).cloned().ok_or_else(|| Fault::protocol("there is no such file"))?;
                 let args =
                     read::Args { stateid: stateid.unwrap_or(Stateid::ANONYMOUS), offset, count: length };
-                self.send(tag, length, false, false, &[put(&fh), ArgOp::Read(args)], out)
+                let asked = Asked { bytes: length, ..Asked::by(tag) };
+                self.send(asked, &[put(&fh), ArgOp::Read(args)], out)?
             }
             Request::Write { file, offset, length, fill } => {
-                let ((fh, stateid), mark) = (object(&self.files, file)?, out.len());
+                let (fh, stateid) = object(&self.files, file)?;
                 let stateid = stateid.unwrap_or(Stateid::ANONYMOUS);
                 let args = write::Args { stateid, offset, stable: StableHow::Unstable, data: &[] };
-                let sent = self.send(tag, length, false, false, &[put(&fh), ArgOp::Write(args)], out);
-                if sent == Sent::Yes {
-                    append_data(out, mark, length, fill);
-                }
-                sent
+                let asked = Asked { data: Some(Data { length, fill }), ..Asked::by(tag) };
+                self.send(asked, &[put(&fh), ArgOp::Write(args)], out)?
             }
             Request::Open { directory, name, make } => self.open(tag, directory, name, make, out)?,
             Request::Close { file } => {
@@ -218,11 +235,11 @@ impl Client for Connection {
                 };
                 let open_stateid = stateid.ok_or_else(|| Fault::protocol("nothing is open"))?;
                 let args = close::Args { seqid: 0, open_stateid };
-                self.send(tag, 0, false, true, &[put(&fh), ArgOp::Close(args)], out)
+                self.send(Asked::change_by(tag), &[put(&fh), ArgOp::Close(args)], out)?
             }
             Request::Stat => {
                 let (fh, _) = object(&self.opens, tag)?;
-                self.send(tag, 0, false, false, &[put(&fh), attributes()], out)
+                self.send(Asked::by(tag), &[put(&fh), attributes()], out)?
             }
             Request::List { directory } => {
                 let (fh, _) = object(&self.directories, directory)?;
@@ -230,7 +247,7 @@ impl Client for Connection {
                 let cookie_verifier = Verifier::default();
                 let args =
                     readdir::Args { cookie: 0, cookie_verifier, dir_count: 8192, max_count: 32768, request };
-                self.send(tag, 0, false, false, &[put(&fh), ArgOp::ReadDir(args)], out)
+                self.send(Asked::by(tag), &[put(&fh), ArgOp::ReadDir(args)], out)?
             }
             Request::MakeDirectory { parent, name } => {
                 let (fh, _) = object(&self.directories, parent)?;
@@ -238,15 +255,15 @@ impl Client for Connection {
                 let name = Name(name.as_bytes());
                 let args =
                     create::Args { what: create::What::Directory, name, attributes: mode.as_attributes() };
-                self.send(tag, 0, false, true, &[put(&fh), ArgOp::Create(args), ArgOp::GetFh], out)
+                self.send(Asked::change_by(tag), &[put(&fh), ArgOp::Create(args), ArgOp::GetFh], out)?
             }
             Request::RemoveDirectory { parent: directory, name } | Request::Delete { directory, name } => {
                 let (fh, _) = object(&self.directories, directory)?;
                 let args = remove::Args { target: Name(name.as_bytes()) };
-                self.send(tag, 0, false, true, &[put(&fh), ArgOp::Remove(args)], out)
+                self.send(Asked::change_by(tag), &[put(&fh), ArgOp::Remove(args)], out)?
             }
-            Request::Nothing => self.send(tag, 0, false, false, &[], out),
-            Request::Leave => self.leave(tag, out),
+            Request::Nothing => self.send(Asked::by(tag), &[], out)?,
+            Request::Leave => self.leave(tag, out)?,
         })
     }
 
@@ -261,11 +278,11 @@ impl Client for Connection {
 
 impl Connection {
     /// DESTROY_SESSION alone in its COMPOUND needs no slot (RFC 8881 18.37.3).
-    fn leave(&mut self, tag: usize, out: &mut Vec<u8>) -> Sent {
+    fn leave(&mut self, tag: usize, out: &mut Vec<u8>) -> Result<Sent> {
         let all = [ArgOp::DestroySession(destroy_session::Args { session_id: self.session_id })];
         let kept = SentCall { tag, slot: u32::MAX, bytes: 0, opens: false };
-        self.calls.call(COMPOUND, kept, out, |w| encode_args(w, "", 1, &all));
-        Sent::Yes
+        self.calls.call(COMPOUND, kept, out, |w| encode_args(w, "", 1, &all), None)?;
+        Ok(Sent::Yes)
     }
 
     fn open(
@@ -289,7 +306,7 @@ impl Connection {
             claim: Claim::Null(Name(name.as_bytes())),
         };
         let operations = [put(&fh), ArgOp::Open(args), ArgOp::GetFh, attributes()];
-        Ok(self.send(tag, 0, true, true, &operations, out))
+        self.send(Asked { opens: true, ..Asked::change_by(tag) }, &operations, out)
     }
 }
 

@@ -45,13 +45,13 @@ impl<'a> Lane<'a> {
 
     /// Whether there is something to send.
     pub(super) fn has_output(&self) -> bool {
-        self.sent < self.out.len()
+        self.sent < self.out.len() || self.link.wire.has_output()
     }
 
     /// Sends as much as the socket takes.
     pub(super) fn flush(&mut self) -> Result<()> {
-        while self.has_output() {
-            match self.link.wire.stream.write(self.out.get(self.sent..).unwrap_or_default()) {
+        while self.sent < self.out.len() {
+            match self.link.wire.write(self.out.get(self.sent..).unwrap_or_default()) {
                 Ok(0) => return Err(Fault::new(ProblemKind::Closed, "the server closed the connection")),
                 Ok(n) => self.sent += n,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => break,
@@ -59,7 +59,13 @@ impl<'a> Lane<'a> {
                 Err(e) => return Err(Fault::of_socket(&e)),
             }
         }
-        if !self.has_output() {
+        match self.link.wire.flush() {
+            Err(e) if !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                return Err(Fault::of_socket(&e));
+            }
+            _ => {}
+        }
+        if self.sent == self.out.len() {
             self.out.clear();
             self.sent = 0;
         } else if self.sent > OUT_BYTES_MAX {
@@ -74,7 +80,7 @@ impl<'a> Lane<'a> {
         loop {
             let room = self.input.get_mut(self.filled..).unwrap_or_default();
             let wanted = room.len();
-            let read = match self.link.wire.stream.read(room) {
+            let read = match self.link.wire.read(room) {
                 Ok(0) => return Err(Fault::new(ProblemKind::Closed, "the server closed the connection")),
                 Ok(read) => read,
                 Err(e) if e.kind() == ErrorKind::WouldBlock => return Ok(()),
@@ -83,7 +89,7 @@ impl<'a> Lane<'a> {
             };
             self.filled += read;
             self.messages(done)?;
-            if read < wanted {
+            if read < wanted && !self.link.wire.may_have_more() {
                 return Ok(());
             }
         }

@@ -1,0 +1,240 @@
+//! The client's side of a security context of RPCSEC_GSS with Kerberos. RFC 2203.
+
+use krb5::ccache::{Credential, CredentialCache};
+use krb5::{Initiator, PerMessage, Randomness, Time};
+use nfs_wire::gss::{self, ContextHandle, InitArgs, InitRes, Procedure, Service, Signed, Token, major};
+use nfs_wire::rpc::{AcceptStatus, Call, OpaqueAuth, Reply, ReplyBody, flavor};
+use nfs_wire::xdr::{Decode, Encode, Reader, padding};
+
+use super::rpc::{self, finish, garbled};
+use crate::{Fault, FaultKind, NfsSecurity, NfsTarget, Result, Wire, World};
+
+/// The first components of an NFS server's name. RFC 8881 2.2.1.1.1.
+const SERVICE_NAME: &str = "nfs";
+/// The bytes of an opaque's length.
+const LENGTH_BYTES: usize = 4;
+
+/// A context: calls of it are numbered, and carry a checksum; `service` says what is protected besides their header.
+#[derive(Debug)]
+pub(super) struct Context {
+    keys: PerMessage,
+    handle: Vec<u8>,
+    service: Service,
+    /// The number of the next call.
+    sequence: u32,
+    /// What the next sealed message is confounded with: random, and counted up.
+    confounder: u128,
+}
+
+impl Context {
+    /// Makes a context on a connection: a ticket of the user's, and the server's proof that it can read it. RFC 2203 5.2.
+    pub(super) fn begin<N: World>(
+        world: &N,
+        wire: &mut N::Wire,
+        target: &NfsTarget,
+        procedure: rpc::Procedure,
+    ) -> Result<Option<Self>> {
+        let Some(service) = service(target.security) else { return Ok(None) };
+        let ticket = ticket(world, target)?;
+        let randomness = randomness(world)?;
+        let now = world.now();
+        let seconds = i64::try_from(now.as_secs()).map_or(Time::from_unix(i64::MAX), Time::from_unix);
+        let no_library = |e: krb5::CryptoError| Fault::new(FaultKind::ThisMachine, e.to_string());
+        let begun = Initiator::begin(&ticket, seconds, now.subsec_micros(), &randomness);
+        let (initiator, token) = begun.map_err(no_library)?;
+        wire.send(&first_call(procedure, &token))?;
+        let reply = wire.receive()?;
+        let (verifier, result) = first_reply(&reply)?;
+        let refused = |text: String| Fault::new(FaultKind::WrongPassword, text);
+        if result.major != major::COMPLETE {
+            let what = format!("the server makes no security context: GSS major status {:#x}", result.major);
+            return Err(refused(match initiator.finish(result.token.0) {
+                Err(why) if !result.token.0.is_empty() => format!("{what}; {why}"),
+                _ => what,
+            }));
+        }
+        let keys = initiator.finish(result.token.0).map_err(|why| refused(why.to_string()))?;
+        // RFC 2203 5.2.3.1: the verifier is the checksum of the window
+        keys.verify_mic(&[&result.sequence_window.to_be_bytes()], verifier)
+            .map_err(|why| refused(format!("the server's first reply: {why}")))?;
+        let mut confounder = [0; 16];
+        world.random(&mut confounder)?;
+        let handle = result.handle.0.to_vec();
+        let confounder = u128::from_ne_bytes(confounder);
+        Ok(Some(Self { keys, handle, service, sequence: 1, confounder }))
+    }
+
+    /// What calls are signed with, and what they are encrypted with.
+    pub(super) fn protection(&self) -> (Option<String>, Option<String>) {
+        let enctype = self.keys.enctype().name();
+        match self.service {
+            Service::None => (None, None),
+            Service::Integrity => (Some(format!("krb5i {enctype}")), None),
+            Service::Privacy => (None, Some(format!("krb5p {enctype}"))),
+        }
+    }
+
+    /// The number of the next call, and its credential.
+    pub(super) fn credential(&mut self) -> (u32, Vec<u8>) {
+        let sequence = self.sequence;
+        self.sequence += 1;
+        let handle = ContextHandle(&self.handle);
+        let service = self.service as u32;
+        (sequence, gss::Credential { procedure: Procedure::Data, sequence, service, handle }.encode_to_vec())
+    }
+
+    /// Appends the verifier of a call whose header, without it, is `out` from `header` on. RFC 2203 5.3.1.
+    pub(super) fn append_verifier(&self, header: usize, out: &mut Vec<u8>) {
+        let mic = self.keys.mic(0, &[out.get(header..).unwrap_or_default()]);
+        let verifier = OpaqueAuth { flavor: flavor::RPCSEC_GSS, body: mic.as_ref() };
+        out.extend_from_slice(&verifier.encode_to_vec());
+    }
+
+    /// Appends what stands before the arguments of a call.
+    pub(super) fn append_head(&self, sequence: u32, out: &mut Vec<u8>) {
+        match self.service {
+            Service::None => return,
+            Service::Integrity => out.extend_from_slice(&[0; LENGTH_BYTES]),
+            Service::Privacy => out.extend_from_slice(&[0; LENGTH_BYTES + PerMessage::SEALED_HEAD]),
+        }
+        out.extend_from_slice(&sequence.to_be_bytes());
+    }
+
+    /// Protects the arguments of a call: all that is in `out` from `begin` on, which [`Self::append_head`] has begun. RFC
+    /// 2203 5.3.2.
+    pub(super) fn protect(&mut self, begin: usize, out: &mut Vec<u8>) -> Result<()> {
+        let body = begin + LENGTH_BYTES;
+        match self.service {
+            Service::None => return Ok(()),
+            Service::Integrity => {
+                let mic = self.keys.mic(0, &[out.get(body..).unwrap_or_default()]);
+                let length = put_length(out, begin)?;
+                out.resize(out.len() + padding(length), 0);
+                out.extend_from_slice(&OpaqueAuth { flavor: 0, body: mic.as_ref() }.encode_to_vec()[4..]);
+            }
+            Service::Privacy => {
+                out.resize(out.len() + self.keys.sealed_tail(), 0);
+                self.confounder = self.confounder.wrapping_add(1);
+                let sealed = out.get_mut(body..).unwrap_or_default();
+                self.keys.seal(0, &self.confounder.to_ne_bytes(), sealed).map_err(changed)?;
+                let length = put_length(out, begin)?;
+                out.resize(out.len() + padding(length), 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the reply to call `sequence`: its verifier and what stands behind it from `begin` on. Says where the results are.
+    pub(super) fn open(
+        &self,
+        sequence: u32,
+        verifier: &[u8],
+        message: &mut [u8],
+        begin: usize,
+    ) -> Result<std::ops::Range<usize>> {
+        self.keys.verify_mic(&[&sequence.to_be_bytes()], verifier).map_err(changed)?;
+        let whole = message.len();
+        let results = message.get_mut(begin..).unwrap_or_default();
+        let (at, length) = match self.service {
+            Service::None => return Ok(begin..whole),
+            Service::Integrity => {
+                let Signed { body, checksum } = Signed::decode(&mut Reader::new(results)).map_err(garbled)?;
+                self.keys.verify_mic(&[body], checksum).map_err(changed)?;
+                (LENGTH_BYTES, body.len())
+            }
+            Service::Privacy => {
+                let length = Reader::new(results).opaque(whole).map_err(garbled)?.len();
+                let sealed = results.get_mut(LENGTH_BYTES..LENGTH_BYTES + length).unwrap_or_default();
+                let opened = self.keys.unwrap(sealed).map_err(changed)?;
+                (LENGTH_BYTES + opened.message.start, opened.message.len())
+            }
+        };
+        let body = begin + at..begin + at + length;
+        let number = message.get(body.clone()).and_then(|body| body.first_chunk().copied());
+        if number.map(u32::from_be_bytes) != Some(sequence) {
+            return Err(Fault::protocol("a reply has the number of another call"));
+        }
+        Ok(body.start + LENGTH_BYTES..body.end)
+    }
+}
+
+/// What is protected; `None` without Kerberos.
+fn service(security: NfsSecurity) -> Option<Service> {
+    match security {
+        NfsSecurity::Sys => None,
+        NfsSecurity::Krb5 => Some(Service::None),
+        NfsSecurity::Krb5i => Some(Service::Integrity),
+        NfsSecurity::Krb5p => Some(Service::Privacy),
+    }
+}
+
+/// The user's ticket for a server.
+fn ticket(world: &impl World, target: &NfsTarget) -> Result<Credential> {
+    let not_usable = |why: String| Fault::new(FaultKind::WrongPassword, why);
+    let cache =
+        CredentialCache::parse(&world.credential_cache()?).map_err(|why| not_usable(why.to_string()))?;
+    let now = Time::from_unix(i64::try_from(world.now().as_secs()).unwrap_or(i64::MAX));
+    let host = &target.host;
+    cache.ticket(SERVICE_NAME, host, now).cloned().ok_or_else(|| {
+        not_usable(format!(
+            "the credential cache has no ticket for {SERVICE_NAME}/{host} that is good now: get one with `kinit` and \
+             `kvno {SERVICE_NAME}/{host}`, and name the server as its ticket does"
+        ))
+    })
+}
+
+fn randomness(world: &impl World) -> Result<Randomness> {
+    let mut random = Randomness { confounder: [0; 16], subkey: [0; 32].into(), sequence_number: [0; 4] };
+    world.random(&mut random.confounder)?;
+    world.random(random.subkey.as_mut_slice())?;
+    world.random(&mut random.sequence_number)?;
+    Ok(random)
+}
+
+/// The record of the call that begins a context.
+fn first_call(procedure: rpc::Procedure, token: &[u8]) -> Vec<u8> {
+    let handle = ContextHandle(&[]);
+    let credential =
+        gss::Credential { procedure: Procedure::Init, sequence: 0, service: Service::None as u32, handle };
+    let call = Call {
+        xid: 0,
+        program: procedure.program,
+        version: procedure.version,
+        procedure: procedure.number,
+        credential: OpaqueAuth { flavor: flavor::RPCSEC_GSS, body: &credential.encode_to_vec() },
+        verifier: OpaqueAuth::NONE,
+    };
+    let args = InitArgs { token: Token(token) };
+    let mut record =
+        [vec![0; nfs_wire::record_mark::MARK_BYTES], call.encode_to_vec(), args.encode_to_vec()].concat();
+    finish(&mut record, 0);
+    record
+}
+
+/// The verifier and the results of that call.
+fn first_reply(message: &[u8]) -> Result<(&[u8], InitRes<'_>)> {
+    let mut reader = Reader::new(message);
+    match Reply::decode(&mut reader).map_err(garbled)?.body {
+        ReplyBody::Accepted { verifier, status: AcceptStatus::Success } => {
+            Ok((verifier.body, InitRes::decode(&mut reader).map_err(garbled)?))
+        }
+        other => Err(Fault::new(
+            FaultKind::WrongPassword,
+            format!("the server makes no security context with Kerberos: {other:?}"),
+        )),
+    }
+}
+
+/// Writes the length of an opaque that begins at `begin` and goes to the end.
+fn put_length(out: &mut [u8], begin: usize) -> Result<usize> {
+    let length = out.len() - begin - LENGTH_BYTES;
+    let written = u32::try_from(length).map_err(|_| Fault::protocol("a call is too long"))?.to_be_bytes();
+    if let Some(room) = out.get_mut(begin..begin + LENGTH_BYTES) {
+        room.copy_from_slice(&written);
+    }
+    Ok(length)
+}
+
+fn changed(why: krb5::PerMessageError) -> Fault {
+    Fault::new(FaultKind::WrongSignature, format!("a reply is not protected as it must be: {why}"))
+}
