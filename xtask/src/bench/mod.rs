@@ -20,6 +20,7 @@ mod loopback;
 mod machine;
 mod memory;
 mod metadata;
+mod nfs_security;
 mod program;
 mod rounds;
 mod security;
@@ -124,6 +125,13 @@ enum Bench {
     /// directory if it is installed. Writes its section of docs/measured/performance.md. Root. ANABRANCH and FSLOAD
     /// name other builds than the release ones.
     Metadata(metadata::MetadataArguments),
+    /// What Kerberos and TLS cost over NFS
+    ///
+    /// Server CPU of 64 KiB reads, plain, with krb5, krb5i and krb5p for two encryption types, and with TLS, interleaved;
+    /// beside what the bare primitives of the cryptographic library need for the same bytes. The tickets are those of a
+    /// KDC in a network namespace (tests/lab/kdc-lab). --write writes its section of docs/measured/performance.md. About
+    /// 3 minutes; root. ANABRANCH names another build than the release one.
+    NfsSecurity(nfs_security::NfsSecurityArguments),
     /// What signing and encryption cost
     ///
     /// Plain, signed (AES-128-GMAC) and encrypted (AES-128-GCM) reads and writes of 64 KiB and 1 MiB, interleaved, over
@@ -165,6 +173,7 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
         Some(Bench::Links(given)) => links::run(given),
         Some(Bench::Memory(given)) => memory::run(given),
         Some(Bench::Metadata(given)) => metadata::run(given),
+        Some(Bench::NfsSecurity(given)) => nfs_security::run(given),
         Some(Bench::Security(given)) => security::run(given),
         Some(Bench::Trunks(given)) => trunks::run(given),
     }

@@ -1,0 +1,170 @@
+//! What Kerberos and TLS cost an NFS server.
+
+mod place;
+mod section;
+
+use std::process::{Command, ExitCode};
+
+use clap::Args;
+
+use self::place::Place;
+use super::program::{json, number};
+use super::rounds::rotated;
+use super::server::{Server, Settings};
+use super::{program, words};
+use crate::command::{Chore, output, ran};
+use crate::markdown::write_section;
+use crate::repository;
+
+const PAGE: &str = "docs/measured/performance.md";
+/// The block of the reads.
+const BLOCK_BYTES: usize = 64 << 10;
+/// How often each primitive is timed in a round.
+const PRIMITIVE_TIMES: &str = "500";
+
+/// A way to protect calls.
+struct Mode {
+    name: &'static str,
+    /// The first part of the host's name; the realm has keys of one encryption type for some names.
+    host: &'static str,
+    /// What the target says.
+    query: &'static str,
+    /// The bare primitive that does the same to the data, by its name in the example `primitive_cost`.
+    primitive: Option<&'static str>,
+}
+
+const MODES: [Mode; 7] = [
+    Mode { name: "plain (AUTH_SYS)", host: "files", query: "", primitive: None },
+    Mode { name: "krb5", host: "files", query: "&sec=krb5", primitive: None },
+    Mode {
+        name: "krb5i, aes256-sha1",
+        host: "sha1.files",
+        query: "&sec=krb5i",
+        primitive: Some("checksum aes256-sha1"),
+    },
+    Mode {
+        name: "krb5i, aes256-sha384",
+        host: "sha384.files",
+        query: "&sec=krb5i",
+        primitive: Some("checksum aes256-sha384"),
+    },
+    Mode {
+        name: "krb5p, aes256-sha1",
+        host: "sha1.files",
+        query: "&sec=krb5p",
+        primitive: Some("encryption aes256-sha1"),
+    },
+    Mode {
+        name: "krb5p, aes256-sha384",
+        host: "sha384.files",
+        query: "&sec=krb5p",
+        primitive: Some("encryption aes256-sha384"),
+    },
+    Mode {
+        name: "TLS, AES-256-GCM",
+        host: "files",
+        query: "&xprtsec=tls&ca=",
+        primitive: Some("encryption TLS"),
+    },
+];
+
+#[derive(Args)]
+pub(super) struct NfsSecurityArguments {
+    /// Interleaved rounds; one more warms up
+    #[arg(long, default_value_t = 9)]
+    rounds: usize,
+    /// Seconds of each run
+    #[arg(long, default_value_t = 1.0)]
+    seconds: f64,
+    /// The version of NFS: 3 or 4.1
+    #[arg(long, default_value = "3")]
+    version: String,
+    /// Write the section of docs/measured/performance.md
+    #[arg(long)]
+    write: bool,
+}
+
+/// A round: the server's CPU for one read in each mode, and the time of each primitive, in microseconds.
+struct Round {
+    cpu: [f64; MODES.len()],
+    primitives: Vec<(String, f64)>,
+}
+
+pub(super) fn run(given: &NfsSecurityArguments) -> Chore {
+    let anabranch = program::anabranch()?;
+    let primitives = build_primitives()?;
+    let place = Place::make()?;
+    let settings = Settings {
+        in_memory: true,
+        listen: [place.address(); 2],
+        before: words(&place.inside()),
+        lines: place.lines(),
+        share_lines: place.share_lines(),
+        ..Settings::default()
+    };
+    let server = Server::start(&anabranch, &settings)?;
+    place.give_keytab(&anabranch, &server)?;
+    let mut rounds = Vec::new();
+    for round in 0..=given.rounds {
+        let mut cpu = [f64::NAN; MODES.len()];
+        for mode in rotated::<{ MODES.len() }>(round) {
+            cpu[mode] = cpu_of_read(given, &place, &server, &MODES[mode])?;
+        }
+        rounds.push(Round { cpu, primitives: timed(&mut Command::new(&primitives))? });
+    }
+    server.stop()?;
+    let section = section::section(given, rounds.get(1..).unwrap_or_default())?;
+    println!("{section}");
+    if given.write {
+        write_section(&repository::top().join(PAGE), &section)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn build_primitives() -> Result<std::path::PathBuf, String> {
+    let build = ["build", "-q", "--release", "--locked", "--workspace", "--example", "primitive_cost"];
+    ran(Command::new("cargo").args(build).current_dir(repository::top()))?;
+    Ok(repository::target().join("release/examples/primitive_cost"))
+}
+
+/// The server's CPU for one read, in microseconds.
+fn cpu_of_read(
+    given: &NfsSecurityArguments,
+    place: &Place,
+    server: &Server,
+    mode: &Mode,
+) -> Result<f64, String> {
+    let Mode { host, query, .. } = mode;
+    let (port, version) = (server.address("nfs").port(), &given.version);
+    let authority = if query.ends_with("ca=") { place.authority() } else { String::new() };
+    let user = if query.contains("krb5") { "" } else { "&uid=1000&gid=1000" };
+    let target = format!("nfs://{host}.lab.test:{port}/data?vers={version}{user}{query}{authority}");
+    let mut command = place.client(&program::anabranch()?);
+    command.args(["bench", "job", "--target", &target, "--block-size", "64k", "--queue-depth", "8"]);
+    command.args(["--server-pid", &server.pid().to_string(), "--seconds", &given.seconds.to_string()]);
+    command.args(["--repetitions", "1", "--file-size", "16M", "--json"]);
+    let measured = json(&mut command).map_err(|e| format!("{}: {e}", mode.name))?;
+    Ok(number(&measured["rows"][0]["measure"]["server_cpu_us"]["median"]))
+}
+
+/// The times of the primitives, in microseconds.
+fn timed(primitives: &mut Command) -> Result<Vec<(String, f64)>, String> {
+    let printed = output(primitives.args([&BLOCK_BYTES.to_string(), PRIMITIVE_TIMES]))?;
+    let line = |line: &str| {
+        let (name, time) = line.split_once('\t')?;
+        Some((name.to_owned(), time.parse::<f64>().ok()? / 1000.0))
+    };
+    printed.lines().map(line).collect::<Option<_>>().ok_or_else(|| "the figures cannot be read".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_in_microseconds() {
+        let said = timed(Command::new("printf").arg("checksum aes256-sha1\\t12500\\n"));
+        assert_eq!(said, Ok(vec![("checksum aes256-sha1".to_owned(), 12.5)]));
+        assert!(timed(Command::new("echo").arg("nothing")).is_err());
+    }
+}

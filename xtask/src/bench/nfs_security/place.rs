@@ -1,0 +1,111 @@
+//! A realm with a KDC (tests/lab/kdc-lab) in a network namespace, a ticket, and certificates.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{self, Command, Stdio};
+
+use crate::bench::afterwards::Scratch;
+use crate::bench::server::Server;
+use crate::command::{output, ran};
+use crate::repository;
+
+/// The address of the files server in that lab.
+const ADDRESS: [u8; 4] = [10, 78, 0, 2];
+const HOSTS: [&str; 3] = ["files", "sha1.files", "sha384.files"];
+
+pub(super) struct Place {
+    namespace: String,
+    /// KEYTAB and KRB5CCNAME as the lab gives them.
+    keytab: String,
+    credential_cache: String,
+    /// The certificates. When it is dropped, the lab ends.
+    pki: Scratch,
+}
+
+impl Place {
+    /// Starts the lab, and gets the tickets of a user.
+    pub(super) fn make() -> Result<Self, String> {
+        let lab = repository::top().join("tests/lab/kdc-lab");
+        let namespace = format!("anabranch-kdc-{}", process::id());
+        let down = format!("KDC_LAB_NETNS={namespace} '{}' down >/dev/null;", lab.display());
+        let pki = Scratch::ended_by(None, |_| down).map_err(|e| format!("a scratch folder: {e}"))?;
+        let of_lab = |arguments: &[&str]| {
+            let mut command = Command::new(&lab);
+            command.args(arguments).env("KDC_LAB_NETNS", &namespace);
+            command
+        };
+        output(&mut of_lab(&["up"]))?;
+        let environment = output(&mut of_lab(&["env"]))?;
+        let value = |name: &str| {
+            let mut words = environment.split_whitespace().filter_map(|word| word.split_once('='));
+            let found = words.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
+            found.ok_or_else(|| format!("kdc-lab says no {name}"))
+        };
+        let (keytab, credential_cache) = (value("LAB_KEYTAB")?, value("KRB5CCNAME")?);
+        output(&mut of_lab(&["kinit", "alice"]))?;
+        for host in HOSTS {
+            output(&mut of_lab(&["tool", "kvno", &format!("nfs/{host}.lab.test")]))?;
+        }
+        certify(pki.path())?;
+        Ok(Self { namespace, keytab, credential_cache, pki })
+    }
+
+    /// Where the server listens.
+    pub(super) fn address(&self) -> SocketAddr {
+        (ADDRESS, 0).into()
+    }
+
+    /// The prefix of a command in the namespace.
+    pub(super) fn inside(&self) -> String {
+        format!("ip netns exec {}", self.namespace)
+    }
+
+    /// The file with the certificate that the client trusts.
+    pub(super) fn authority(&self) -> String {
+        self.pki.path().join("server.pem").display().to_string()
+    }
+
+    /// Lines of the server's configuration.
+    pub(super) fn lines(&self) -> String {
+        let pki = self.pki.path().display();
+        format!(
+            "account-realm = [\"LAB.TEST\"]\nnfs-squash = \"none\"\nnfs-tls = \"offered\"\ncontrol-certificate = \
+             \"{pki}/server.pem\"\ncontrol-key = \"{pki}/server.key\"\n"
+        )
+    }
+
+    /// Lines of its share, and the account of the tickets.
+    pub(super) fn share_lines(&self) -> String {
+        "nfs-security = [\"sys\", \"krb5\", \"krb5i\", \"krb5p\"]\n[[user]]\nname = \"alice\"\npassword = \
+         \"bench-Alice1\"\nuid = 1000\ngid = 1000\n"
+            .to_owned()
+    }
+
+    /// Gives a running server the keys of the realm.
+    pub(super) fn give_keytab(&self, program: &Path, server: &Server) -> Result<(), String> {
+        let state = server.state();
+        let mut import = Command::new(program);
+        import.args(["domain", "import", "--keytab", &self.keytab, "--state"]).arg(&state);
+        output(&mut import)?;
+        let mut reload = self.client(program);
+        output(reload.arg("reload").arg("--state").arg(&state)).map(drop)
+    }
+
+    /// A program in the namespace, with the ticket.
+    pub(super) fn client(&self, program: &Path) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace]).arg(program);
+        command.env("KRB5CCNAME", &self.credential_cache);
+        command
+    }
+}
+
+/// Makes a key and a certificate that has signed itself.
+fn certify(folder: &Path) -> Result<(), String> {
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]);
+    openssl.args(["-days", "2", "-subj", "/CN=files.lab.test"]);
+    openssl.args(["-addext", "subjectAltName=DNS:files.lab.test", "-addext", "basicConstraints=CA:FALSE"]);
+    openssl.arg("-keyout").arg(folder.join("server.key")).arg("-out").arg(folder.join("server.pem"));
+    ran(openssl.stderr(Stdio::null()))
+}
