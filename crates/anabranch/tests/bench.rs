@@ -422,10 +422,10 @@ fn a_connection_that_ends_early_is_made_again() {
         let (status, result, said) = job(&target, &[]);
         assert_eq!((status, kinds(&result)), (8, vec!["closed"]), "{target}: {said}");
         assert_eq!((&result["outcome"], liar.lies()), (&"complete".into(), 1), "{target}: {said}");
-        // It ends in the pass that is thrown away.
+        // It ends in the first repetition, or, on a machine that stands still meanwhile, in the second.
         let repetitions = result["rows"][0]["repetitions"].as_array().unwrap();
-        let again: Vec<_> = repetitions.iter().map(|one| one["reconnects"].as_u64().unwrap()).collect();
-        assert_eq!(again, [1, 0], "{target}: {said}");
+        let again: u64 = repetitions.iter().map(|one| one["reconnects"].as_u64().unwrap()).sum();
+        assert_eq!((repetitions.len(), again), (2, 1), "{target}: {said}");
         assert!(running.is_clean(), "{target}");
     }
 }
@@ -518,41 +518,33 @@ fn a_share_that_can_only_be_read_gets_a_verdict() {
 #[test]
 fn a_family_compares_channels_and_writes_its_result() {
     let running = Running::start(&[]);
-    let out = path(&running.directory, "result.json");
-    let target = running.smb();
-    let arguments = [
-        "bench",
-        "run",
-        "smb-mc-multifile",
-        "--quick",
-        "--seconds",
-        "0.1",
-        "--ramp",
-        "0.02",
-        "--file-size",
-        "1M",
-    ];
-    let arguments: Vec<&str> = arguments.into_iter().chain(["--target", &target, "--out", &out]).collect();
-    let Output { status, stdout, stderr } = program(&arguments).output().unwrap();
-    let said = String::from_utf8_lossy(&stderr).into_owned();
-    assert!(status.success(), "{said}");
-    let text = String::from_utf8(stdout).unwrap();
+    // In a row so short, a machine that stands still completes no operation, and the result leaves the row out.
+    let (text, result) = ["0.1", "1", "5"]
+        .into_iter()
+        .map(|seconds| family(&running, seconds))
+        .find(|(_, result)| result["rows"].as_array().is_some_and(|rows| rows.len() == 8))
+        .expect("8 rows");
     assert!(
         text.contains("connections=4 bs=64KiB op=randread files=10 threads=8 qd=8")
             && text.contains("first pass"),
         "{text}"
     );
-    let result: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
-    assert_eq!(result["rows"].as_array().unwrap().len(), 8);
     assert_eq!(result["comparisons"].as_array().unwrap().len(), 4);
-    assert!(
-        result["rows"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .all(|row| row["repetitions"].as_array().unwrap().len() == 3)
-    );
+    let mut rows = result["rows"].as_array().unwrap().iter();
+    assert!(rows.all(|row| row["repetitions"].as_array().unwrap().len() == 3));
     assert!(running.is_clean());
+}
+
+/// What a run of a family printed, and the result that it wrote.
+fn family(running: &Running, seconds: &str) -> (String, Value) {
+    let (out, target) = (path(&running.directory, &format!("{seconds}.json")), running.smb());
+    let mut arguments =
+        vec!["bench", "run", "smb-mc-multifile", "--quick", "--target", &target, "--out", &out];
+    arguments.extend(["--seconds", seconds, "--ramp", "0.02", "--file-size", "1M"]);
+    let Output { status, stdout, stderr } = program(&arguments).output().unwrap();
+    assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+    let result = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    (String::from_utf8(stdout).unwrap(), result)
 }
 
 #[test]
