@@ -220,7 +220,7 @@ pub(crate) struct ShareCreate {
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub(crate) comment: String,
     /// Create the directory for the members of a system group, who may do everything in it, and admit only them
-    #[arg(long, value_name = "GROUP", conflicts_with_all = ["read", "write", "guest", "control"])]
+    #[arg(long, value_name = "GROUP", conflicts_with_all = ["read", "write", "elevated", "admin", "default_role", "guest", "control"])]
     pub(crate) for_group: Option<String>,
     #[command(flatten)]
     pub(crate) rules: RulesGiven,

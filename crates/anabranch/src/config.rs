@@ -209,6 +209,9 @@ mod tests {
             protocols = ["smb", "nfs"]
             read = ["anna", "@staff"]
             write = ["otto"]
+            elevated = ["@leads"]
+            admin = ["eva"]
+            default-role = "none"
             comment = "What we do"
             hidden = true
             access-log = false
@@ -239,7 +242,7 @@ mod tests {
         let share = &given.share[0].0;
         let not_named = Terms::NFS_SYS | Terms::NFS_KRB5;
         assert_eq!((share.terms, share.metadata_cache), (Terms::all() - not_named, false));
-        assert_eq!((share.rules.rights.len(), share.comment.as_str()), (3, "What we do"));
+        assert_eq!((share.rules.rights.len(), share.comment.as_str()), (5, "What we do"));
         assert_eq!(share.reserved_names, [".snapshots"]);
         let expected = "10.0.0.0/8 access=ro squash=all protocols=nfs secure-port";
         assert_eq!(share.rules.clients.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);

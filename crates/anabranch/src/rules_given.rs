@@ -13,13 +13,22 @@ pub(crate) struct RulesGiven {
     /// applies, and all other clients are refused ("" removes the list) [default: everybody]
     #[arg(long, value_name = "NETWORK [access=rw|ro] [squash=none|root|all] [protocols=...] [secure-port]")]
     pub(crate) client: Vec<String>,
-    /// Users and system groups (@NAME) that may read; users in neither --read nor --write are refused ("" removes the list)
-    /// [default: everybody]
+    /// Users, system groups (@NAME) and SIDs that may read; users in none of the lists of the share are refused ("" removes the
+    /// list) [default: everybody]
     #[arg(long, value_name = "NAME,@GROUP,...", value_delimiter = ',')]
     pub(crate) read: Vec<String>,
-    /// Users and system groups (@NAME) that may read and write
+    /// Users and groups that may read and write; with --elevated or --admin, these do not change permissions
     #[arg(long, value_name = "NAME,@GROUP,...", value_delimiter = ',')]
     pub(crate) write: Vec<String>,
+    /// Users and groups that may also change permissions, where the permissions of files allow that
+    #[arg(long, value_name = "NAME,@GROUP,...", value_delimiter = ',')]
+    pub(crate) elevated: Vec<String>,
+    /// Users and groups that may do everything in the share, whatever the permissions of files say
+    #[arg(long, value_name = "NAME,@GROUP,...", value_delimiter = ',')]
+    pub(crate) admin: Vec<String>,
+    /// The role of users in none of the lists, except guests ("" removes it) [default: none if there is a list]
+    #[arg(long, value_name = "none|reader|contributor|elevated|admin")]
+    pub(crate) default_role: Option<String>,
 }
 
 impl RulesGiven {
@@ -31,6 +40,9 @@ impl RulesGiven {
             clients: given(&self.client),
             read: given(&self.read),
             write: given(&self.write),
+            elevated: given(&self.elevated),
+            admin: given(&self.admin),
+            default_role: self.default_role.clone(),
         }
     }
 }

@@ -192,6 +192,47 @@ fn a_share_has_its_users_its_comment_and_may_be_hidden() {
 }
 
 #[test]
+fn roles_are_given_in_the_file_and_by_command() {
+    let machine = Machine::start("elevated = [\"@root\"]\nadmin = [\"eva\"]\ndefault-role = \"reader\"\n");
+    let shown = machine.done(&["share", "show", "data"]);
+    assert!(shown.contains("elevated   @root\nadmin      eva\nothers     reader\n"), "{shown}");
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    let (data, more) = (path(&machine.directory, "data"), path(&machine.directory, "more"));
+    std::fs::create_dir(&more).unwrap();
+    std::fs::set_permissions(&data, open).unwrap();
+    let anna = (1000, 1000);
+    let mut nfs = machine.nfs();
+    let top = nfs.mount(ROOT, "/data").unwrap();
+    assert_eq!((nfs.look(anna, &top), nfs.mkdir(anna, &top, "annas")), (Status::OK, Status::ROFS));
+    if let Some(said) = machine.smb("data", "mkdir annas") {
+        assert!(said.contains("NT_STATUS_ACCESS_DENIED"), "{said}");
+    }
+    let made = ["share", "create", "more", &more, "--write", "otto", "--elevated", "anna,@root"];
+    machine.done(&[&made[..], &["--admin", "S-1-5-21-1-2-3-512", "--default-role", "none"]].concat());
+    machine.is_smb_served("more");
+    let shown = machine.done(&["share", "show", "more"]);
+    let lists = "write      otto\nelevated   anna, @root\nadmin      S-1-5-21-1-2-3-512\n";
+    assert!(shown.contains(lists), "{shown}");
+    machine.done(&["share", "set", "more", "--write", "", "--elevated", "", "--default-role", ""]);
+    machine.is_smb_refused("more");
+    machine.done(&["share", "set", "more", "--admin", ""]);
+    machine.is_smb_served("more");
+    for (rule, why) in [
+        (["--default-role", "owner"], "is not a role: expected none, reader, contributor, elevated, admin"),
+        (["--default-role", "none"], "nobody could use the share"),
+        (["--elevated", "AD\\projects"], "wbinfo --name-to-sid"),
+    ] {
+        let refused = machine.run(&[&["share", "set", "more"][..], &rule].concat());
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(7) && said.contains(why), "{rule:?}: {said}");
+    }
+    let pointless = ["share", "set", "more", "--read", "otto", "--default-role", "contributor"];
+    let refused = machine.run(&pointless);
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("`read` is without effect"), "{said}");
+}
+
+#[test]
 fn rules_change_by_command_also_for_who_has_a_filehandle_and_stay() {
     let machine = Machine::start("");
     let more = path(&machine.directory, "more");
@@ -268,6 +309,10 @@ fn rules_that_cannot_be_are_refused_at_the_start_with_their_line() {
         ("[[share.client]]\nnetwork = \"*\"\naccess = \"full\"\n", "rw or ro"),
         ("protocols = [\"ftp\"]\n", "ftp"),
         ("protocols = []\n", "protocols"),
+        ("default-role = \"owner\"\n", "is not a role"),
+        ("default-role = \"none\"\n", "nobody could use the share"),
+        ("write = [\"anna\"]\ndefault-role = \"elevated\"\n", "`write` is without effect"),
+        ("elevated = [\"@projects@AD.LAB.TEST\"]\n", "wbinfo --name-to-sid"),
     ] {
         let directory = TempDir::new().unwrap();
         let config = path(&directory, "anabranch.toml");

@@ -69,7 +69,7 @@ pub(crate) const SERVER_KEYS: [Key; 42] = [
 ];
 
 /// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [Key; 22] = [
+pub(crate) const SHARE_KEYS: [Key; 25] = [
     without_default("name", "\"data\""),
     without_default("directory", "\"/srv/data\""),
     key("read-only", "true", "false"),
@@ -89,6 +89,9 @@ pub(crate) const SHARE_KEYS: [Key; 22] = [
     key("nfs-security", "[\"krb5i\", \"krb5p\"]", "[\"sys\", \"krb5\", \"krb5i\", \"krb5p\"]"),
     key("read", "[\"anna\", \"@staff\"]", "[]"),
     key("write", "[\"otto\"]", "[]"),
+    key("elevated", "[\"@leads\"]", "[]"),
+    key("admin", "[\"eva\"]", "[]"),
+    key("default-role", "\"reader\"", "\"\""),
     key("comment", "\"What we do\"", "\"\""),
     key("hidden", "true", "false"),
     key("access-log", "false", "true"),

@@ -58,6 +58,9 @@ pub(crate) struct ShareTable {
     pub(crate) client: Vec<String>,
     read: Vec<String>,
     write: Vec<String>,
+    elevated: Vec<String>,
+    admin: Vec<String>,
+    default_role: String,
     comment: String,
     hidden: bool,
     access_log: bool,
@@ -85,6 +88,9 @@ impl Default for ShareTable {
             client: Vec::new(),
             read: Vec::new(),
             write: Vec::new(),
+            elevated: Vec::new(),
+            admin: Vec::new(),
+            default_role: String::new(),
             comment: String::new(),
             hidden: false,
             access_log: true,
@@ -178,22 +184,38 @@ impl ShareTable {
             let what = "it has no protocols: expected [\"smb\"], [\"nfs\"] or both".to_owned();
             wrong.push(("protocols", of_share(what)));
         }
-        let (read, write) = (self.read.clone(), self.write.clone());
-        let whole = Written { protocols, clients: self.client.clone(), read, write };
+        let whole = Written {
+            protocols,
+            clients: self.client.clone(),
+            read: self.read.clone(),
+            write: self.write.clone(),
+            elevated: self.elevated.clone(),
+            admin: self.admin.clone(),
+            default_role: self.default_role.clone(),
+        };
         let nothing = Written::default;
+        // `none` is wrong only together with lists that are empty.
+        let default_role =
+            if self.default_role == "none" { String::new() } else { self.default_role.clone() };
         let parts = [
             ("protocols", Written { protocols: whole.protocols.clone(), ..nothing() }),
             ("client", Written { clients: whole.clients.clone(), ..nothing() }),
             ("read", Written { read: whole.read.clone(), ..nothing() }),
             ("write", Written { write: whole.write.clone(), ..nothing() }),
+            ("elevated", Written { elevated: whole.elevated.clone(), ..nothing() }),
+            ("admin", Written { admin: whole.admin.clone(), ..nothing() }),
+            ("default-role", Written { default_role, ..nothing() }),
         ];
         let before = wrong.len();
         let bad = parts.iter().filter_map(|(key, part)| Some((*key, of_share(rules::parse(part).err()?))));
         wrong.extend(bad);
         match rules::parse(&whole) {
             Ok(rules) => return rules,
-            // The lists are too long together only.
-            Err(e) if wrong.len() == before => wrong.push(("write", of_share(e))),
+            // They do not go together, or the lists are too long together.
+            Err(e) if wrong.len() == before => {
+                let key = if self.default_role.is_empty() { "write" } else { "default-role" };
+                wrong.push((key, of_share(e)));
+            }
             Err(_) => {}
         }
         Rules::default()

@@ -157,7 +157,7 @@ fn terms(share: &Share) -> String {
     if !share.rules.clients.is_empty() {
         terms.push("some clients".to_owned());
     }
-    if !(share.rules.read.is_empty() && share.rules.write.is_empty()) {
+    if share.rules.is_for_some_users() {
         terms.push("some users".to_owned());
     }
     if terms.is_empty() { "-".to_owned() } else { terms.join(", ") }

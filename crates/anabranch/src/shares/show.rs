@@ -5,6 +5,7 @@ use std::fmt::Write;
 use control::activity::{ApiActivity, CacheActivity, ShareActivity};
 use control::shares::Share;
 use serde::Serialize;
+use share::Role;
 
 use super::{state, terms};
 use crate::print::{bytes, counted, counted_as, latency};
@@ -32,10 +33,14 @@ pub(super) fn render(shown: &Shown) -> String {
         terms(share),
         share.plan
     );
-    for (what, who) in [("read", &share.rules.read), ("write", &share.rules.write)] {
+    for role in Role::ALL {
+        let who = share.rules.list(role);
         if !who.is_empty() {
-            let _ = writeln!(text, "{what:<11}{}", who.join(", "));
+            let _ = writeln!(text, "{:<11}{}", role.list(), who.join(", "));
         }
+    }
+    if !share.rules.default_role.is_empty() {
+        let _ = writeln!(text, "others     {}", share.rules.default_role);
     }
     if !share.comment.is_empty() {
         let _ = writeln!(text, "comment    {}", share.comment);

@@ -133,7 +133,7 @@ impl CallerCache {
         let (identity, proof, standing) =
             admit(share, self.client, squashing, sender.numbers(), sender.proof());
         let machine = Client::Address(self.client.ip().to_canonical());
-        let caller = Caller::new(identity, proof).at(machine);
+        let caller = Caller::new(identity, proof).at(machine).in_role(standing.role());
         // The client alone states which user it is and which client, and chooses its address in an IPv6 network.
         let caller = caller.counted_for(Opener::named(("address", Origin::from(self.client.ip()))));
         if known.len() >= CALLERS_MAX {
@@ -166,12 +166,19 @@ fn admit(
     // Who is made nobody has none of the rights of the name.
     let proof = if squash == Squash::All { Proof::Stated } else { proof };
     let Some(role) = share.role(&identity, &proof) else { return (identity, proof, Standing::Visitor) };
-    let read_only = read_only || role < Role::Contributor;
+    let role = if read_only { Role::Reader } else { believed(role, &proof, squash) };
     // Without a client list, the configuration of the server decides that superusers of clients are believed, in
     // everything.
     let allows = |term| !is_listed || share.terms().contains(term);
     let (devices, set_id) = (allows(share::Terms::DEVICES), allows(share::Terms::SET_ID));
-    (identity, proof, Standing::Member(Terms { read_only, devices, set_id, generation }))
+    (identity, proof, Standing::Member(Terms { role, devices, set_id, generation }))
+}
+
+/// The role of a user who is proved like this, from a client with this squashing. Whoever may state any user on a client may
+/// state an administrator, too: one without a ticket is believed only where the client's superuser is.
+fn believed(role: Role, proof: &Proof, squash: Squash) -> Role {
+    let is_stated = *proof == Proof::Stated && squash != Squash::None;
+    if is_stated { role.min(Role::Elevated) } else { role }
 }
 
 /// A caller that wants to use a share, kept for changes of the share's rules: the address, how the call was secured, and the

@@ -1,6 +1,6 @@
 //! What a caller may do in a share under the share's rules, before any file is consulted.
 
-use share::Share;
+use share::{Role, Share};
 use storage::FileKind;
 
 /// The set-user-id and the set-group-id bit.
@@ -24,7 +24,8 @@ pub(crate) enum Standing {
 /// The terms that a share's rules give to a caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Terms {
-    pub(crate) read_only: bool,
+    /// What the user may do. From a client that may only read, no more than reading.
+    pub(crate) role: Role,
     /// Whether the client's superuser may create device nodes.
     pub(crate) devices: bool,
     /// Whether the client's superuser may set the set-user-id and set-group-id bits of files.
@@ -43,7 +44,12 @@ impl Standing {
     }
 
     pub(crate) fn is_read_only(self) -> bool {
-        self.terms().is_none_or(|terms| terms.read_only)
+        self.role() < Role::Contributor
+    }
+
+    /// What the caller may do in the share. Who is not served there changes nothing, either.
+    pub(crate) fn role(self) -> Role {
+        self.terms().map_or(Role::Reader, |terms| terms.role)
     }
 
     /// Whether the share's rules have not changed since.
@@ -78,8 +84,9 @@ mod tests {
 
     #[test]
     fn devices_and_set_id_bits_are_allowed_apart() {
-        let standing =
-            |devices, set_id| Standing::Member(Terms { read_only: false, devices, set_id, generation: 1 });
+        let standing = |devices, set_id| {
+            Standing::Member(Terms { role: Role::Elevated, devices, set_id, generation: 1 })
+        };
         let (none, all) = (standing(false, false), standing(true, true));
         for kind in [FileKind::BlockDevice, FileKind::CharDevice] {
             assert!(!none.admits_kind(kind) && all.admits_kind(kind));

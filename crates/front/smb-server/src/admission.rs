@@ -10,15 +10,15 @@ use crate::login::Login;
 /// How a user on a client may use a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Admission {
-    /// Whether the share is read-only for this user.
-    pub(crate) read_only: bool,
+    /// What the user may do. From a client that may only read, no more than reading.
+    pub(crate) role: Role,
 }
 
 /// How a user on a client may use a share; None if the user may not.
 pub(crate) fn admit(share: &Share, client: SocketAddr, login: &Login) -> Option<Admission> {
     let entrance = share.entrance(Protocols::SMB, client)?;
     let role = share.role(&login.caller.identity, &login.caller.proof)?;
-    Some(Admission { read_only: entrance.read_only || role < Role::Contributor })
+    Some(Admission { role: if entrance.read_only { Role::Reader } else { role } })
 }
 
 /// How a tree connect was admitted.
@@ -40,7 +40,7 @@ impl TreeAdmission {
     /// An admission for an open that currently has no client.
     pub(crate) fn of_nobody() -> Self {
         Self {
-            admission: Admission { read_only: false },
+            admission: Admission { role: Role::Elevated },
             client: IpAddr::from([0; 16]),
             generation: AtomicU64::new(0),
         }

@@ -246,7 +246,7 @@ impl<'r> InSession<'r> {
         Admitted { in_session: self, tree }
     }
 
-    /// The caller, in the terms of the shares.
+    /// The caller, in the terms of all shares.
     pub(crate) fn caller(&self) -> &'r Caller {
         &self.login.caller
     }
@@ -256,6 +256,11 @@ impl<'r> OnShare<'r> {
     /// A request on the tree connect of a share.
     pub(crate) fn new(admitted: Admitted<'r>, share: &'r Arc<Share>, call: &'r Call) -> Self {
         Self { admitted, share, call, takes_turns: share.asks_for_turns() }
+    }
+
+    /// The caller, with its role in the share.
+    pub(crate) fn caller(&self) -> &'r Caller {
+        &self.call.caller
     }
 }
 

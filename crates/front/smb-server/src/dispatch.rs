@@ -45,8 +45,8 @@ async fn dispatch_counted(ctx: &mut RequestContext, subject: &Subject) -> Result
             let ctx = InSession::new(ctx, session, login).on_tree(tree);
             match (&tree.target, &ctx.operation.on_share) {
                 (TreeTarget::Disk(share), Some(operation)) => {
-                    let call =
-                        Call::new(operation, ctx.caller().clone(), begun).within(&ctx.connection.moment);
+                    let caller = ctx.caller().clone().in_role(tree.admitted.admission.role);
+                    let call = Call::new(operation, caller, begun).within(&ctx.connection.moment);
                     let answered = dispatch_share(&OnShare::new(ctx, share, &call)).await;
                     let succeeded = |_: &Buffer| status::outcome(ctx.status());
                     let outcome = answered.as_ref().map_or_else(Failure::outcome, succeeded);

@@ -13,6 +13,9 @@ import { changePlan } from './plan.js';
 import { shareState, use } from './shares.js';
 import { t } from './texts.js';
 
+/** The roles that all users may have who are in no list. */
+const DEFAULT_ROLES = ['', 'none', 'reader', 'contributor', 'elevated', 'admin'];
+
 /** The rate that a limit is about. Those of one file or of a burst cannot be seen from outside. */
 const RATES = {
   iops: (now) => now.calls,
@@ -93,6 +96,15 @@ function sizes({ read_sizes: reads, write_sizes: writes }) {
 
 const yesNo = (value) => t(`form.yes-no.${value}`);
 
+// The lists of users with a role. Without any of them, everybody may do what the permissions of files allow.
+function roles(rules) {
+  const lists = [['share.readers', rules.read], ['share.writers', rules.write],
+    ['share.elevated', rules.elevated], ['share.admins', rules.admin]];
+  if (!rules.default_role && lists.every(([, names]) => !names.length)) return [[t('share.users'), t('share.everybody')]];
+  const named = lists.filter(([, names]) => names.length).map(([label, names]) => [t(label), names.join(', ')]);
+  return [...named, [t('share.others'), t(`role.${rules.default_role || 'none'}`)]];
+}
+
 function settings(share, redraw) {
   const list = (names, none) => (names.length ? names.join(', ') : none);
   const isOurs = share.declared_in === null;
@@ -106,8 +118,7 @@ function settings(share, redraw) {
       share.comment ? [t('share.comment'), share.comment] : null,
       [t('share.protocols'), share.served_by.length ? share.served_by.join(', ') : t('share.all-protocols')],
       [t('share.rules'), list(share.rules.clients, t('share.any-client'))],
-      [t('share.readers'), list(share.rules.read, share.rules.write.length ? '–' : t('share.everybody'))],
-      [t('share.writers'), list(share.rules.write, share.rules.read.length ? '–' : t('share.everybody'))],
+      ...roles(share.rules),
       [t('share.read-only'), yesNo(share.read_only)],
       [t('share.encrypted'), yesNo(share.encrypted)],
       [t('share.guest'), yesNo(share.guest)],
@@ -127,16 +138,20 @@ function change(share, redraw) {
       field({ name: 'comment', label: t('share.comment'), value: share.comment }),
       field({ name: 'clients', label: t('share.rules'), kind: 'area', hint: t('share.rules-hint'), value: share.rules.clients.join('\n') }),
       field({ name: 'read', label: t('share.readers'), hint: t('share.list-hint'), value: share.rules.read.join(' ') }),
-      field({ name: 'write', label: t('share.writers'), value: share.rules.write.join(' ') }),
+      field({ name: 'write', label: t('share.writers'), hint: t('share.writers-hint'), value: share.rules.write.join(' ') }),
+      field({ name: 'elevated', label: t('share.elevated'), value: share.rules.elevated.join(' ') }),
+      field({ name: 'admin', label: t('share.admins'), value: share.rules.admin.join(' ') }),
+      field({ name: 'default_role', label: t('share.others'), kind: 'choice', value: share.rules.default_role,
+        choices: DEFAULT_ROLES.map((role) => [role, t(`role.${role || 'not-set'}`)]) }),
       h('div', { class: 'checks' },
         check('read_only', 'share.read-only'), check('encrypted', 'share.encrypted'), check('guest', 'share.guest'),
         check('access_based_enumeration', 'share.abe'), check('continuous_availability', 'share.ca'),
         check('hidden', 'share.hidden'), check('metadata_cache', 'share.cache'),
         check('access_log', 'share.access-log')),
     ],
-    submit: async ({ clients, read, write, ...filled }) => {
+    submit: async ({ clients, read, write, elevated, admin, default_role, ...filled }) => {
       const lines = clients.split('\n').map((line) => line.trim()).filter(Boolean);
-      const rules = { clients: lines, read: words(read), write: words(write) };
+      const rules = { clients: lines, read: words(read), write: words(write), elevated: words(elevated), admin: words(admin), default_role };
       // What is as it was is not sent: some settings may not be changed at all times.
       const isChanged = ([name, value]) => JSON.stringify(value) !== JSON.stringify(share[name]);
       const changes = Object.fromEntries(Object.entries(filled).filter(isChanged));

@@ -1,6 +1,7 @@
 //! The shares in the form of the API: `/v1/shares`.
 
 use serde::{Deserialize, Serialize};
+use share::Role;
 
 /// All shares, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,10 +68,38 @@ pub struct Rules {
     /// Networks and their terms: `NETWORK [access=rw|ro] [squash=none|root|all] [protocols=smb,nfs] [secure-port]`. The
     /// first entry that contains a client's address applies. An empty list means any address.
     pub clients: Vec<String>,
-    /// Users (`NAME`) and groups of the system (`@NAME`) who may read. If both lists are empty, everybody may.
+    /// Readers: users (`NAME`, `NAME@REALM`), groups of the system (`@NAME`) and SIDs who may read. If all lists are empty and
+    /// there is no default role, everybody may do what the permissions of files allow.
     pub read: Vec<String>,
-    /// Users and groups who may also make changes.
+    /// Contributors: users and groups who may also make changes. If the share has elevated contributors or administrators,
+    /// contributors may not change permissions.
     pub write: Vec<String>,
+    /// Elevated contributors: users and groups who may also change permissions, where the permissions of files allow that.
+    pub elevated: Vec<String>,
+    /// Administrators: users and groups who may do everything in the share whatever the permissions of files say.
+    pub admin: Vec<String>,
+    /// The role of all users who are not in a list: `none`, `reader`, `contributor`, `elevated` or `admin`. An empty text: none
+    /// if there is a list, and otherwise everybody is admitted.
+    pub default_role: String,
+}
+
+impl Rules {
+    /// The users and groups with a role.
+    #[must_use]
+    pub fn list(&self, role: Role) -> &[String] {
+        match role {
+            Role::Reader => &self.read,
+            Role::Contributor => &self.write,
+            Role::Elevated => &self.elevated,
+            Role::Admin => &self.admin,
+        }
+    }
+
+    /// Whether only some users may use the share.
+    #[must_use]
+    pub fn is_for_some_users(&self) -> bool {
+        !self.default_role.is_empty() || Role::ALL.iter().any(|role| !self.list(*role).is_empty())
+    }
 }
 
 /// Changes of who may use a share. What is not given stays as it is. An empty list removes the list.
@@ -89,6 +118,15 @@ pub struct RulesChange {
     /// Who may also make changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<Vec<String>>,
+    /// Who may also change permissions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elevated: Option<Vec<String>>,
+    /// Whom permissions keep from nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admin: Option<Vec<String>>,
+    /// The role of all other users. An empty text removes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_role: Option<String>,
 }
 
 impl RulesChange {
@@ -101,12 +139,15 @@ impl RulesChange {
     /// The rules after the change.
     #[must_use]
     pub fn of(&self, rules: &Rules) -> Rules {
-        let Self { protocols, clients, read, write } = self.clone();
+        let Self { protocols, clients, read, write, elevated, admin, default_role } = self.clone();
         Rules {
             protocols: protocols.unwrap_or_else(|| rules.protocols.clone()),
             clients: clients.unwrap_or_else(|| rules.clients.clone()),
             read: read.unwrap_or_else(|| rules.read.clone()),
             write: write.unwrap_or_else(|| rules.write.clone()),
+            elevated: elevated.unwrap_or_else(|| rules.elevated.clone()),
+            admin: admin.unwrap_or_else(|| rules.admin.clone()),
+            default_role: default_role.unwrap_or_else(|| rules.default_role.clone()),
         }
     }
 }

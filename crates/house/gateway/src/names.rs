@@ -125,7 +125,7 @@ impl Lookup {
             people: accounts.people(),
             ..Names::default()
         };
-        if !rules.rights.is_empty() {
+        if !rules.rights.is_empty() || rules.default_role.is_some() {
             names.accounts = accounts.by_uid();
             names.groups = of_system.look(groups(&rules.rights), now, |name| service.group(name));
         }

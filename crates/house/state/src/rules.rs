@@ -11,12 +11,38 @@ const COMMENT_BYTES_MAX: usize = 256;
 /// # Errors
 /// What is wrong with one of them.
 pub fn parse(written: &Written) -> Result<Rules, String> {
-    let Written { protocols, clients, read, write } = written;
-    let rights = [parse_rights(read, Role::Reader)?, parse_rights(write, Role::Contributor)?].concat();
+    let mut rights = Vec::new();
+    for role in Role::ALL {
+        rights.extend(parse_rights(written.list(role), role)?);
+    }
     if rights.len() > RIGHTS_MAX {
         return Err(format!("a share has {RIGHTS_MAX} entries for users at most"));
     }
-    Ok(Rules { protocols: parse_protocols(protocols)?, clients: parse_clients(clients)?, rights })
+    let default_role = parse_default_role(written)?;
+    let (protocols, clients) = (parse_protocols(&written.protocols)?, parse_clients(&written.clients)?);
+    let rules = Rules { protocols, clients, rights, default_role };
+    rules.check_roles().map_err(|refused| refused.to_string())?;
+    Ok(rules)
+}
+
+/// The role of users who are in no list; None: what the lists say.
+///
+/// # Errors
+/// It is no role, or nobody could use the share.
+fn parse_default_role(written: &Written) -> Result<Option<Role>, String> {
+    let names = || Role::ALL.map(Role::name).join(", ");
+    match written.default_role.as_str() {
+        "" => Ok(None),
+        "none" if Role::ALL.iter().all(|role| written.list(*role).is_empty()) => Err(
+            "with default-role none and no list of users, nobody could use the share: name users or groups, or leave default-role              out to admit everybody"
+                .to_owned(),
+        ),
+        "none" => Ok(None),
+        name => {
+            let role = Role::ALL.into_iter().find(|role| role.name() == name);
+            role.map(Some).ok_or_else(|| format!("{name:?} is not a role: expected none, {}", names()))
+        }
+    }
 }
 
 /// The protocols of these names; all of them where none is named.
@@ -60,6 +86,9 @@ pub fn write(rules: &Rules) -> Written {
         clients: rules.clients.iter().map(ToString::to_string).collect(),
         read: write_rights(&rules.rights, Role::Reader),
         write: write_rights(&rules.rights, Role::Contributor),
+        elevated: write_rights(&rules.rights, Role::Elevated),
+        admin: write_rights(&rules.rights, Role::Admin),
+        default_role: rules.default_role.map_or("", Role::name).to_owned(),
     }
 }
 
@@ -80,7 +109,14 @@ mod tests {
     fn what_is_written_is_read_the_same() {
         let clients = vec!["10.0.0.0/8 access=ro squash=all".to_owned(), "* access=rw".to_owned()];
         let (read, write) = (vec!["anna".to_owned(), "@staff".to_owned()], vec!["otto".to_owned()]);
-        let written = Written { protocols: vec!["nfs".to_owned()], clients, read, write };
+        let (elevated, admin) = (vec!["S-1-5-21-1-2-3-1110".to_owned()], vec!["eva".to_owned()]);
+        let protocols = vec!["nfs".to_owned()];
+        let default_role = String::new();
+        let mut written = Written { protocols, clients, read, write, elevated, admin, default_role };
+        assert_eq!(super::write(&parse(&written).unwrap()), written);
+        written.default_role = "none".to_owned();
+        assert_eq!(parse(&written).unwrap().default_role, None);
+        (written.read, written.default_role) = (Vec::new(), "reader".to_owned());
         assert_eq!(super::write(&parse(&written).unwrap()), written);
         assert_eq!(parse(&Written::default()).unwrap(), Rules::default());
     }
@@ -92,6 +128,16 @@ mod tests {
             (Written { clients: vec!["10.0.0.0/8 access=no".to_owned()], ..Written::default() }, "access"),
             (Written { read: vec!["a b".to_owned()], ..Written::default() }, "names nobody"),
             (Written { write: vec!["a".to_owned(); RIGHTS_MAX + 1], ..Written::default() }, "1024"),
+            (Written { default_role: "owner".to_owned(), ..Written::default() }, "not a role"),
+            (Written { default_role: "none".to_owned(), ..Written::default() }, "nobody could use"),
+            (
+                Written {
+                    default_role: "contributor".to_owned(),
+                    read: vec!["anna".to_owned()],
+                    ..Written::default()
+                },
+                "`read` is without effect",
+            ),
             (Written { clients: vec!["*".to_owned(); CLIENT_RULES_MAX + 1], ..Written::default() }, "256"),
         ] {
             let refused = parse(&written).unwrap_err();

@@ -90,6 +90,21 @@ pub struct Rules {
     /// The user list: a user may do the most that any matching entry gives. An empty list admits everybody; any other list
     /// refuses users without an entry.
     pub rights: Vec<Right>,
+    /// The least that every user may do whom the server knows: an account, or a user of a domain; no guest. None: what the
+    /// user list says.
+    pub default_role: Option<Role>,
+}
+
+/// A role is given to users who have more by default.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{}` is without effect: default-role gives every user the role {} already. Remove the list, or lower the default role",
+    .list.list(),
+    .default.name()
+)]
+pub struct WithoutEffect {
+    list: Role,
+    default: Role,
 }
 
 /// What names in [`Rules`] stand for at present. An unknown name matches nobody.
@@ -131,10 +146,37 @@ impl Rules {
         rule.lets_in(by, client).then_some(Entrance { read_only, squash, is_listed: true })
     }
 
-    /// What a user may do; None: nothing.
+    /// What a user may do; None: nothing. Without a user list and a default role, everybody is a contributor. Contributors may
+    /// change permissions unless the rules give a role to do so to somebody: before there were roles, they always could.
     #[must_use]
     pub fn role(&self, names: &Names, identity: &Identity, proof: &Proof) -> Option<Role> {
-        rights::role(&self.rights, names, identity, proof)
+        if self.rights.is_empty() && self.default_role.is_none() {
+            return Some(Role::Elevated);
+        }
+        let listed = rights::listed_role(&self.rights, names, identity, proof);
+        let by_default = self.default_role.filter(|_| rights::is_known(names, identity, proof));
+        match listed.max(by_default)? {
+            Role::Contributor if !self.names_who_changes_permissions() => Some(Role::Elevated),
+            role => Some(role),
+        }
+    }
+
+    /// Whether somebody has a role that the others lack to change permissions.
+    fn names_who_changes_permissions(&self) -> bool {
+        let given = self.rights.iter().map(|right| right.role).chain(self.default_role);
+        given.max().is_some_and(Role::changes_permissions)
+    }
+
+    /// Refuses lists whose users have at least their role anyway.
+    ///
+    /// # Errors
+    /// The least of these roles.
+    pub fn check_roles(&self) -> Result<(), WithoutEffect> {
+        let Some(default) = self.default_role else { return Ok(()) };
+        match self.rights.iter().map(|right| right.role).min() {
+            Some(list) if list <= default => Err(WithoutEffect { list, default }),
+            _ => Ok(()),
+        }
     }
 
     /// The names of machines that the rules mention.
@@ -207,6 +249,20 @@ mod tests {
         let rules = rules(&["* secure-port"]);
         let from = |by, port| rules.entrance(&Names::default(), by, ([192, 0, 2, 7], port).into()).is_some();
         assert!(from(Protocols::NFS, 1023) && !from(Protocols::NFS, 1024) && from(Protocols::SMB, 1024));
+    }
+
+    #[test]
+    fn a_list_below_the_default_role_is_refused() {
+        let check = |roles: &[Role], default_role| {
+            let right = |&role| Right { who: "anna".parse().unwrap(), role };
+            let rules = Rules { rights: roles.iter().map(right).collect(), default_role, ..Rules::default() };
+            rules.check_roles().map_err(|refused| refused.to_string())
+        };
+        assert_eq!(check(&[Role::Reader, Role::Admin], None), Ok(()));
+        assert_eq!(check(&[Role::Contributor, Role::Admin], Some(Role::Reader)), Ok(()));
+        let refused = check(&[Role::Admin, Role::Contributor], Some(Role::Contributor)).unwrap_err();
+        assert!(refused.contains("`write`") && refused.contains("the role contributor"), "{refused}");
+        assert!(check(&[Role::Reader], Some(Role::Elevated)).unwrap_err().contains("`read`"));
     }
 
     #[test]

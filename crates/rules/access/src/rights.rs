@@ -15,13 +15,51 @@ pub const RIGHTS_MAX: usize = 1024;
 /// Longest name of a user or a group, in bytes.
 const NAME_BYTES_MAX: usize = 256;
 
-/// What a user on the list may do, from least to most. Within that, the permissions of each file decide.
+/// What a user on the list may do, from least to most. Up to [`Role::Elevated`], the permissions of each file decide within
+/// that. The roles are those of Azure Files: SMB Share Reader, Contributor and Elevated Contributor, and SMB Admin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// May change nothing.
     Reader,
-    /// May change the contents of the share.
+    /// May change the contents of the share, but no permissions and owners.
     Contributor,
+    /// May also change permissions and owners.
+    Elevated,
+    /// May do all of this whatever the permissions say, and give files to others.
+    Admin,
+}
+
+impl Role {
+    /// All roles, from least to most.
+    pub const ALL: [Self; 4] = [Self::Reader, Self::Contributor, Self::Elevated, Self::Admin];
+
+    /// The name of the role.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reader => "reader",
+            Self::Contributor => "contributor",
+            Self::Elevated => "elevated",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// The list of a share whose users and groups have the role.
+    #[must_use]
+    pub fn list(self) -> &'static str {
+        match self {
+            Self::Reader => "read",
+            Self::Contributor => "write",
+            Self::Elevated => "elevated",
+            Self::Admin => "admin",
+        }
+    }
+
+    /// Whether this role may change permissions and owners.
+    #[must_use]
+    pub fn changes_permissions(self) -> bool {
+        self >= Self::Elevated
+    }
 }
 
 /// The user or group that an entry of the list names. Names are folded.
@@ -74,11 +112,13 @@ impl Who {
     }
 }
 
-/// What a user may do by this list; None: nothing. With an empty list everybody is a contributor.
-pub(super) fn role(rights: &[Right], names: &Names, identity: &Identity, proof: &Proof) -> Option<Role> {
-    if rights.is_empty() {
-        return Some(Role::Contributor);
-    }
+/// What a user may do by this list; None: nothing.
+pub(super) fn listed_role(
+    rights: &[Right],
+    names: &Names,
+    identity: &Identity,
+    proof: &Proof,
+) -> Option<Role> {
     let of_account = |account: &str| {
         let own = rights.iter().filter(|right| right.who.is(names, account, identity));
         own.map(|right| right.role).max()
@@ -94,18 +134,47 @@ pub(super) fn role(rights: &[Right], names: &Names, identity: &Identity, proof: 
     }
 }
 
+/// Whether the server knows the user: an account, or the user of a domain. A uid that a client states is known if an account
+/// or a user of a domain has it.
+pub(super) fn is_known(names: &Names, identity: &Identity, proof: &Proof) -> bool {
+    match proof {
+        Proof::Password(_) | Proof::Ticket(_) => true,
+        Proof::Stated => names.accounts.contains_key(&identity.uid()) || identity.sid().is_some(),
+        Proof::Guest => false,
+    }
+}
+
 /// The text names no user or group.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} names nobody: expected the name of a user (anna), of a user of a domain (anna@EXAMPLE.ORG), @ and the name of a group of this machine, or a SID (groups of a domain have no other name here)"
-)]
-pub struct NamesNobody(String);
+pub enum NamesNobody {
+    /// It is no name.
+    #[error(
+        "{0:?} names nobody: expected the name of a user (anna), of a user of a domain (anna@EXAMPLE.ORG), @ and the name of a group of this machine, or a SID (groups of a domain have no other name here)"
+    )]
+    Unclear(String),
+    /// It names a group of a domain, or a user in a form that only the domain can resolve.
+    #[error(
+        "{0:?} is a name that only a domain controller can look up, and this server asks none: write a user as anna@EXAMPLE.ORG, and a group as its SID. A member of the domain tells the SID: `wbinfo --name-to-sid GROUP`, `Get-ADGroup GROUP` in PowerShell, or `rpcclient DC -U USER -c 'lookupnames GROUP'`"
+    )]
+    OfDomain(String),
+}
+
+impl NamesNobody {
+    fn of(text: &str) -> Self {
+        let is_parted_by = |separator| {
+            text.split_once(separator).is_some_and(|(one, two)| !one.is_empty() && !two.is_empty())
+        };
+        let is_of_domain = is_parted_by('\\')
+            || text.strip_prefix('@').is_some_and(|group| group.contains('@') && !group.starts_with('@'));
+        if is_of_domain { Self::OfDomain(text.to_owned()) } else { Self::Unclear(text.to_owned()) }
+    }
+}
 
 impl FromStr for Who {
     type Err = NamesNobody;
 
     fn from_str(text: &str) -> Result<Self, NamesNobody> {
-        let nobody = || NamesNobody(text.to_owned());
+        let nobody = || NamesNobody::of(text);
         if text.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("S-"))
             && let Ok(sid) = text.parse()
         {
@@ -142,6 +211,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::Rules;
 
     fn rights(read: &[&str], write: &[&str]) -> Vec<Right> {
         let of = |names: &[&str], role| {
@@ -167,17 +237,55 @@ mod tests {
     }
 
     #[test]
-    fn without_a_list_everybody_contributes_and_with_one_nobody_else() {
-        let guest = |rights: &[Right]| role(rights, &names(), &identity(7, 7, &[]), &Proof::Guest);
-        assert_eq!(guest(&[]), Some(Role::Contributor));
-        assert_eq!(guest(&rights(&["anna"], &[])), None);
+    fn without_a_list_everybody_does_everything_and_with_one_nobody_else() {
+        let guest = |rights: Vec<Right>| {
+            let rules = Rules { rights, ..Rules::default() };
+            rules.role(&names(), &identity(7, 7, &[]), &Proof::Guest)
+        };
+        assert_eq!(guest(Vec::new()), Some(Role::Elevated));
+        assert_eq!(guest(rights(&["anna"], &[])), None);
+    }
+
+    #[test]
+    fn contributors_change_permissions_until_a_role_is_named_for_that() {
+        let of = |list: &[(&str, Role)], default_role, name: &str| {
+            let rights = list.iter().map(|&(who, role)| Right { who: who.parse().unwrap(), role }).collect();
+            let rules = Rules { rights, default_role, ..Rules::default() };
+            rules.role(&names(), &identity(7, 7, &[]), &Proof::Password(name.into()))
+        };
+        let writer = ("anna", Role::Contributor);
+        assert_eq!(of(&[writer], None, "anna"), Some(Role::Elevated));
+        for more in [Role::Elevated, Role::Admin] {
+            let list = [writer, ("otto", more)];
+            assert_eq!(of(&list, None, "anna"), Some(Role::Contributor), "{more:?}");
+            assert_eq!((of(&list, None, "otto"), of(&list, None, "eve")), (Some(more), None));
+        }
+        let elevated = ("otto", Role::Elevated);
+        assert_eq!(of(&[elevated], Some(Role::Reader), "eve"), Some(Role::Reader));
+        assert_eq!(of(&[elevated], Some(Role::Reader), "otto"), Some(Role::Elevated));
+        assert_eq!(of(&[], Some(Role::Contributor), "eve"), Some(Role::Elevated), "as without a list");
+        assert_eq!(of(&[], Some(Role::Admin), "eve"), Some(Role::Admin));
+    }
+
+    #[test]
+    fn a_default_role_is_that_of_everybody_whom_the_server_knows() {
+        let rules = Rules { default_role: Some(Role::Reader), ..Rules::default() };
+        let asked = |identity: &Identity, proof| rules.role(&names(), identity, &proof);
+        let (anna, eve) = (identity(1000, 7, &[]), identity(7, 7, &[]));
+        assert_eq!(asked(&eve, Proof::Password("eve".into())), Some(Role::Reader));
+        assert_eq!(asked(&eve, Proof::Ticket("eve@AD.LAB.TEST".into())), Some(Role::Reader));
+        assert_eq!(asked(&anna, Proof::Stated), Some(Role::Reader), "the uid of an account");
+        assert_eq!(asked(&eve, Proof::Stated), None, "no account has this uid");
+        let of_domain = eve.clone().with_sids(Some("S-1-5-21-1-2-3-1104".parse().unwrap()), []);
+        assert_eq!(asked(&of_domain, Proof::Stated), Some(Role::Reader));
+        assert_eq!(asked(&eve, Proof::Guest), None);
     }
 
     #[test]
     fn accounts_are_those_that_the_list_names_or_their_groups() {
         let list = rights(&["Anna", "@staff"], &["@Wheel", "otto"]);
         let asked = |name: &str, gid, groups: &[u32]| {
-            role(&list, &names(), &identity(7, gid, groups), &Proof::Password(name.into()))
+            listed_role(&list, &names(), &identity(7, gid, groups), &Proof::Password(name.into()))
         };
         assert_eq!(asked("ANNA", 7, &[]), Some(Role::Reader));
         assert_eq!(asked("Otto", 7, &[]), Some(Role::Contributor), "the most that any entry gives");
@@ -186,16 +294,17 @@ mod tests {
         assert_eq!(asked("eve", 10, &[50]), Some(Role::Contributor));
         let by_membership = rights(&["@staff"], &[]);
         let otto = Proof::Password("otto".into());
-        assert_eq!(role(&by_membership, &names(), &identity(7, 7, &[]), &otto), Some(Role::Reader));
+        assert_eq!(listed_role(&by_membership, &names(), &identity(7, 7, &[]), &otto), Some(Role::Reader));
         let unknown = rights(&[], &["@nobody-knows"]);
         let anna = Proof::Password("anna".into());
-        assert_eq!(role(&unknown, &names(), &identity(7, 0, &[]), &anna), None);
+        assert_eq!(listed_role(&unknown, &names(), &identity(7, 0, &[]), &anna), None);
     }
 
     #[test]
     fn a_uid_is_that_of_an_account_or_of_nobody() {
         let list = rights(&["@staff"], &["anna"]);
-        let asked = |uid, groups: &[u32]| role(&list, &names(), &identity(uid, 7, groups), &Proof::Stated);
+        let asked =
+            |uid, groups: &[u32]| listed_role(&list, &names(), &identity(uid, 7, groups), &Proof::Stated);
         assert_eq!(asked(1000, &[]), Some(Role::Contributor));
         assert_eq!(asked(1001, &[]), Some(Role::Reader), "a member, whatever groups the client states");
         assert_eq!(asked(1002, &[50]), None, "no account has this uid");
@@ -209,7 +318,7 @@ mod tests {
         let asked = |name: &str, rids: &[u32], proof: fn(Arc<str>) -> Proof| {
             let sids: Vec<Sid> = rids.iter().map(|rid| sid(*rid)).collect();
             let user = identity(1_000_001, 7, &[]).with_sids(None, sids);
-            role(&list, &names(), &user, &proof(name.into()))
+            listed_role(&list, &names(), &user, &proof(name.into()))
         };
         assert_eq!(asked("Alice@AD.LAB.TEST", &[], Proof::Ticket), Some(Role::Reader));
         assert_eq!(asked("alice", &[], Proof::Password), None, "the account is another user");
@@ -220,6 +329,17 @@ mod tests {
         assert_eq!(asked("", &[1110], |_| Proof::Stated), Some(Role::Contributor));
         assert_eq!(asked("", &[1111], |_| Proof::Stated), None);
         assert_eq!(asked("", &[1110], |_| Proof::Guest), None);
+    }
+
+    #[test]
+    fn groups_of_a_domain_are_not_looked_up_and_it_says_so() {
+        for name in ["AD\\projects", "@AD\\projects", "@projects@AD.LAB.TEST"] {
+            let refused = name.parse::<Who>().unwrap_err();
+            assert_eq!(refused, NamesNobody::OfDomain(name.to_owned()));
+            assert!(refused.to_string().contains("SID"), "{refused}");
+        }
+        assert_eq!("\\projects".parse::<Who>(), Err(NamesNobody::Unclear("\\projects".to_owned())));
+        assert_eq!("@@staff".parse::<Who>(), Err(NamesNobody::Unclear("@@staff".to_owned())));
     }
 
     #[test]

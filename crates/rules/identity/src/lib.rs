@@ -22,6 +22,8 @@ pub struct Identity {
     sid: Option<Sid>,
     /// The SIDs of the user and of the user's groups, in order; only those of domains and of this machine.
     sids: Arc<[Sid]>,
+    /// Whether no permissions keep the user from anything.
+    is_exempt: bool,
 }
 
 /// How a caller proved who it is.
@@ -41,7 +43,7 @@ impl Identity {
     /// A Unix user: a uid, the primary group, and further groups.
     #[must_use]
     pub fn unix(uid: u32, gid: u32, groups: Vec<u32>) -> Self {
-        Self { uid, gid, groups, sid: None, sids: Arc::default() }
+        Self { uid, gid, groups, sid: None, sids: Arc::default(), is_exempt: false }
     }
 
     /// The same user, with these SIDs of its own and of its groups. Only SIDs of domains and of machines (S-1-5-21) are taken:
@@ -87,10 +89,24 @@ impl Identity {
         &self.groups
     }
 
-    /// Whether the user is exempt from permission bits.
+    /// Whether the user is the superuser of the machine.
     #[must_use]
     pub fn is_superuser(&self) -> bool {
         self.uid == 0
+    }
+
+    /// The same user as the administrator of a share, whom no permissions keep from anything there.
+    #[must_use]
+    pub fn exempt(mut self) -> Self {
+        self.is_exempt = true;
+        self
+    }
+
+    /// Whether the user is exempt from permissions: the superuser, or the administrator of a share. An administrator has no
+    /// other privilege of the superuser.
+    #[must_use]
+    pub fn is_exempt(&self) -> bool {
+        self.is_exempt || self.is_superuser()
     }
 
     /// The user in terms of access control lists.

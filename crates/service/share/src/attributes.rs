@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::Role;
 use access_log::Kind;
 use acl::SecurityDescriptor;
 use file_state::{Access, Operation};
@@ -17,6 +18,9 @@ use crate::security::Object;
 use crate::security::permission;
 use crate::watch::ChangeKinds;
 use crate::{Call, Caller, Error, File, Identity, Result, Share, security};
+
+/// All permission bits of a mode.
+const MODE_BITS: u32 = 0o7777;
 
 /// A change is made only if the object's change time is still this one.
 pub type Guard = Option<Timestamp>;
@@ -53,8 +57,8 @@ impl Share {
     /// open, the access of the open decides, except for mode and owner.
     ///
     /// # Errors
-    /// [`Error::NotOwner`], [`Error::AccessDenied`], [`Error::GuardFailed`], [`Error::RangeLocked`] and
-    /// [`Error::SharingViolation`] for the size, the store's.
+    /// [`Error::NotOwner`], [`Error::AccessDenied`] (also for a mode or owner that the caller's role does not let it set),
+    /// [`Error::GuardFailed`], [`Error::RangeLocked`] and [`Error::SharingViolation`] for the size, the store's.
     pub async fn set_attributes(
         self: &Arc<Self>,
         call: &Call,
@@ -108,7 +112,9 @@ impl Share {
         mut set: SetAttributes,
         may: MayWait<'_>,
     ) -> Result<Attributes> {
-        self.check_change(caller, &File::Stateless(Arc::clone(node)), &mut set, None, may)?;
+        // Who makes an object chooses its attributes.
+        let maker = caller.clone().in_role(caller.role.max(Role::Elevated));
+        self.check_change(&maker, &File::Stateless(Arc::clone(node)), &mut set, None, may)?;
         Ok(node.set_attributes(&set, may)?)
     }
 
@@ -129,6 +135,7 @@ impl Share {
         }
         let security = node.security(&before, Wait::May(may))?;
         let object = Object::new(&before, security.as_deref());
+        check_role(caller, &before, set)?;
         check_owner_rules(&caller.identity, object, set)?;
         check_times(caller, file, object, set)?;
         if let Some(size) = set.size {
@@ -223,11 +230,49 @@ impl Share {
     }
 }
 
+/// Refuses changes of the mode and the owners to callers whose role does not include them. Setting what is so already is no
+/// change.
+fn check_role(caller: &Caller, before: &Attributes, set: &SetAttributes) -> Result<()> {
+    let mode = set.mode.is_some_and(|mode| mode & MODE_BITS != before.mode & MODE_BITS);
+    let owners = set.uid.is_some_and(|uid| uid != before.uid) || set.gid.is_some_and(|gid| gid != before.gid);
+    if owners || (mode && !is_undressed(&caller.identity, before)) {
+        caller.check_changes_permissions()?;
+    }
+    Ok(())
+}
+
+/// Whether the user has just made this file, and its mode is still to come. RFC 1813 3.3.8, EXCLUSIVE: "the server may use the
+/// target file metadata to store the verifier"; the client then sets the attributes, and nobody has access before.
+fn is_undressed(who: &Identity, file: &Attributes) -> bool {
+    let is_new = file.kind == FileKind::Regular && file.size == 0 && file.mode & MODE_BITS == 0;
+    is_new && who.uid() == file.uid
+}
+
 /// POSIX chmod and chown; where there is a security descriptor, it says who may change permissions.
 fn check_owner_rules(who: &Identity, object: Object<'_>, set: &mut SetAttributes) -> Result<()> {
     if who.is_superuser() {
         return Ok(());
     }
+    let owns = who.uid() == object.uid;
+    if !who.is_exempt() {
+        check_owns(who, object, set)?;
+    }
+    // POSIX chmod: only members of the group may set the set-group-id bit. A user whom only a descriptor or a role allows to
+    // change permissions cannot make a program run with its owner's rights.
+    if let Some(mode) = &mut set.mode
+        && object.kind != FileKind::Directory
+    {
+        if !owns {
+            *mode &= !0o6000;
+        } else if !who.is_in_group(set.gid.unwrap_or(object.gid)) {
+            *mode &= !0o2000;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses changes of the mode and the owners to those who are neither the owner nor allowed them by a descriptor.
+fn check_owns(who: &Identity, object: Object<'_>, set: &SetAttributes) -> Result<()> {
     let owns = who.uid() == object.uid;
     if set.uid.is_some_and(|uid| uid != object.uid || !owns) {
         return Err(Error::NotOwner);
@@ -237,25 +282,11 @@ fn check_owner_rules(who: &Identity, object: Object<'_>, set: &mut SetAttributes
     {
         return Err(Error::NotOwner);
     }
-    if let Some(mode) = &mut set.mode {
-        let may = match object.security {
-            Some(_) => permission::permitted(who, object).contains(Access::WRITE_DAC),
-            None => owns,
-        };
-        if !may {
-            return Err(Error::NotOwner);
-        }
-        // POSIX chmod: only members of the group may set the set-group-id bit. A user whom only a descriptor allows to
-        // change permissions cannot make a program run with its owner's rights.
-        if object.kind != FileKind::Directory {
-            if !owns {
-                *mode &= !0o6000;
-            } else if !who.is_in_group(set.gid.unwrap_or(object.gid)) {
-                *mode &= !0o2000;
-            }
-        }
-    }
-    Ok(())
+    let may_set_mode = || match object.security {
+        Some(_) => permission::permitted(who, object).contains(Access::WRITE_DAC),
+        None => owns,
+    };
+    if set.mode.is_some() && !may_set_mode() { Err(Error::NotOwner) } else { Ok(()) }
 }
 
 /// POSIX utimensat: the owner may set explicit times; users who may write may also set the present time.
@@ -273,7 +304,7 @@ fn check_times(caller: &Caller, file: &File, object: Object<'_>, set: &SetAttrib
     let who = &caller.identity;
     let may = match object.security {
         Some(_) => permission::permitted(who, object).contains(Access::WRITE_ATTRIBUTES),
-        None => who.is_superuser() || who.uid() == object.uid,
+        None => who.is_exempt() || who.uid() == object.uid,
     };
     if may {
         return Ok(());

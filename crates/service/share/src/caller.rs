@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use access::Role;
 use accounting::Client;
 use file_state::Holder;
 use identity::{Identity, Proof};
 
 use crate::agreement::{Opener, Openers};
+use crate::{Error, Result};
 
 /// The user and client of a request. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -15,6 +17,8 @@ pub struct Caller {
     pub identity: Arc<Identity>,
     /// How the user was proved.
     pub proof: Proof,
+    /// What the rules of the share let the user do.
+    pub role: Role,
     /// The client.
     pub machine: Client,
     /// The grant under which the caller's client caches any file ([`Caller::of_client`]).
@@ -24,16 +28,35 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Creates a caller.
+    /// Creates a caller whom the rules of the share keep from nothing that permissions allow.
     #[must_use]
     pub fn new(identity: Identity, proof: Proof) -> Self {
         Self {
             identity: Arc::new(identity),
             proof,
+            role: Role::Elevated,
             machine: Client::Unknown,
             client: None,
             openers: Openers::default(),
         }
+    }
+
+    /// The same caller, with this role in the share.
+    #[must_use]
+    pub fn in_role(mut self, role: Role) -> Self {
+        self.role = role;
+        if role == Role::Admin && !self.identity.is_exempt() {
+            self.identity = Arc::new(Identity::clone(&self.identity).exempt());
+        }
+        self
+    }
+
+    /// Refuses a caller whose role does not include changes of permissions and owners.
+    ///
+    /// # Errors
+    /// [`Error::AccessDenied`].
+    pub(crate) fn check_changes_permissions(&self) -> Result<()> {
+        if self.role.changes_permissions() { Ok(()) } else { Err(Error::AccessDenied) }
     }
 
     /// The same caller, from this client.

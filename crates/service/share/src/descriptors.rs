@@ -45,8 +45,8 @@ impl Share {
     /// may set the DACL.
     ///
     /// # Errors
-    /// [`Error::NotOpenedForThis`] without WRITE_OWNER or WRITE_DAC for what is set; [`Error::NotOwner`] where the
-    /// permissions do not give them; [`Error::InvalidOwner`] and [`Error::InvalidGroup`]; [`storage::Error::NotSupported`]
+    /// [`Error::AccessDenied`] where the caller's role does not include it; [`Error::NotOpenedForThis`] without WRITE_OWNER or
+    /// WRITE_DAC for what is set; [`Error::NotOwner`] where the permissions do not give them; [`Error::InvalidOwner`] and [`Error::InvalidGroup`]; [`storage::Error::NotSupported`]
     /// where the store keeps no descriptors and the permission bits cannot express this one; the store's.
     pub async fn set_security(
         self: &Arc<Self>,
@@ -56,6 +56,7 @@ impl Share {
     ) -> Result<()> {
         self.note(call, Kind::Permission, || (path_of(file.node()), None));
         self.check_writable(file.node().id())?;
+        call.caller.check_changes_permissions()?;
         if let File::Open(open) = file {
             let owners = change.owner.is_some() || change.group.is_some();
             open.require(if owners { Access::WRITE_OWNER } else { Access::empty() })?;

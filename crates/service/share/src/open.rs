@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::Role;
 use access_log::Kind;
 use file_state::{Access, Holder, Operation};
 use storage::{FileKind, MayWait, Name, NodeRef, Wait, Want};
@@ -12,14 +13,14 @@ use crate::logged::{path_in, path_of};
 use crate::namespace::Changing;
 use crate::operation::DirectoryReport;
 use crate::schedule::Work;
-use crate::security::CHANGES;
 use crate::security::permission;
+use crate::security::{CHANGES, PERMISSION_CHANGES};
 use crate::watch::ChangeAction;
 use crate::{Call, Caller, Error, Location, Open, OpenRequest, ReadOnly, Result, Share};
 
 impl Share {
     /// The most that a caller may do with an object that was found. Permissions on the object and on its directory (for
-    /// deletion) count, less what a read-only share, a snapshot or a read-only file forbids.
+    /// deletion) count, less what the caller's role, a read-only share, a snapshot or a read-only file forbids.
     #[must_use]
     pub fn maximal_access(&self, caller: &Caller, found: &Found) -> Access {
         let who = &caller.identity;
@@ -32,7 +33,10 @@ impl Share {
         if dir.is_some_and(|dir| permission::permitted(who, dir).contains(Access::LIST_DIRECTORY)) {
             access |= Access::READ_ATTRIBUTES;
         }
-        if self.read_only(found.node.id()).is_some() {
+        if !caller.role.changes_permissions() {
+            access &= !PERMISSION_CHANGES;
+        }
+        if self.read_only(found.node.id()).is_some() || caller.role < Role::Contributor {
             access &= !CHANGES;
         } else if is_marked_read_only(&found.attributes) && found.attributes.kind != FileKind::Directory {
             access &= !(Access::WRITE_DATA | Access::APPEND_DATA);

@@ -25,8 +25,8 @@ use crate::{Error, Result, Settings};
 pub use self::descriptor::SecurityChange;
 pub(crate) use self::descriptor::{Birth, keep_in_step, of_mode};
 pub use self::permission::{Object, may_delete, permitted};
-pub(crate) use self::read_only::CHANGES;
 pub use self::read_only::ReadOnly;
+pub(crate) use self::read_only::{CHANGES, PERMISSION_CHANGES};
 pub use self::rules::served_by;
 pub use self::terms::Terms;
 

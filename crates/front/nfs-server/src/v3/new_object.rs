@@ -22,9 +22,9 @@ pub(super) fn new_object(
     if !dir.admits(kind, set.mode) {
         return Err(Status::Perm); // like mknod(2) and chmod(2)
     }
-    // The owner is the creator. Only the superuser creates objects for others.
-    set.uid = set.uid.filter(|uid| who.is_superuser() && *uid != who.uid());
-    set.gid = set.gid.filter(|gid| who.is_superuser() && *gid != who.gid());
+    // The owner is the creator. Only who may give any object away creates objects for others.
+    set.uid = set.uid.filter(|uid| who.is_exempt() && *uid != who.uid());
+    set.gid = set.gid.filter(|gid| who.is_exempt() && *gid != who.gid());
     Ok(new_object::new_object(kind, set))
 }
 

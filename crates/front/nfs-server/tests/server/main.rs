@@ -19,6 +19,7 @@ mod other_protocol;
 mod plan;
 mod repeated;
 mod rights;
+mod roles;
 mod rpc;
 mod security;
 mod snapshot;

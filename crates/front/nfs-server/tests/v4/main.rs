@@ -23,6 +23,7 @@ mod opens;
 mod plan;
 mod ranges;
 mod reclaim;
+mod roles;
 mod room;
 mod rules;
 mod session;

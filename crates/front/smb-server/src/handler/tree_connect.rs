@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use net::{Buffer, turn_clock};
-use share::{Call, Case, Kind, Share, Terms, Turn, Walk};
+use share::{Call, Case, Kind, Role, Share, Terms, Turn, Walk};
 use smb_proto::dialect::Dialect;
 use smb_proto::session::Principal;
 use smb_wire::tree_connect::{Request, Response, ShareCapabilities, ShareFlags, ShareType};
@@ -24,6 +24,8 @@ use crate::tree::{IPC, Tree, TreeTarget};
 const ALL: AccessMask = AccessMask::from_bits_retain(0x001F_01FF);
 /// FILE_GENERIC_READ and FILE_GENERIC_EXECUTE
 const READ_ONLY: AccessMask = AccessMask::from_bits_retain(0x0012_00A9);
+/// FILE_ALL_ACCESS without WRITE_DAC and WRITE_OWNER
+const CONTRIBUTE: AccessMask = AccessMask::from_bits_retain(0x0013_01FF);
 
 /// The properties of TREE_CONNECT.
 pub(crate) const OPERATION: Operation = Operation {
@@ -138,11 +140,15 @@ fn admitted(ctx: &InSession<'_>, target: &TreeTarget) -> Result<TreeAdmission, F
     Ok(TreeAdmission::new(admission, client, generation))
 }
 
-/// The most that the user may do in the share. The permissions of each file are checked separately.
+/// The most that the user may do in the share, MaximalAccess of the reply (2.2.10). The permissions of each file are checked
+/// separately.
 fn maximal_access(target: &TreeTarget, admission: Admission) -> AccessMask {
-    match target {
-        TreeTarget::Disk(share) if share.is_read_only() || admission.read_only => READ_ONLY,
-        TreeTarget::Disk(_) | TreeTarget::Pipe => ALL,
+    let TreeTarget::Disk(share) = target else { return ALL };
+    match admission.role {
+        _ if share.is_read_only() => READ_ONLY,
+        Role::Reader => READ_ONLY,
+        Role::Contributor => CONTRIBUTE,
+        Role::Elevated | Role::Admin => ALL,
     }
 }
 

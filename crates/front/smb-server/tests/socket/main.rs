@@ -37,6 +37,7 @@ mod read_write;
 mod rename;
 mod report;
 mod reserved;
+mod roles;
 mod rules;
 mod security;
 mod sequence;

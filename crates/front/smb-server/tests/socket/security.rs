@@ -30,12 +30,12 @@ const CI: AceFlags = AceFlags::CONTAINER_INHERIT;
 const ANY: SecurityInformation =
     SecurityInformation::OWNER.union(SecurityInformation::GROUP).union(SecurityInformation::DACL);
 
-fn dacl(aces: Vec<Ace>) -> SecurityDescriptor {
+pub(crate) fn dacl(aces: Vec<Ace>) -> SecurityDescriptor {
     let dacl = Some(Acl { revision: 2, aces });
     SecurityDescriptor { control: Control::DACL_PRESENT, dacl, ..SecurityDescriptor::default() }
 }
 
-fn bytes(descriptor: &SecurityDescriptor) -> Vec<u8> {
+pub(crate) fn bytes(descriptor: &SecurityDescriptor) -> Vec<u8> {
     let mut bytes = Vec::new();
     descriptor.encode_into(&mut bytes).unwrap();
     bytes
@@ -54,8 +54,17 @@ pub(crate) fn set_dacl(client: &mut Client, file: FileId, aces: Vec<Ace>) -> Res
     set(client, file, SecurityInformation::DACL, &dacl(aces))
 }
 
+pub(crate) fn set_owner(client: &mut Client, file: FileId, owner: Sid) -> Result<(), NtStatus> {
+    let descriptor = SecurityDescriptor { owner: Some(owner), ..SecurityDescriptor::default() };
+    set(client, file, SecurityInformation::OWNER, &descriptor)
+}
+
 fn get(client: &mut Client, file: FileId) -> SecurityDescriptor {
-    SecurityDescriptor::decode(&Query::security(ANY).get(client, file).unwrap()).unwrap()
+    parts_of(client, file, ANY)
+}
+
+pub(crate) fn parts_of(client: &mut Client, file: FileId, parts: SecurityInformation) -> SecurityDescriptor {
+    SecurityDescriptor::decode(&Query::security(parts).get(client, file).unwrap()).unwrap()
 }
 
 fn aces(client: &mut Client, file: FileId) -> Vec<Ace> {

@@ -181,7 +181,15 @@ fn a_share_change() -> ShareChange {
 
 fn all_rules() -> RulesChange {
     let none = Some(Vec::new());
-    RulesChange { protocols: none.clone(), clients: none.clone(), read: none.clone(), write: none }
+    RulesChange {
+        protocols: none.clone(),
+        clients: none.clone(),
+        read: none.clone(),
+        write: none.clone(),
+        elevated: none.clone(),
+        admin: none,
+        default_role: Some(String::new()),
+    }
 }
 
 /// The types of the status, and of what clients hold.

@@ -135,10 +135,10 @@ fn check_permitted(caller: &Caller, object: Object<'_>, change: &SecurityChange)
     if may { Ok(()) } else { Err(Error::NotOwner) }
 }
 
-/// Users may take ownership and may give objects to their own groups. The superuser may name any owner.
+/// Users may take ownership and may give objects to their own groups. Who is exempt from permissions may name any owner.
 fn check_owners(caller: &Caller, had: (u32, u32), wanted: (u32, u32)) -> Result<()> {
     let who = &caller.identity;
-    if who.is_superuser() {
+    if who.is_exempt() {
         return Ok(());
     }
     if wanted.0 != had.0 && wanted.0 != who.uid() {
@@ -218,6 +218,7 @@ impl Birth<'_> {
     /// The owner and group that the creator assigns, if this machine knows them.
     ///
     /// # Errors
+    /// [`Error::AccessDenied`] for a descriptor from a caller whose role does not include setting one;
     /// [`Error::InvalidOwner`], [`Error::InvalidGroup`].
     pub(crate) fn owners(
         &self,
@@ -226,6 +227,7 @@ impl Birth<'_> {
         default: (u32, u32),
     ) -> Result<(u32, u32)> {
         let Some(given) = &self.new.security else { return Ok(default) };
+        caller.check_changes_permissions()?;
         let people = people();
         let uid = given.owner.and_then(|owner| uid_of(caller, &people, &owner)).unwrap_or(default.0);
         let gid = given.group.and_then(|group| people.gid_of(&group)).unwrap_or(default.1);

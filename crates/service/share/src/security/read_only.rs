@@ -20,5 +20,7 @@ pub(crate) const CHANGES: Access = Access::WRITE_DATA
     .union(Access::DELETE_CHILD)
     .union(Access::WRITE_ATTRIBUTES)
     .union(Access::DELETE)
-    .union(Access::WRITE_DAC)
-    .union(Access::WRITE_OWNER);
+    .union(PERMISSION_CHANGES);
+
+/// Every access that allows changes of permissions and owners.
+pub(crate) const PERMISSION_CHANGES: Access = Access::WRITE_DAC.union(Access::WRITE_OWNER);

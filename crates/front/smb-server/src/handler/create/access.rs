@@ -56,6 +56,15 @@ impl Desired {
         }
     }
 
+    /// Whether the client may make an object and open it like this, in a share that gives it at most `tree`.
+    ///
+    /// # Errors
+    /// STATUS_ACCESS_DENIED.
+    pub(super) fn check_may_make(self, tree: AccessMask) -> Result<(), NtStatus> {
+        let given = Access::from_bits_truncate(tree.bits());
+        if given.contains(Access::ADD_FILE | self.access) { Ok(()) } else { Err(NtStatus::ACCESS_DENIED) }
+    }
+
     /// The access granted to the creator of an object: whatever the creator asked for.
     pub(super) fn grant_maker(self, maximal: Access) -> Access {
         if self.maximum { self.access | maximal } else { self.access }
@@ -66,10 +75,10 @@ impl Desired {
 ///
 /// Permission bits have no right to take ownership, and no right to delete that belongs to a file. Where they decide,
 /// an owner who may read and write has what Windows calls full control. A user who may read a program may also execute
-/// it, since the client executes a copy.
+/// it, since the client executes a copy. This also holds for those who are exempt from permissions.
 pub(super) fn maximal(share: &Share, caller: &Caller, found: &Found, tree: AccessMask) -> Access {
     let mut access = share.maximal_access(caller, found);
-    if found.security.is_none() {
+    if found.security.is_none() || caller.identity.is_exempt() {
         access |= beyond_bits(caller, found, access);
     }
     access & Access::from_bits_truncate(tree.bits())
@@ -93,7 +102,7 @@ fn beyond_bits(caller: &Caller, found: &Found, access: Access) -> Access {
     let mut beyond = Access::empty();
     let is_file = found.attributes.kind != FileKind::Directory;
     beyond.set(Access::EXECUTE, is_file && access.contains(Access::READ_DATA));
-    let owns = caller.identity.is_superuser() || caller.identity.uid() == found.attributes.uid;
+    let owns = caller.identity.is_exempt() || caller.identity.uid() == found.attributes.uid;
     let full = owns && access.contains(Access::READ_DATA | Access::WRITE_DATA);
     beyond.set(Access::WRITE_OWNER | Access::DELETE_CHILD, full);
     beyond

@@ -262,9 +262,7 @@ async fn missing(
     if wish.path.names_directory && !makes_directory {
         return Err(NtStatus::OBJECT_NAME_INVALID.into());
     }
-    if !tree.contains(smb_wire::AccessMask::ADD_FILE) {
-        return Err(NtStatus::ACCESS_DENIED.into());
-    }
+    wish.desired.check_may_make(tree)?;
     caching::check_new(ctx, wish)?;
     if let Some(answering) = room(ctx)? {
         return Ok(Admission::Wait(answering));

@@ -189,7 +189,7 @@ fn take_up(
     let tree = ctx.tree;
     let check = |open: &Open| {
         // The client may have been admitted differently when it opened the file.
-        let exceeds = tree.is_read_only() && !tree.maximal_access.contains(open.granted_access);
+        let exceeds = !tree.maximal_access.contains(open.granted_access);
         if exceeds { Err(NtStatus::ACCESS_DENIED) } else { check(open) }
     };
     let open = ctx.server.durable.reclaim(id, ctx.session, tree, check)?;

@@ -2,8 +2,8 @@
 //! 2.1.5.1.1, 2.1.5.1.2.
 
 use share::{Access, Admission, Found, Walk};
+use smb_wire::NtStatus;
 use smb_wire::create::CreateDisposition;
-use smb_wire::{AccessMask, NtStatus};
 use storage::{Capabilities, FileKind, NodeRef};
 
 use super::disposition::{Made, Opened, existing, make, open_made, room};
@@ -74,9 +74,7 @@ async fn of_new_file(
 ) -> Result<Admission<Opened>, Failure> {
     check_makes(wish)?;
     let tree = ctx.tree.maximal_access;
-    if !tree.contains(AccessMask::ADD_FILE) {
-        return Err(NtStatus::ACCESS_DENIED.into());
-    }
+    wish.desired.check_may_make(tree)?;
     let (share, caller) = (ctx.share, ctx.caller());
     caching::check_new(ctx, wish)?;
     if let Some(answering) = room(ctx)? {
