@@ -12,6 +12,7 @@ mod accounts;
 mod administration;
 mod announced;
 mod apart;
+mod asked;
 pub mod control_access;
 pub mod control_tls;
 mod declared;

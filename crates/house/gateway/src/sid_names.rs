@@ -1,31 +1,17 @@
-//! Who SIDs and names stand for, for clients that show and take names: the accounts of this server, and the users and
-//! groups of the machine's name service. Threads of its own ask the name service, and its answers are kept for a while,
+//! Who SIDs and names stand for, for clients that show and take names: the accounts of this server, and the users and groups of the
+//! machine's name service. Threads of its own ask the name service, and its answers are kept for a while,
 //! so that no connection waits for it longer than [`PATIENCE`].
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use auth::{Account, Accounts};
-use parking_lot::Mutex;
 use smb_server::{Directory, Known, LookUp, Sid, SidKind};
-use tokio::sync::oneshot;
 
 use crate::accounts::{AccountBook, AccountNames};
+use crate::asked::{Ask, Asked, Outcome, PATIENCE};
 use crate::name_service::{self, NameAnswer};
-
-/// How long a client waits for names. Then it gets SIDs.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How long the answer of the name service about somebody is kept.
-const KEPT: Duration = Duration::from_secs(15 * 60);
-/// How long it is kept that there is nobody.
-const NOBODY_KEPT: Duration = Duration::from_secs(60);
-/// The most answers that are kept, and the most questions that wait.
-const ENTRIES_MAX: usize = 10_000;
-/// The threads that ask the name service.
-const THREADS: usize = 2;
 
 /// The domains of the machine's users and groups, with the names that Samba gives them.
 const UNIX_USER: &str = "Unix User";
@@ -46,11 +32,6 @@ enum Question {
     Named(String),
 }
 
-type Answer = Option<Known>;
-
-/// Asks the name service, which may take long.
-type Ask = dyn Fn(&Question) -> NameAnswer<Known> + Send + Sync;
-
 /// See the module.
 pub(crate) struct SidNames {
     accounts: Arc<AccountBook>,
@@ -58,35 +39,13 @@ pub(crate) struct SidNames {
     server: String,
     /// The SID of that domain.
     machine: Sid,
-    asked: Arc<Asked>,
+    asked: Arc<Asked<Question, Known>>,
 }
 
 impl std::fmt::Debug for SidNames {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SidNames").finish_non_exhaustive()
     }
-}
-
-/// The questions, and the answers so far.
-struct Asked {
-    questions: SyncSender<Question>,
-    /// Guards the answers and those who wait. Not held while the name service is asked.
-    entries: Mutex<HashMap<Question, Entry>>,
-}
-
-/// What is known about a question.
-#[derive(Default)]
-struct Entry {
-    /// The last answer, and until when it counts. It is still better than none after that.
-    answer: Option<(Answer, Instant)>,
-    /// Who waits for an answer; the question is on its way if there is anybody.
-    waiting: Vec<oneshot::Sender<Answer>>,
-}
-
-/// An answer, or where it will come from.
-enum Outcome {
-    Here(Answer),
-    Later(oneshot::Receiver<Answer>, Answer),
 }
 
 impl SidNames {
@@ -98,21 +57,13 @@ impl SidNames {
         Self::asking(accounts, server, machine, Arc::new(ask_system))
     }
 
-    fn asking(accounts: Arc<AccountBook>, server: &str, machine: Sid, ask: Arc<Ask>) -> io::Result<Self> {
-        let (questions, waiting) = sync_channel(ENTRIES_MAX);
-        let waiting = Arc::new(Mutex::new(waiting));
-        let asked = Arc::new(Asked { questions, entries: Mutex::default() });
-        for _ in 0..THREADS {
-            let (asked, waiting, ask) = (Arc::downgrade(&asked), Arc::clone(&waiting), Arc::clone(&ask));
-            let run = move || {
-                while let Some(question) = next(&waiting) {
-                    let answer = ask(&question);
-                    let Some(asked) = asked.upgrade() else { return };
-                    asked.take(question, answer, Instant::now());
-                }
-            };
-            std::thread::Builder::new().name("sid names".to_owned()).spawn(run)?;
-        }
+    fn asking(
+        accounts: Arc<AccountBook>,
+        server: &str,
+        machine: Sid,
+        ask: Arc<Ask<Question, Known>>,
+    ) -> io::Result<Self> {
+        let asked = Asked::start("sid names", ask)?;
         Ok(Self { accounts, server: server.to_owned(), machine, asked })
     }
 
@@ -122,7 +73,7 @@ impl SidNames {
     }
 
     /// Accounts know their users' names, whatever the name service says.
-    fn of_sid(&self, sid: &Sid, accounts: &AccountNames) -> Outcome {
+    fn of_sid(&self, sid: &Sid, accounts: &AccountNames) -> Outcome<Known> {
         match (sid.uid(), sid.gid()) {
             (Some(uid), _) => match accounts.by_uid.get(&uid) {
                 Some(name) => Outcome::Here(Some(user(uid, name.clone()))),
@@ -133,7 +84,7 @@ impl SidNames {
         }
     }
 
-    fn of_name(&self, name: &str) -> Outcome {
+    fn of_name(&self, name: &str) -> Outcome<Known> {
         let (domain, plain) =
             name.split_once('\\').map_or((None, name), |(domain, name)| (Some(domain), name));
         let is = |known: &str| domain.is_some_and(|domain| domain.eq_ignore_ascii_case(known));
@@ -181,76 +132,15 @@ impl Directory for SidNames {
 }
 
 /// All answers, within [`PATIENCE`] altogether.
-fn wait_for(outcomes: Vec<Outcome>) -> LookUp {
+fn wait_for(outcomes: Vec<Outcome<Known>>) -> LookUp {
     Box::pin(async move {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         let mut answers = Vec::with_capacity(outcomes.len());
         for outcome in outcomes {
-            answers.push(match outcome {
-                Outcome::Here(answer) => answer,
-                Outcome::Later(answer, stale) => match tokio::time::timeout_at(deadline, answer).await {
-                    Ok(Ok(answer)) => answer,
-                    _ => stale,
-                },
-            });
+            answers.push(outcome.by(deadline).await);
         }
         answers
     })
-}
-
-/// The next question; None when the directory is gone.
-fn next(waiting: &Mutex<Receiver<Question>>) -> Option<Question> {
-    waiting.lock().recv().ok()
-}
-
-impl Asked {
-    /// The answer that is known, or asks for it. Each question is on its way once.
-    fn ask(&self, question: Question, now: Instant) -> Outcome {
-        let mut entries = self.entries.lock();
-        if entries.len() >= ENTRIES_MAX && !entries.contains_key(&question) {
-            // Answers that are still wanted are soon here again.
-            entries.retain(|_, entry| !entry.waiting.is_empty());
-            if entries.len() >= ENTRIES_MAX {
-                return Outcome::Here(None);
-            }
-        }
-        let entry = entries.entry(question.clone()).or_default();
-        let stale = match &entry.answer {
-            Some((answer, until)) if now < *until => return Outcome::Here(answer.clone()),
-            Some((answer, _)) => answer.clone(),
-            None => None,
-        };
-        let (answer, comes) = oneshot::channel();
-        entry.waiting.retain(|waiting| !waiting.is_closed());
-        if entry.waiting.is_empty() && self.questions.try_send(question).is_err() {
-            return Outcome::Here(stale);
-        }
-        entry.waiting.push(answer);
-        Outcome::Later(comes, stale)
-    }
-
-    /// Keeps the answer of the name service, and tells those who wait.
-    fn take(&self, question: Question, answer: NameAnswer<Known>, now: Instant) {
-        let mut entries = self.entries.lock();
-        let entry = entries.entry(question).or_default();
-        let answer = match answer {
-            NameAnswer::Known(known) => {
-                entry.answer = Some((Some(known.clone()), now + KEPT));
-                Some(known)
-            }
-            NameAnswer::Unknown => {
-                entry.answer = Some((None, now + NOBODY_KEPT));
-                None
-            }
-            NameAnswer::Unavailable(error) => {
-                tracing::debug!("the name service cannot answer: {error}");
-                entry.answer.as_ref().and_then(|(answer, _)| answer.clone())
-            }
-        };
-        for waiting in entry.waiting.drain(..) {
-            let _ = waiting.send(answer.clone()); // who waited may have gone
-        }
-    }
 }
 
 fn user(uid: u32, name: String) -> Known {
@@ -277,6 +167,9 @@ fn ask_system(question: &Question) -> NameAnswer<Known> {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+    use std::time::Duration;
+
+    use parking_lot::Mutex;
 
     use super::*;
 
@@ -288,7 +181,7 @@ mod tests {
             .collect()
     }
 
-    fn run(look_up: LookUp) -> Vec<Answer> {
+    fn run(look_up: LookUp) -> Vec<Option<Known>> {
         tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(look_up)
     }
 
@@ -356,31 +249,5 @@ mod tests {
         while look_up(&directory, &["root"]) != [known("S-1-22-1-0", "root")] {
             assert!(Instant::now() < deadline);
         }
-    }
-
-    #[test]
-    fn an_answer_counts_for_a_while_and_is_better_than_none_after_that() {
-        let directory = directory(|_| NameAnswer::Unavailable("out".to_owned()));
-        let asked = &directory.asked;
-        let (question, now) = (Question::User(7), Instant::now());
-        asked.take(question.clone(), NameAnswer::Known(user(7, "otto".to_owned())), now);
-        let here = |outcome| matches!(outcome, Outcome::Here(Some(_)));
-        assert!(here(asked.ask(question.clone(), now + KEPT - Duration::from_secs(1))));
-        let Outcome::Later(answer, stale) = asked.ask(question.clone(), now + KEPT) else { panic!() };
-        assert!(stale.is_some());
-        assert_eq!(answer.blocking_recv().unwrap(), stale, "the last answer, while there is no other");
-        asked.take(question.clone(), NameAnswer::Unknown, now);
-        assert!(matches!(asked.ask(question, now), Outcome::Here(None)), "there is nobody");
-    }
-
-    #[test]
-    fn what_is_kept_is_bounded() {
-        let directory = directory(|_| NameAnswer::Unknown);
-        let now = Instant::now();
-        for uid in 0..u32::try_from(ENTRIES_MAX).unwrap() + 10 {
-            directory.asked.take(Question::User(uid), NameAnswer::Unknown, now);
-            let _ = directory.asked.ask(Question::Group(uid), now);
-        }
-        assert!(directory.asked.entries.lock().len() <= ENTRIES_MAX + 1);
     }
 }

@@ -1,0 +1,219 @@
+//! Questions to the machine's name service, which may take long to answer: threads ask it, and its answers are kept for a while, so that no
+//! connection waits longer than [`PATIENCE`]. Each question is on its way once, however many wait for its answer.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::name_service::NameAnswer;
+
+/// How long a client waits for answers.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the answer of the name service about somebody is kept.
+const KEPT: Duration = Duration::from_secs(15 * 60);
+/// How long it is kept that there is nobody.
+const NOBODY_KEPT: Duration = Duration::from_secs(60);
+/// The most answers that are kept, and the most questions that wait.
+const ENTRIES_MAX: usize = 10_000;
+/// The threads that ask the name service.
+const THREADS: usize = 2;
+
+/// Asks the name service, which may take long.
+pub(crate) type Ask<Q, A> = dyn Fn(&Q) -> NameAnswer<A> + Send + Sync;
+
+/// The questions, and the answers so far.
+#[derive(Debug)]
+pub(crate) struct Asked<Q, A> {
+    questions: SyncSender<Q>,
+    /// Guards the answers and those who wait. Not held while the name service is asked.
+    entries: Mutex<HashMap<Q, Entry<A>>>,
+}
+
+/// What is known about a question.
+#[derive(Debug)]
+struct Entry<A> {
+    /// The last answer, and until when it counts. It is still better than none after that.
+    answer: Option<(Option<A>, Instant)>,
+    /// Who waits for an answer; the question is on its way if there is anybody.
+    waiting: Vec<oneshot::Sender<Option<A>>>,
+}
+
+impl<A> Default for Entry<A> {
+    fn default() -> Self {
+        Self { answer: None, waiting: Vec::new() }
+    }
+}
+
+impl<A> Entry<A> {
+    /// Whether somebody was found.
+    fn is_found(&self) -> bool {
+        matches!(self.answer, Some((Some(_), _)))
+    }
+}
+
+/// An answer, or where it will come from.
+#[derive(Debug)]
+pub(crate) enum Outcome<A> {
+    /// The answer; None: there is nobody, or it is not known.
+    Here(Option<A>),
+    /// Where the answer will come from, and the last one, which counts if none comes.
+    Later(oneshot::Receiver<Option<A>>, Option<A>),
+}
+
+impl<A> Outcome<A> {
+    /// The answer, or at the deadline the last one.
+    pub(crate) async fn by(self, deadline: tokio::time::Instant) -> Option<A> {
+        match self {
+            Self::Here(answer) => answer,
+            Self::Later(answer, stale) => match tokio::time::timeout_at(deadline, answer).await {
+                Ok(Ok(answer)) => answer,
+                _ => stale,
+            },
+        }
+    }
+}
+
+impl<Q, A> Asked<Q, A>
+where
+    Q: Clone + Eq + Hash + Send + 'static,
+    A: Clone + Send + 'static,
+{
+    /// Starts the threads, which end with this value.
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub(crate) fn start(thread: &str, ask: Arc<Ask<Q, A>>) -> io::Result<Arc<Self>> {
+        let (questions, waiting) = sync_channel(ENTRIES_MAX);
+        let waiting = Arc::new(Mutex::new(waiting));
+        let asked = Arc::new(Self { questions, entries: Mutex::default() });
+        for _ in 0..THREADS {
+            let (asked, waiting, ask) = (Arc::downgrade(&asked), Arc::clone(&waiting), Arc::clone(&ask));
+            let run = move || {
+                while let Some(question) = next(&waiting) {
+                    let answer = ask(&question);
+                    let Some(asked) = asked.upgrade() else { return };
+                    asked.take(question, answer, Instant::now());
+                }
+            };
+            std::thread::Builder::new().name(thread.to_owned()).spawn(run)?;
+        }
+        Ok(asked)
+    }
+
+    /// The answer that is known, or asks for it.
+    pub(crate) fn ask(&self, question: Q, now: Instant) -> Outcome<A> {
+        let mut entries = self.entries.lock();
+        if entries.len() >= ENTRIES_MAX && !entries.contains_key(&question) {
+            make_room(&mut entries, now);
+            if entries.len() >= ENTRIES_MAX {
+                return Outcome::Here(None);
+            }
+        }
+        let entry = entries.entry(question.clone()).or_default();
+        let stale = match &entry.answer {
+            Some((answer, until)) if now < *until => return Outcome::Here(answer.clone()),
+            Some((answer, _)) => answer.clone(),
+            None => None,
+        };
+        let (answer, comes) = oneshot::channel();
+        entry.waiting.retain(|waiting| !waiting.is_closed());
+        if entry.waiting.is_empty() && self.questions.try_send(question).is_err() {
+            return Outcome::Here(stale);
+        }
+        entry.waiting.push(answer);
+        Outcome::Later(comes, stale)
+    }
+
+    /// Keeps the answer of the name service, and tells those who wait.
+    fn take(&self, question: Q, answer: NameAnswer<A>, now: Instant) {
+        let mut entries = self.entries.lock();
+        let entry = entries.entry(question).or_default();
+        let answer = match answer {
+            NameAnswer::Known(known) => {
+                entry.answer = Some((Some(known.clone()), now + KEPT));
+                Some(known)
+            }
+            NameAnswer::Unknown => {
+                entry.answer = Some((None, now + NOBODY_KEPT));
+                None
+            }
+            NameAnswer::Unavailable(error) => {
+                tracing::debug!("the name service cannot answer: {error}");
+                entry.answer.as_ref().and_then(|(answer, _)| answer.clone())
+            }
+        };
+        for waiting in entry.waiting.drain(..) {
+            let _ = waiting.send(answer.clone()); // who waited may have gone
+        }
+    }
+}
+
+/// Forgets answers that there is nobody, before those about somebody: a client may ask for as many names and numbers as it likes, and
+/// nearly all of them are nobody's.
+fn make_room<Q: Eq + Hash, A>(entries: &mut HashMap<Q, Entry<A>>, now: Instant) {
+    entries.retain(|_, entry| !entry.waiting.is_empty() || entry.is_found());
+    if entries.len() >= ENTRIES_MAX {
+        let counts = |entry: &Entry<A>| entry.answer.as_ref().is_some_and(|(_, until)| now < *until);
+        entries.retain(|_, entry| !entry.waiting.is_empty() || counts(entry));
+    }
+    if entries.len() >= ENTRIES_MAX {
+        // Answers that are still wanted are soon here again.
+        entries.retain(|_, entry| !entry.waiting.is_empty());
+    }
+}
+
+/// The next question; None when nobody asks any more.
+fn next<Q>(waiting: &Mutex<Receiver<Q>>) -> Option<Q> {
+    waiting.lock().recv().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(ask: impl Fn(&u32) -> NameAnswer<String> + Send + Sync + 'static) -> Arc<Asked<u32, String>> {
+        Asked::start("names", Arc::new(ask)).unwrap()
+    }
+
+    #[test]
+    fn an_answer_counts_for_a_while_and_is_better_than_none_after_that() {
+        let asked = asked(|_| NameAnswer::Unavailable("out".to_owned()));
+        let now = Instant::now();
+        asked.take(7, NameAnswer::Known("otto".to_owned()), now);
+        let here = |outcome| matches!(outcome, Outcome::Here(Some(_)));
+        assert!(here(asked.ask(7, now + KEPT - Duration::from_secs(1))));
+        let Outcome::Later(answer, stale) = asked.ask(7, now + KEPT) else { panic!() };
+        assert!(stale.is_some());
+        assert_eq!(answer.blocking_recv().unwrap(), stale, "the last answer, while there is no other");
+        asked.take(7, NameAnswer::Unknown, now);
+        assert!(matches!(asked.ask(7, now), Outcome::Here(None)), "there is nobody");
+        assert!(
+            matches!(asked.ask(7, now + NOBODY_KEPT), Outcome::Later(_, None)),
+            "there may be somebody now"
+        );
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_nobody_goes_first() {
+        let asked = asked(|_| NameAnswer::Unknown);
+        let now = Instant::now();
+        asked.take(7, NameAnswer::Known("otto".to_owned()), now);
+        for number in 0..u32::try_from(ENTRIES_MAX).unwrap() + 10 {
+            asked.take(100 + number, NameAnswer::Unknown, now);
+            let _ = asked.ask(1_000_000 + number, now);
+        }
+        assert!(asked.entries.lock().len() <= ENTRIES_MAX + 1);
+        assert!(matches!(asked.ask(7, now), Outcome::Here(Some(_))), "who was found is still known");
+        for number in 0..u32::try_from(ENTRIES_MAX).unwrap() + 10 {
+            let _ = asked.ask(2_000_000 + number, now);
+            asked.take(2_000_000 + number, NameAnswer::Known("one of many".to_owned()), now);
+        }
+        assert!(asked.entries.lock().len() <= ENTRIES_MAX + 1);
+    }
+}
