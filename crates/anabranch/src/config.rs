@@ -167,6 +167,7 @@ mod tests {
             domain-id-base = 2000000
             domain-id-mapping = "autorid"
             domain-sid = ["S-1-5-21-1085031214-1563985344-725345543"]
+            trusted-domains = ["S-1-5-21-2127521184-1604012920-1887927527"]
             account-realm = ["EXAMPLE.ORG"]
             realm = "FILES.EXAMPLE.ORG"
             nfs-tls = "mutual"

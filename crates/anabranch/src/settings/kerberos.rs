@@ -107,6 +107,10 @@ pub(crate) struct KerberosGiven {
     /// for several [default: the domain of the keytab, whichever it is]
     #[arg(long, value_name = "SID")]
     domain_sid: Vec<DomainSid>,
+    /// The SID of another domain whose SIDs in tickets count, those of groups there; several times for several [default: only
+    /// SIDs of the user's own domain]
+    #[arg(long, value_name = "SID")]
+    trusted_domains: Vec<DomainSid>,
     /// A realm of Kerberos, without SIDs, whose principals are the accounts of the same name; several times for several
     #[arg(long, value_name = "REALM")]
     account_realm: Vec<String>,
@@ -120,11 +124,13 @@ impl KerberosGiven {
     pub(crate) fn or(self, there: Self) -> Self {
         let is_empty = self.account_realm.is_empty();
         let has_domains = !self.domain_sid.is_empty();
+        let trusts = !self.trusted_domains.is_empty();
         Self {
             keytab: self.keytab.or(there.keytab),
             domain_id_base: self.domain_id_base.or(there.domain_id_base),
             domain_id_mapping: self.domain_id_mapping.or(there.domain_id_mapping),
             domain_sid: if has_domains { self.domain_sid } else { there.domain_sid },
+            trusted_domains: if trusts { self.trusted_domains } else { there.trusted_domains },
             account_realm: if is_empty { there.account_realm } else { self.account_realm },
             realm: self.realm.or(there.realm),
         }
@@ -132,11 +138,13 @@ impl KerberosGiven {
 
     pub(crate) fn whole(self) -> KerberosSettings {
         let default = KerberosSettings::default();
+        let sids = |given: Vec<DomainSid>| given.into_iter().map(|DomainSid(sid)| sid).collect();
         KerberosSettings {
             keytab: self.keytab,
             id_base: self.domain_id_base.unwrap_or(default.id_base),
             id_mapping: self.domain_id_mapping.map_or(default.id_mapping, IdMappingGiven::whole),
-            domains: self.domain_sid.into_iter().map(|DomainSid(sid)| sid).collect(),
+            domains: sids(self.domain_sid),
+            trusted_domains: sids(self.trusted_domains),
             account_realms: self.account_realm,
             realm: self.realm.map(String::from),
         }

@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 42] = [
+pub(crate) const SERVER_KEYS: [Key; 43] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -38,6 +38,7 @@ pub(crate) const SERVER_KEYS: [Key; 42] = [
     key("domain-id-base", "1000000", "1000000"),
     key("domain-id-mapping", "\"sss\"", "\"rid\""),
     key("domain-sid", "[\"S-1-5-21-1085031214-1563985344-725345543\"]", "[]"),
+    key("trusted-domains", "[\"S-1-5-21-2127521184-1604012920-1887927527\"]", "[]"),
     key("account-realm", "[\"EXAMPLE.ORG\"]", "[]"),
     without_default("realm", "\"FILES.EXAMPLE.ORG\""),
     key("nfs-tls", "\"required\"", "\"off\""),

@@ -14,6 +14,7 @@ impl Given {
             "domain-id-base",
             "domain-id-mapping",
             "domain-sid",
+            "trusted-domains",
             "account-realm",
             "realm",
             "access-log-file",

@@ -87,6 +87,7 @@ mod tests {
                 gid: 1,
                 groups: Vec::new(),
                 group_sids: [].into(),
+                foreign_sids: 0,
             }))
         };
         let (own, other) = ("S-1-5-21-1-2-3-1104", "S-1-5-21-1-2-3-1105");

@@ -52,6 +52,8 @@ pub struct KerberosSettings {
     pub id_mapping: IdMapping,
     /// The SIDs of the domains that are known beforehand; empty: the domain of the keytab, whichever it is.
     pub domains: Vec<Sid>,
+    /// Other domains whose SIDs in a ticket count, those of groups there. The user's own domain is always trusted.
+    pub trusted_domains: Vec<Sid>,
     /// Realms whose principals are the accounts of the same name.
     pub account_realms: Vec<String>,
     /// The realm in which the accounts of this server have their keys; None: as the state directory has it.
@@ -65,6 +67,7 @@ impl Default for KerberosSettings {
             id_base: 1_000_000,
             id_mapping: IdMapping::Rid,
             domains: Vec::new(),
+            trusted_domains: Vec::new(),
             account_realms: Vec::new(),
             realm: None,
         }
@@ -184,7 +187,7 @@ fn autorid(base: u32, domain: &Sid, state: &State) -> Result<Slice> {
 /// # Errors
 /// A keytab cannot be used.
 pub(crate) fn keys(settings: &Settings, domains: &Arc<Domains>) -> Result<Option<KerberosKeys>> {
-    let KerberosSettings { keytab, account_realms, .. } = &settings.kerberos;
+    let KerberosSettings { keytab, account_realms, trusted_domains, .. } = &settings.kerberos;
     let stored = stored_in(&settings.state);
     let file = match keytab {
         Some(file) => file,
@@ -196,7 +199,11 @@ pub(crate) fn keys(settings: &Settings, domains: &Arc<Domains>) -> Result<Option
     tracing::info!(keytab = %file.display(), entries, skipped, "Kerberos tickets are accepted");
     let services = SERVICES.map(str::to_owned).to_vec();
     let acceptor = krb5::Acceptor::new(keytab, krb5::Settings { services, ..krb5::Settings::default() });
-    let mapping = auth::Mapping { domains: Arc::clone(domains), account_realms: account_realms.clone() };
+    let mapping = auth::Mapping {
+        domains: Arc::clone(domains),
+        account_realms: account_realms.clone(),
+        trusted: trusted_domains.clone(),
+    };
     Ok(Some(KerberosKeys { acceptor, mapping }))
 }
 

@@ -33,6 +33,8 @@ pub struct Mapping {
     pub domains: Arc<Domains>,
     /// Realms without SIDs whose principals are the accounts of the same name.
     pub account_realms: Vec<String>,
+    /// Domains other than the user's whose SIDs in a ticket count: those of groups there, and of the user before a move.
+    pub trusted: Vec<Sid>,
 }
 
 /// A user of a domain.
@@ -48,8 +50,10 @@ pub struct DomainUser {
     pub gid: u32,
     /// The user's further groups
     pub groups: Vec<u32>,
-    /// The SIDs of the user's groups, as far as the user's own domain says who they are
+    /// The SIDs of the user's groups in the user's own domain and in trusted ones, and those that the user had there before
     pub group_sids: Arc<[Sid]>,
+    /// How many SIDs of other domains the ticket has, which do not count
+    pub foreign_sids: usize,
 }
 
 impl Mapping {
@@ -65,8 +69,10 @@ impl Mapping {
         }
     }
 
-    /// Two domains may use the same RID, so only users of the domain to which this server belongs are mapped, and of groups of
-    /// other domains nothing is believed: who may say which groups these are is not known here.
+    /// Two domains may use the same RID, so only users of the domain to which this server belongs are mapped, and groups of
+    /// other domains have no number. Their SIDs count only if somebody has said that the domain may vouch for them: whoever
+    /// administers another domain could otherwise put any SID into its tickets ([MS-PAC] 4.1.2.2, "SID Filtering and Claims
+    /// Transformation").
     fn domain_user(
         &self,
         client: &Principal,
@@ -82,9 +88,18 @@ impl Mapping {
         }
         let ids = self.ids(&logon.sid, &logon.primary_group, logon.groups())?;
         let name = format!("{}@{}", logon.account, client.realm());
-        let is_own = |sid: &&Sid| sid.in_domain().is_some_and(|(of, _)| of == domain);
-        let group_sids = logon.groups().iter().filter(is_own).copied().collect();
-        Ok(DomainUser { name, sid: logon.sid, uid: ids.uid, gid: ids.gid, groups: ids.groups, group_sids })
+        let (group_sids, foreign_sids) = self.counted_sids(&domain, logon.groups());
+        let Ids { uid, gid, groups } = ids;
+        Ok(DomainUser { name, sid: logon.sid, uid, gid, groups, group_sids, foreign_sids })
+    }
+
+    /// Of a ticket's SIDs, those that count for a user of this domain, and how many of other domains do not.
+    fn counted_sids(&self, domain: &Sid, sids: &[Sid]) -> (Arc<[Sid]>, usize) {
+        let of_domains = || sids.iter().filter_map(|sid| Some((sid, sid.in_domain()?.0)));
+        let counted = of_domains().filter(|(_, of)| of == domain || self.trusted.contains(of));
+        let counted: Arc<[Sid]> = counted.map(|(sid, _)| *sid).collect();
+        let foreign = of_domains().count().saturating_sub(counted.len());
+        (counted, foreign)
     }
 
     /// The account of the same name, if the realm is one for which that is wanted.
@@ -129,7 +144,7 @@ mod tests {
 
     fn mapping(id_base: u32) -> Mapping {
         let domains = Arc::new(Domains::of_any(Formula::Rid { base: id_base }));
-        Mapping { domains, account_realms: vec!["LAB.TEST".to_owned()] }
+        Mapping { domains, account_realms: vec!["LAB.TEST".to_owned()], trusted: Vec::new() }
     }
 
     fn sid(text: &str) -> Sid {
@@ -152,6 +167,26 @@ mod tests {
         let ids = mapping(1_000_000).ids(&user, &groups[0], &groups).unwrap();
         let expected = Ids { uid: 1_001_104, gid: 1_000_513, groups: vec![1_001_110, 1_001_200] };
         assert_eq!(ids, expected);
+    }
+
+    /// [MS-PAC] 4.1.2.2: what the domain says of itself counts, and what it says of others only where that is wanted.
+    #[test]
+    fn sids_of_other_domains_count_if_the_domain_is_trusted() {
+        let sids =
+            ["S-1-5-21-1-2-3-513", "S-1-5-21-1-2-4-500", "S-1-5-21-9-9-9-1000", "S-1-5-32-544", "S-1-18-1"];
+        let (sids, own) = (sids.map(sid), sid("S-1-5-21-1-2-3"));
+        let counted = |trusted: &[&str]| {
+            let trusted = trusted.iter().map(|text| sid(text)).collect();
+            let (counted, foreign) = Mapping { trusted, ..mapping(0) }.counted_sids(&own, &sids);
+            (counted.iter().map(Sid::to_string).collect::<Vec<_>>(), foreign)
+        };
+        assert_eq!(counted(&[]), (vec!["S-1-5-21-1-2-3-513".to_owned()], 2));
+        let with_trust = vec!["S-1-5-21-1-2-3-513".to_owned(), "S-1-5-21-1-2-4-500".to_owned()];
+        assert_eq!(counted(&["S-1-5-21-1-2-4"]), (with_trust, 1));
+        // A group has a number only in the user's own domain: two domains may have the same RID.
+        let trusting = Mapping { trusted: vec![sid("S-1-5-21-1-2-4")], ..mapping(1_000_000) };
+        let ids = trusting.ids(&sid("S-1-5-21-1-2-3-1104"), &sids[0], &sids).unwrap();
+        assert_eq!(ids.groups, [0; 0]);
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(crate) fn use_keys(server: &TestServer, service: &[&str], enctype: Enctype) 
     };
     let accounts = Arc::new(AccountList(vec![account("alice", 1000), account("bob", 2000)]));
     let domains = Arc::new(Domains::of_any(Formula::Rid { base: 1_000_000 }));
-    let mapping = Mapping { domains, account_realms: vec![REALM.to_owned()] };
+    let mapping = Mapping { domains, account_realms: vec![REALM.to_owned()], trusted: Vec::new() };
     server.server.use_kerberos(Some(KerberosKeys { acceptor, mapping, accounts }));
 }
 
