@@ -7,6 +7,7 @@ use bytes::Bytes;
 use net::Buffer;
 use nfs_proto::filehandle::FileHandleTarget;
 use nfs_proto::v4::client::Principal;
+use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
@@ -139,7 +140,8 @@ impl Request<'_> {
 
     /// The sender of the call, independent of the share.
     pub(crate) fn claimant(&self) -> Claimant {
-        Claimant::new(self.connection.callers.address(), self.security(), &self.sender)
+        let nobody = self.connection.server.squashing.anonymous;
+        Claimant::new(self.connection.callers.address(), self.security(), &self.sender, nobody)
     }
 
     /// How many bytes the reply grows when it is protected, at most.
@@ -151,7 +153,10 @@ impl Request<'_> {
     pub(crate) fn principal(&self) -> Principal {
         match &self.sender {
             Sender::Anonymous => Principal::Nobody,
-            Sender::Stated(stated) => Principal::User { uid: stated.uid, gid: stated.gid },
+            Sender::Stated(stated) => {
+                let AuthSys { uid, gid, .. } = stated.credential;
+                Principal::User { uid, gid }
+            }
             Sender::Proved(context) => Principal::Ticket(Arc::clone(&context.name)),
         }
     }

@@ -10,9 +10,11 @@ use nfs_proto::v4::{client, session};
 use nfs_wire::v3::types::WriteVerifier;
 use share::{AccessLog, Share, ShareTable, Squash};
 
+use crate::groups::UserDirectory;
 use crate::nlm::locking::NetworkLocks;
 use crate::tls::Tls;
 use crate::v4::client_records::ClientRecords;
+use crate::v4::owner::OwnerNames;
 
 /// The most bytes of one READ or WRITE.
 pub const TRANSFER_BYTES_MAX: u32 = 1 << 20;
@@ -37,6 +39,10 @@ pub struct Config {
     pub shares: Arc<ShareTable>,
     /// How the users of NFS clients are mapped, unless the rules of a share say otherwise.
     pub squashing: Squashing,
+    /// Who knows the groups of users of AUTH_SYS; None: their clients state them.
+    pub user_directory: Option<Arc<dyn UserDirectory>>,
+    /// Who knows the owners of files by name; None: owners are numbers.
+    pub owner_names: Option<Arc<dyn OwnerNames>>,
     /// Whether encryption is required. Then shares are served over TLS only.
     pub encryption_required: bool,
     /// TLS; None: there is none, and shares that require encryption are not served.
@@ -87,6 +93,8 @@ impl Config {
         Self {
             shares,
             squashing,
+            user_directory: None,
+            owner_names: None,
             encryption_required: false,
             tls: None,
             file_handle_key,

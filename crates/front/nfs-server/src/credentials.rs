@@ -13,6 +13,7 @@ use share::{Caller, Client, Entrance, Identity, Opener, Proof, Protocols, Role, 
 use storage::QuickMap;
 
 use crate::config::{Anonymous, Squashing};
+use crate::groups::UserGroups;
 use crate::gss::security::Security;
 use crate::gss::{Context, User};
 use crate::standing::{Standing, Terms};
@@ -26,17 +27,25 @@ pub(crate) enum Sender<'a> {
     /// AUTH_NONE: nobody.
     Anonymous,
     /// AUTH_SYS: the user that the client's machine states.
-    Stated(AuthSys<'a>),
+    Stated(Stated<'a>),
     /// RPCSEC_GSS: the user who has begun this context with a ticket.
     Proved(&'a Arc<Context>),
 }
 
+/// A user whom a client states.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stated<'a> {
+    pub(crate) credential: AuthSys<'a>,
+    /// The user's groups by the word of this machine; None: those of the credential count.
+    groups: Option<&'a Arc<UserGroups>>,
+}
+
 impl Sender<'_> {
     /// The numbers of the user; None: nobody's.
-    fn numbers(&self) -> Option<Numbers<'_>> {
+    fn numbers(&self, nobody: Anonymous) -> Option<Numbers<'_>> {
         match self {
             Self::Anonymous => None,
-            Self::Stated(stated) => Some(stated.into()),
+            Self::Stated(stated) => Some(stated.numbers(nobody)),
             Self::Proved(context) => match &context.user {
                 User::Person(identity, _) => Some(identity.into()),
                 User::Machine => None,
@@ -56,21 +65,51 @@ impl Sender<'_> {
 
     /// The uid, for the log.
     pub(crate) fn uid(&self) -> Option<u32> {
-        self.numbers().map(|numbers| numbers.uid)
+        match self {
+            Self::Anonymous => None,
+            Self::Stated(stated) => Some(stated.credential.uid),
+            Self::Proved(context) => match &context.user {
+                User::Person(identity, _) => Some(identity.uid()),
+                User::Machine => None,
+            },
+        }
+    }
+
+    /// The user's groups by the word of this machine, if they count.
+    fn groups(&self) -> Option<&Arc<UserGroups>> {
+        match self {
+            Self::Stated(stated) => stated.groups,
+            Self::Anonymous | Self::Proved(_) => None,
+        }
     }
 }
 
-/// The contents of a credential without proof: nothing (AUTH_NONE), or a user (AUTH_SYS).
+impl Stated<'_> {
+    fn numbers(&self, nobody: Anonymous) -> Numbers<'_> {
+        let Self { credential: AuthSys { uid, gid, groups, .. }, groups: known } = self;
+        let (gid, groups) = match known {
+            Some(known) => (known.primary_of(*gid, nobody.gid), &*known.all),
+            None => (*gid, groups.as_slice()),
+        };
+        Numbers { uid: *uid, gid, groups, sid: None, sids: &[] }
+    }
+}
+
+/// The contents of a credential without proof: nothing (AUTH_NONE), or a user (AUTH_SYS), whose groups are these if the machine
+/// decides them.
 ///
 /// # Errors
 /// [`AuthStatus::BadCredential`] for an AUTH_SYS body that does not decode; [`AuthStatus::RejectedCredential`] for
 /// another flavor.
-pub(crate) fn stated<'a>(credential: &OpaqueAuth<'a>) -> Result<Sender<'a>, AuthStatus> {
+pub(crate) fn stated<'a>(
+    credential: &OpaqueAuth<'a>,
+    groups: Option<&'a Arc<UserGroups>>,
+) -> Result<Sender<'a>, AuthStatus> {
     match credential.flavor {
         flavor::AUTH_NONE => Ok(Sender::Anonymous),
         flavor::AUTH_SYS => {
             let stated = AuthSys::from_bytes(credential.body).map_err(|_| AuthStatus::BadCredential)?;
-            Ok(Sender::Stated(stated))
+            Ok(Sender::Stated(Stated { credential: stated, groups }))
         }
         _ => Err(AuthStatus::RejectedCredential),
     }
@@ -91,6 +130,8 @@ pub(crate) struct CallerCache {
 struct KnownCaller {
     share: ShareId,
     generation: u64,
+    /// The groups of the user, if this machine has said them.
+    groups: Option<Arc<UserGroups>>,
     caller: Caller,
     standing: Standing,
 }
@@ -127,11 +168,16 @@ impl CallerCache {
         let mut known = self.known.borrow_mut();
         let is_here = |known: &KnownCaller| known.share == share.id();
         let found = known.get(key).and_then(|seen| seen.iter().find(|known| is_here(known)));
-        if let Some(found) = found.filter(|known| known.generation == generation) {
+        let same_groups = |known: &KnownCaller| match (&known.groups, sender.groups()) {
+            (None, None) => true,
+            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+            (None, Some(_)) | (Some(_), None) => false,
+        };
+        if let Some(found) = found.filter(|known| known.generation == generation && same_groups(known)) {
             return (found.caller.clone(), found.standing);
         }
-        let (identity, proof, standing) =
-            admit(share, self.client, squashing, sender.numbers(), sender.proof());
+        let numbers = sender.numbers(squashing.anonymous);
+        let (identity, proof, standing) = admit(share, self.client, squashing, numbers, sender.proof());
         let machine = Client::Address(self.client.ip().to_canonical());
         let caller = Caller::new(identity, proof).at(machine).in_role(standing.role());
         // The client alone states which user it is and which client, and chooses its address in an IPv6 network.
@@ -141,7 +187,8 @@ impl CallerCache {
         }
         let seen = known.entry(key.into()).or_default();
         seen.retain(|known| !is_here(known));
-        seen.push(KnownCaller { share: share.id(), generation, caller: caller.clone(), standing });
+        let groups = sender.groups().cloned();
+        seen.push(KnownCaller { share: share.id(), generation, groups, caller: caller.clone(), standing });
         (caller, standing)
     }
 }
@@ -192,11 +239,16 @@ pub(crate) struct Claimant {
 }
 
 impl Claimant {
-    pub(crate) fn new(client: SocketAddr, security: Security, sender: &Sender<'_>) -> Self {
+    pub(crate) fn new(
+        client: SocketAddr,
+        security: Security,
+        sender: &Sender<'_>,
+        nobody: Anonymous,
+    ) -> Self {
         let identity = |numbers: Numbers<'_>| {
             numbers.with_sids(Identity::unix(numbers.uid, numbers.gid, numbers.groups.to_vec()))
         };
-        Self { client, security, identity: sender.numbers().map(identity), proof: sender.proof() }
+        Self { client, security, identity: sender.numbers(nobody).map(identity), proof: sender.proof() }
     }
 
     /// The claimant's address at that time.
@@ -230,13 +282,6 @@ impl Numbers<'_> {
     /// The user, with the proved SIDs.
     fn with_sids(&self, identity: Identity) -> Identity {
         identity.with_sids(self.sid, self.sids.iter().copied())
-    }
-}
-
-impl<'a> From<&'a AuthSys<'_>> for Numbers<'a> {
-    fn from(stated: &'a AuthSys<'_>) -> Self {
-        let groups = stated.groups.as_slice();
-        Self { uid: stated.uid, gid: stated.gid, groups, sid: None, sids: &[] }
     }
 }
 
@@ -280,7 +325,36 @@ mod tests {
     }
 
     fn who(squash: Squash, uid: u32, gid: u32, groups: &[u32]) -> Identity {
-        identity(squash, ANONYMOUS, Some(Numbers::from(&stated(uid, gid, groups))))
+        let stated = Stated { credential: stated(uid, gid, groups), groups: None };
+        identity(squash, ANONYMOUS, Some(stated.numbers(ANONYMOUS)))
+    }
+
+    #[test]
+    fn the_groups_of_this_machine_replace_those_that_are_stated() {
+        let all: Vec<u32> = (100..140).collect();
+        let of_machine = Arc::new(UserGroups { primary: Some(100), all: all.clone() });
+        let nobody = Arc::new(UserGroups::default());
+        let who = |groups: &Arc<UserGroups>, gid| {
+            let stated = Stated { credential: stated(7, gid, &[0, 9]), groups: Some(groups) };
+            identity(Squash::Root, ANONYMOUS, Some(stated.numbers(ANONYMOUS)))
+        };
+        assert_eq!(who(&of_machine, 100), is(7, 100, &all));
+        assert_eq!(who(&of_machine, 139), is(7, 139, &all), "as after newgrp(1)");
+        assert_eq!(who(&of_machine, 9), is(7, 100, &all));
+        assert_eq!(who(&nobody, 9), is(7, 501, &[]));
+    }
+
+    #[test]
+    fn a_caller_is_looked_at_again_when_the_groups_have_changed() {
+        let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
+        let callers = CallerCache::new(SocketAddr::new([192, 0, 2, 1].into(), 700));
+        let caller = |groups: &Arc<UserGroups>| {
+            let sender = Sender::Stated(Stated { credential: stated(7, 100, &[]), groups: Some(groups) });
+            let credential = OpaqueAuth { flavor: flavor::AUTH_SYS, body: b"the same" };
+            callers.caller(&share, &Squashing::default(), &credential, &sender).0.identity.groups().to_vec()
+        };
+        let groups = |all: &[u32]| Arc::new(UserGroups { primary: Some(100), all: all.to_vec() });
+        assert_eq!((caller(&groups(&[100])), caller(&groups(&[100, 50]))), (vec![100], vec![100, 50]));
     }
 
     fn is(uid: u32, gid: u32, groups: &[u32]) -> Identity {

@@ -27,6 +27,7 @@ mod counted;
 mod credentials;
 mod exclusive;
 mod front;
+mod groups;
 mod gss;
 mod listing;
 mod logged;
@@ -65,6 +66,7 @@ use share::{OpenKey, Share, ShareId};
 pub use config::{Anonymous, Config, PENDING_CALLS_MAX, RECORD_BYTES_MAX, Squashing, TRANSFER_BYTES_MAX};
 pub use connection::Connection;
 pub use front::{NFS3, NFS4};
+pub use groups::{Groups, UserDirectory, UserGroups};
 pub use gss::KerberosKeys;
 pub use mount::mounted::{MOUNTS_MAX, Mounted};
 pub use nfs_proto::nlm::hosts::HostLimits;
@@ -78,6 +80,7 @@ pub use tls::{APPLICATION_PROTOCOL, Demand, Tls};
 pub use traffic::{ConnectionReport, Sizes};
 pub use v4::client_records::ClientRecords;
 pub use v4::open_files::OpenFile;
+pub use v4::owner::OwnerNames;
 pub use v4::state::SessionReport;
 
 use config::Exports;
@@ -112,6 +115,8 @@ impl NfsServer {
             access_log: config.access_log,
             squashing: config.squashing,
             encryption_required: config.encryption_required,
+            user_directory: config.user_directory,
+            owner_names: config.owner_names,
             gss: Gss::default(),
             tls: config.tls,
             file_handles: FileHandleCodec::new(&config.file_handle_key),

@@ -7,6 +7,7 @@ use nfs_wire::v3::types::WriteVerifier;
 use share::{AccessLog, Share, Terms};
 
 use crate::config::{Exports, Squashing};
+use crate::groups::UserDirectory;
 use crate::gss::Gss;
 use crate::gss::security::{Admitted, Channel};
 use crate::mount::mounted::MountTable;
@@ -15,6 +16,7 @@ use crate::repeated::RepeatedCalls;
 use crate::standing::Standing;
 use crate::tls::Tls;
 use crate::traffic::Connections;
+use crate::v4::owner::OwnerNames;
 use crate::v4::state::V4State;
 
 /// The state of the server.
@@ -24,9 +26,13 @@ pub(crate) struct ServerState {
     pub(crate) access_log: AccessLog,
     pub(crate) squashing: Squashing,
     pub(crate) encryption_required: bool,
+    /// Who knows the groups of users; None: their clients.
+    pub(crate) user_directory: Option<Arc<dyn UserDirectory>>,
     pub(crate) tls: Option<Arc<Tls>>,
     /// RPCSEC_GSS.
     pub(crate) gss: Gss,
+    /// Who knows the names of owners.
+    pub(crate) owner_names: Option<Arc<dyn OwnerNames>>,
     pub(crate) file_handles: FileHandleCodec,
     pub(crate) write_verifier: WriteVerifier,
     pub(crate) repeated: Arc<RepeatedCalls>,

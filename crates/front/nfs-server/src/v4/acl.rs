@@ -1,7 +1,7 @@
 //! Converts between access control lists of NFSv4 (RFC 8881 section 6) and the security descriptors of SMB.
 //!
 //! Rights and inheritance have the same meaning in both, and most of their bits are the same. Users and groups are the
-//! decimal numbers of RFC 8881 5.9; any other SID is sent, and accepted, as its text. `OWNER@` is the owner of the
+//! decimal numbers of RFC 8881 5.9, or names of users that the server knows; any other SID is sent, and accepted, as its text. `OWNER@` is the owner of the
 //! object: for the object itself the SID of its owner, for objects that inherit the entry CREATOR OWNER. So an entry
 //! for `OWNER@` that applies to both is stored as two, and sent as one again; the same holds for `GROUP@`.
 
@@ -12,6 +12,8 @@ use nfs_wire::v4::acl as wire;
 use nfs_wire::v4::acl::ace_type::{ALLOW, DENY};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Text;
+
+use super::owner::Names;
 
 /// The most entries that a client may set: as many as fit into the list of a security descriptor ([MS-DTYP] 2.4.5).
 pub(super) const ENTRIES_MAX: usize = 1024;
@@ -96,6 +98,23 @@ impl ReplyAcl {
         Self { flags, entries }
     }
 
+    /// The same list, with the names of users whom somebody knows.
+    pub(super) fn with_names(mut self, names: Names<'_>) -> Self {
+        let Some(names) = names else { return self };
+        for entry in &mut self.entries {
+            let name = match (super::owner::id(&entry.who), entry.who.parse::<Sid>()) {
+                (Some(_), _) if entry.flags.contains(wire::AceFlags::IDENTIFIER_GROUP) => None,
+                (Some(uid), _) => names.of_uid(uid),
+                (None, Ok(sid)) => names.of_sid(&sid),
+                (None, Err(_)) => None,
+            };
+            if let Some(name) = name {
+                entry.who = Cow::Owned((*name).to_owned());
+            }
+        }
+        self
+    }
+
     /// The attribute `acl`. RFC 8881 6.2.1.4.1: "Clients and servers MUST clear this bit in the acl attribute".
     pub(super) fn acl(&self) -> Vec<wire::Ace<'_>> {
         self.entries.iter().map(|entry| entry.wire(!wire::AceFlags::INHERITED)).collect()
@@ -166,16 +185,18 @@ fn name_of(sid: Sid) -> Cow<'static, str> {
 
 /// The object whose list a client sets.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Subject {
+pub(super) struct Subject<'n> {
     /// The owner for whom `OWNER@` stands.
     pub(super) owner: Sid,
     /// The group for which `GROUP@` stands.
     pub(super) group: Sid,
     /// Whether objects can inherit from it.
     pub(super) is_dir: bool,
+    /// Who knows the names in a list.
+    pub(super) names: Names<'n>,
 }
 
-impl Subject {
+impl Subject<'_> {
     /// Whether permission bits say exactly what a list says.
     fn has_bits_for(&self, acl: &Acl) -> bool {
         let given = SecurityDescriptor {
@@ -195,7 +216,7 @@ impl Subject {
 ///
 /// # Errors
 /// Those of [`given_dacl`].
-pub(super) fn given_acl(aces: &[wire::Ace<'_>], subject: &Subject) -> Result<(Control, Acl), Status> {
+pub(super) fn given_acl(aces: &[wire::Ace<'_>], subject: &Subject<'_>) -> Result<(Control, Acl), Status> {
     let acl = entries(aces, subject, !wire::AceFlags::INHERITED)?;
     let mut control = Control::DACL_PRESENT;
     control.set(Control::DACL_PROTECTED, !subject.has_bits_for(&acl));
@@ -208,7 +229,7 @@ pub(super) fn given_acl(aces: &[wire::Ace<'_>], subject: &Subject) -> Result<(Co
 /// [`Status::AttrNotSupp`] for entries that cannot be stored: audit and alarm entries, inheritance from an object that
 /// is not a directory or by no kind of object (RFC 8881 6.2.1.2, 6.2.1.4.1); [`Status::Inval`] for undefined bits;
 /// [`Status::BadOwner`] for a name that this server does not know; [`Status::NoSpc`] for too many entries.
-pub(super) fn given_dacl(list: &wire::Acl41<'_>, subject: &Subject) -> Result<(Control, Acl), Status> {
+pub(super) fn given_dacl(list: &wire::Acl41<'_>, subject: &Subject<'_>) -> Result<(Control, Acl), Status> {
     if !LIST_FLAGS.contains(list.flags) {
         return Err(Status::Inval);
     }
@@ -219,7 +240,7 @@ pub(super) fn given_dacl(list: &wire::Acl41<'_>, subject: &Subject) -> Result<(C
     Ok((control, entries(&list.aces, subject, wire::AceFlags::all())?))
 }
 
-fn entries(given: &[wire::Ace<'_>], subject: &Subject, kept: wire::AceFlags) -> Result<Acl, Status> {
+fn entries(given: &[wire::Ace<'_>], subject: &Subject<'_>, kept: wire::AceFlags) -> Result<Acl, Status> {
     if given.len() > ENTRIES_MAX {
         return Err(Status::NoSpc);
     }
@@ -241,13 +262,13 @@ fn entries(given: &[wire::Ace<'_>], subject: &Subject, kept: wire::AceFlags) -> 
                 aces.push(entry(ace, creator, inherited | wire::AceFlags::INHERIT_ONLY)?);
             }
             Some((own, _)) => aces.push(entry(ace, own, flags)?),
-            None => aces.push(entry(ace, sid_of(ace.who, flags)?, flags)?),
+            None => aces.push(entry(ace, sid_of(ace.who, flags, subject.names)?, flags)?),
         }
     }
     Ok(Acl { revision: 2, aces })
 }
 
-fn check_flags(flags: wire::AceFlags, subject: &Subject) -> Result<(), Status> {
+fn check_flags(flags: wire::AceFlags, subject: &Subject<'_>) -> Result<(), Status> {
     // 6.2.1.4.1: SUCCESSFUL_ACCESS and FAILED_ACCESS "may be set only on ACE4_SYSTEM_AUDIT_ACE_TYPE (AUDIT) and
     // ACE4_SYSTEM_ALARM_ACE_TYPE (ALARM) ACE types".
     if !KNOWN_FLAGS.contains(flags) {
@@ -276,7 +297,7 @@ fn entry(ace: &wire::Ace<'_>, sid: Sid, flags: wire::AceFlags) -> Result<Ace, St
     }
 }
 
-fn sid_of(who: Text<'_>, flags: wire::AceFlags) -> Result<Sid, Status> {
+fn sid_of(who: Text<'_>, flags: wire::AceFlags, names: Names<'_>) -> Result<Sid, Status> {
     let who = who.as_str()?;
     if who.is_empty() {
         return Err(Status::Inval);
@@ -288,7 +309,9 @@ fn sid_of(who: Text<'_>, flags: wire::AceFlags) -> Result<Sid, Status> {
         let is_group = flags.contains(wire::AceFlags::IDENTIFIER_GROUP);
         return Ok(if is_group { Sid::of_group(id) } else { Sid::of_user(id) });
     }
-    if who.starts_with("S-") { who.parse().map_err(|_| Status::BadOwner) } else { Err(Status::BadOwner) }
+    let named = || names.and_then(|names| names.sid_of(who));
+    let sid = if who.starts_with("S-") { who.parse().ok() } else { named() };
+    sid.ok_or(Status::BadOwner)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use storage::{Attributes, Capabilities, FileFlags, FileKind, Space, Timestamp, W
 
 use super::acl::ReplyAcl;
 use super::locations::Locations;
-use super::owner::Digits;
+use super::owner::{Digits, Names, Owner};
 use crate::attributes::MODE_BITS;
 use crate::config::TRANSFER_BYTES_MAX;
 
@@ -188,13 +188,14 @@ pub(super) struct Subject {
     pub(super) acl: Option<ReplyAcl>,
     pub(super) handle: Option<SignedHandle>,
     pub(super) locations: Option<Locations>,
-    owner: Digits,
+    owner: Owner,
     group: Digits,
 }
 
 impl Subject {
-    pub(super) fn new(fs: FileSystem, attributes: Attributes) -> Self {
-        let (owner, group) = (Digits::of(attributes.uid), Digits::of(attributes.gid));
+    /// An object of such a file system. Its owner has a name if somebody knows it.
+    pub(super) fn new(fs: FileSystem, attributes: Attributes, names: Names<'_>) -> Self {
+        let (owner, group) = (Owner::of(attributes.uid, names), Digits::of(attributes.gid));
         Self {
             fs,
             mounted_on: attributes.id.number,
@@ -361,7 +362,7 @@ mod tests {
         let acl = Some(ReplyAcl::of(&acl::SecurityDescriptor::default()));
         let locations =
             Some(Locations { share: Some("data".into()), addresses: vec!["10.0.0.1".to_owned()] });
-        Subject { acl, handle, locations, ..Subject::new(fs, attributes) }
+        Subject { acl, handle, locations, ..Subject::new(fs, attributes, None) }
     }
 
     /// Each supported attribute either can only be set, or has a value of the right type.

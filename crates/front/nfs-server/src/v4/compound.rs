@@ -25,6 +25,7 @@ use share::{Call, Caller, File, Open, Share};
 
 use super::admission::Admission;
 use super::files::{Held, file_of, refused, unusable};
+use super::owner::Names;
 use super::place::Place;
 use super::reply::{Outcome, Reply};
 use super::sequence;
@@ -32,6 +33,7 @@ use super::sessionless::Sessionless;
 use super::state::{Client, Session};
 use super::wrong_sec;
 use crate::call::Request;
+use crate::gss::Flavor;
 use crate::object::Object;
 use crate::operation::{Callers, Operation};
 use crate::server::ServerState;
@@ -170,6 +172,16 @@ impl<'a> Compound<'a> {
     /// The server.
     pub(super) fn server(&self) -> &'a Arc<ServerState> {
         &self.request.connection.server
+    }
+
+    /// Who knows the names that clients give.
+    pub(super) fn names(&self) -> Names<'a> {
+        self.server().owner_names.as_deref()
+    }
+
+    /// Who knows the names that this client is told. A client with AUTH_SYS deals in numbers: it says by number who its users are.
+    pub(super) fn names_told(&self) -> Names<'a> {
+        self.names().filter(|_| self.request.flavor != Flavor::Sys)
     }
 
     /// The session.

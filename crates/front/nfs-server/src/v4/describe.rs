@@ -83,12 +83,14 @@ pub(super) async fn describe(
     needs: &Needs,
 ) -> Result<Subject, Status> {
     let share = &of.share;
-    let mut subject = Subject::new(fs, seen);
+    let names = c.names_told();
+    let mut subject = Subject::new(fs, seen, names);
     if seen.id == share.root().id() {
         subject.mounted_on = entry_id(share);
     }
     if needs.acl {
-        subject.acl = Some(ReplyAcl::of(&share.security(&of.call, node).await.map_err(status::v4)?));
+        let security = share.security(&of.call, node).await.map_err(status::v4)?;
+        subject.acl = Some(ReplyAcl::of(&security).with_names(names));
     }
     if needs.handle {
         subject.handle = Some(filehandle::of_node(c.server(), share.id(), node)?);
@@ -109,7 +111,7 @@ async fn root(c: &Compound<'_>, wanted: AttributeSet) -> Result<Subject, Status>
         file_bytes_max: FILE_BYTES_MAX,
         space: Some(NO_SPACE),
     };
-    let mut subject = Subject::new(fs, pseudo_fs::attributes(c));
+    let mut subject = Subject::new(fs, pseudo_fs::attributes(c), None);
     subject.handle = Some(pseudo_fs::root_handle(c.server())?);
     if Needs::of(wanted).locations {
         subject.locations = Some(Locations::of(None, &c.server().v4.listen).await?);

@@ -21,7 +21,7 @@ pub(crate) mod link;
 mod locations;
 pub(crate) mod open_files;
 pub(crate) mod operation;
-mod owner;
+pub(crate) mod owner;
 mod place;
 mod pseudo_fs;
 mod recall;

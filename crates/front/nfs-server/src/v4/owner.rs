@@ -1,8 +1,27 @@
-//! Owners and groups as NFSv4 names them. These are the decimal numbers that RFC 8881 5.9 allows, and that the Linux
-//! client sends with AUTH_SYS. Names with a domain match no user here.
+//! Owners and groups as NFSv4 names them. These are the decimal numbers that RFC 8881 5.9 allows, and that the Linux client sends with
+//! AUTH_SYS; or names of users with a domain, which it sends and expects with Kerberos. Groups have numbers only.
 
+use std::fmt;
+use std::sync::Arc;
+
+use acl::Sid;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Text;
+
+/// Knows users by name: `alice@EXAMPLE.ORG`. It is asked for each object of a listing, on the thread of the connection, so it must not wait.
+pub trait OwnerNames: fmt::Debug + Send + Sync {
+    /// The name of the user with this uid, if the user has one with a domain.
+    fn of_uid(&self, uid: u32) -> Option<Arc<str>>;
+    /// The name of the user with this SID.
+    fn of_sid(&self, sid: &Sid) -> Option<Arc<str>>;
+    /// The uid of the user with this name.
+    fn uid_of(&self, name: &str) -> Option<u32>;
+    /// The SID of the user with this name; that of the uid, if the user has no other.
+    fn sid_of(&self, name: &str) -> Option<Sid>;
+}
+
+/// Who knows names, if anybody does.
+pub(super) type Names<'n> = Option<&'n dyn OwnerNames>;
 
 /// The name of a user or group that has no name (RFC 8881 5.9).
 const NOBODY_NAME: &str = "nobody";
@@ -15,16 +34,50 @@ pub(super) fn id(text: &str) -> Option<u32> {
     if is_number && !has_leading_zero { text.parse().ok() } else { None }
 }
 
-/// The user or group that a client names as the owner or the group.
+/// The user that a client names as the owner. RFC 8881 5.9: "If the server does not have a translation for the user or group, it may
+/// return NFS4ERR_BADOWNER".
 ///
 /// # Errors
-/// [`Status::Inval`] for a text that is empty or not UTF-8; [`Status::BadOwner`] for a text that names no user or
-/// group.
-pub(super) fn given(text: Text<'_>) -> Result<u32, Status> {
+/// [`Status::Inval`] for a text that is empty or not UTF-8; [`Status::BadOwner`] for a text that names no user.
+pub(super) fn given_user(text: Text<'_>, names: Names<'_>) -> Result<u32, Status> {
+    let named = || names?.uid_of(text.as_str().ok()?);
+    given_group(text)
+        .or_else(|status| if status == Status::BadOwner { named().ok_or(status) } else { Err(status) })
+}
+
+/// The group that a client names.
+///
+/// # Errors
+/// Those of [`given_user`].
+pub(super) fn given_group(text: Text<'_>) -> Result<u32, Status> {
     match text.as_str()? {
         "" => Err(Status::Inval),
         NOBODY_NAME => Ok(NOBODY),
         text => id(text).ok_or(Status::BadOwner),
+    }
+}
+
+/// A user as a client is told of it.
+#[derive(Debug, Clone)]
+pub(super) enum Owner {
+    /// By number.
+    Number(Digits),
+    /// By name, with a domain.
+    Name(Arc<str>),
+}
+
+impl Owner {
+    /// The user with this number, by name if one is known.
+    pub(super) fn of(uid: u32, names: Names<'_>) -> Self {
+        let name = names.and_then(|names| names.of_uid(uid));
+        name.map_or_else(|| Self::Number(Digits::of(uid)), Self::Name)
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Number(digits) => digits.as_bytes(),
+            Self::Name(name) => name.as_bytes(),
+        }
     }
 }
 
@@ -68,7 +121,7 @@ mod tests {
 
     #[test]
     fn owners_are_numbers() {
-        let given = |text: &str| given(Text(text.as_bytes()));
+        let given = |text: &str| given_group(Text(text.as_bytes()));
         assert_eq!(given("0"), Ok(0));
         assert_eq!(given("1000"), Ok(1000));
         assert_eq!(given("4294967295"), Ok(u32::MAX));
@@ -79,6 +132,6 @@ mod tests {
             assert_eq!(given(nobody), Err(Status::BadOwner), "{nobody}");
         }
         assert_eq!(given(""), Err(Status::Inval));
-        assert_eq!(super::given(Text(b"\xff")), Err(Status::Inval));
+        assert_eq!(given_group(Text(b"\xff")), Err(Status::Inval));
     }
 }

@@ -8,7 +8,7 @@ use share::{File, SecurityChange};
 use storage::{FileFlags, SetAttributes, Timestamp, Want};
 
 use super::acl::{self, Subject};
-use super::owner;
+use super::owner::{self, Names};
 use crate::attributes::{FILE_BYTES_MAX, MODE_BITS, NANOSECONDS_PER_SECOND};
 use crate::object::Object;
 use crate::status;
@@ -36,6 +36,8 @@ pub(super) struct AttributesToSet<'a> {
     hidden: Option<bool>,
     system: Option<bool>,
     list: Option<List<'a>>,
+    /// Who knows the names in them.
+    names: Names<'a>,
 }
 
 /// An access control list, by the attribute that it came as.
@@ -56,6 +58,7 @@ impl<'a> AttributesToSet<'a> {
         attributes: &Attributes<'a>,
         supported: AttributeSet,
         of: Of,
+        names: Names<'a>,
     ) -> Result<Self, Status> {
         let set = attributes.set;
         if !set.difference(supported).is_empty() {
@@ -74,7 +77,7 @@ impl<'a> AttributesToSet<'a> {
         if set.contains(A::Acl) && set.contains(A::Dacl) {
             return Err(Status::AttrNotSupp);
         }
-        let mut wanted = Self { attributes: set, ..Self::default() };
+        let mut wanted = Self { attributes: set, names, ..Self::default() };
         for value in attributes.values() {
             wanted.take(value?)?;
         }
@@ -93,8 +96,8 @@ impl<'a> AttributesToSet<'a> {
                 self.set.mode = Some(mode_bits(mode)?);
                 self.umask = Some(mode_bits(umask)?);
             }
-            Value::Owner(owner) => self.set.uid = Some(owner::given(owner)?),
-            Value::OwnerGroup(group) => self.set.gid = Some(owner::given(group)?),
+            Value::Owner(owner) => self.set.uid = Some(owner::given_user(owner, self.names)?),
+            Value::OwnerGroup(group) => self.set.gid = Some(owner::given_group(group)?),
             Value::TimeAccessSet(time) => self.set.atime = Some(set_time(time)?),
             Value::TimeModifySet(time) => self.set.mtime = Some(set_time(time)?),
             Value::TimeCreate(time) => self.set.btime = Some(timestamp(time)?),
@@ -192,7 +195,7 @@ impl<'a> AttributesToSet<'a> {
         let now = share.security(&object.call, &object.node).await.map_err(status::v4)?;
         let (Some(owner), Some(group)) = (now.owner, now.group) else { return Err(Status::ServerFault) };
         let is_dir = object.node.kind() == storage::FileKind::Directory;
-        let subject = Subject { owner, group, is_dir };
+        let subject = Subject { owner, group, is_dir, names: self.names };
         let (control, acl) = match list {
             List::Acl(aces) => acl::given_acl(aces, &subject)?,
             List::Dacl(list) => acl::given_dacl(list, &subject)?,
@@ -238,7 +241,7 @@ mod tests {
     fn decode(values: Vec<Value<'_>>, of: Of) -> Result<SetAttributes, Status> {
         let buffer: AttributesBuf = values.into_iter().collect();
         let supported = supported(2, Capabilities::all());
-        AttributesToSet::decode(&buffer.as_attributes(), supported, of).map(|wanted| wanted.set)
+        AttributesToSet::decode(&buffer.as_attributes(), supported, of, None).map(|wanted| wanted.set)
     }
 
     fn existing(value: Value<'_>) -> Result<SetAttributes, Status> {
@@ -299,7 +302,8 @@ mod tests {
     fn all_values_must_be_there() {
         let set = AttributeSet::of(&[A::Size, A::Mode]);
         let cut_off = Attributes { set, values: &[0; 8] };
-        let decoded = AttributesToSet::decode(&cut_off, supported(1, Capabilities::all()), Of::Existing);
+        let decoded =
+            AttributesToSet::decode(&cut_off, supported(1, Capabilities::all()), Of::Existing, None);
         assert_eq!(decoded.map(|wanted| wanted.set), Err(Status::BadXdr));
     }
 }

@@ -8,8 +8,9 @@ use super::*;
 const NO: Flags = Flags::empty();
 const FD: Flags = Flags::FILE_INHERIT.union(Flags::DIRECTORY_INHERIT);
 const FDI: Flags = FD.union(Flags::INHERIT_ONLY);
-const DIR: Subject = Subject { owner: Sid::of_user(1000), group: Sid::of_group(100), is_dir: true };
-const FILE: Subject = Subject { is_dir: false, ..DIR };
+const DIR: Subject<'static> =
+    Subject { owner: Sid::of_user(1000), group: Sid::of_group(100), is_dir: true, names: None };
+const FILE: Subject<'static> = Subject { is_dir: false, ..DIR };
 
 fn allow(who: &str, flags: Flags, mask: Mask) -> wire::Ace<'_> {
     wire::Ace { ace_type: ALLOW, flags, mask, who: Text(who.as_bytes()) }
@@ -19,18 +20,18 @@ fn deny(who: &str, flags: Flags, mask: Mask) -> wire::Ace<'_> {
     wire::Ace { ace_type: DENY, ..allow(who, flags, mask) }
 }
 
-fn described(subject: &Subject, control: Control, acl: Acl) -> SecurityDescriptor {
+fn described(subject: &Subject<'_>, control: Control, acl: Acl) -> SecurityDescriptor {
     let newborn = Newborn { owner: subject.owner, group: subject.group, is_dir: subject.is_dir };
     SecurityDescriptor { control, dacl: Some(acl), ..SecurityDescriptor::default() }.given_to(&newborn)
 }
 
 /// The list that a client reads after it has set this one.
-fn comes_back(subject: &Subject, aces: &[wire::Ace<'_>]) -> ReplyAcl {
+fn comes_back(subject: &Subject<'_>, aces: &[wire::Ace<'_>]) -> ReplyAcl {
     let (control, acl) = given_acl(aces, subject).unwrap();
     ReplyAcl::of(&described(subject, control, acl))
 }
 
-fn refused(subject: &Subject, ace: wire::Ace<'_>) -> Status {
+fn refused(subject: &Subject<'_>, ace: wire::Ace<'_>) -> Status {
     given_acl(&[ace], subject).unwrap_err()
 }
 
@@ -220,4 +221,68 @@ proptest! {
         let told = comes_back(&DIR, &aces);
         prop_assert_eq!(told.acl(), aces);
     }
+}
+
+/// Knows one user.
+#[derive(Debug)]
+struct Alice;
+
+const ALICE: &str = "S-1-5-21-1-2-3-1104";
+
+impl super::super::owner::OwnerNames for Alice {
+    fn of_uid(&self, uid: u32) -> Option<std::sync::Arc<str>> {
+        (uid == 1_001_104).then(|| "alice@AD.TEST".into())
+    }
+    fn of_sid(&self, sid: &Sid) -> Option<std::sync::Arc<str>> {
+        (sid.to_string() == ALICE).then(|| "alice@AD.TEST".into())
+    }
+    fn uid_of(&self, name: &str) -> Option<u32> {
+        name.eq_ignore_ascii_case("alice@AD.TEST").then_some(1_001_104)
+    }
+    fn sid_of(&self, name: &str) -> Option<Sid> {
+        self.uid_of(name).and_then(|_| ALICE.parse().ok())
+    }
+}
+
+#[test]
+fn users_have_names_where_somebody_knows_them() {
+    let subject = Subject { names: Some(&Alice), ..FILE };
+    let given = [
+        allow("alice@ad.test", NO, Mask::READ_DATA),
+        allow(ALICE, NO, Mask::READ_DATA),
+        allow("1001104", NO, Mask::READ_DATA),
+        allow("1001104", Flags::IDENTIFIER_GROUP, Mask::READ_DATA),
+        allow("OWNER@", NO, Mask::READ_DATA),
+        allow("S-1-5-21-1-2-3-513", NO, Mask::READ_DATA),
+    ];
+    let (control, acl) = given_acl(&given, &subject).unwrap();
+    let sids: Vec<_> = acl.aces.iter().map(|ace| ace.statement().unwrap().2.to_string()).collect();
+    assert_eq!(sids[..4], [ALICE, ALICE, "S-1-22-1-1001104", "S-1-22-2-1001104"]);
+    let list = ReplyAcl::of(&described(&subject, control, acl));
+    let told = |list: &ReplyAcl| list.entries.iter().map(|entry| entry.who.to_string()).collect::<Vec<_>>();
+    let named = told(&list.clone().with_names(Some(&Alice)));
+    let alice = "alice@AD.TEST";
+    assert_eq!(named, [alice, alice, alice, "1001104", "OWNER@", "S-1-5-21-1-2-3-513"]);
+    assert_eq!(told(&list.with_names(None))[..2], [ALICE, ALICE]);
+    assert_eq!(refused(&subject, allow("bob@AD.TEST", NO, Mask::READ_DATA)), Status::BadOwner);
+    assert_eq!(refused(&FILE, allow("alice@AD.TEST", NO, Mask::READ_DATA)), Status::BadOwner);
+}
+
+#[test]
+fn an_owner_is_named_and_may_be_given_by_name() {
+    use super::super::owner::{Owner, given_user};
+    let told = |uid, names| String::from_utf8(Owner::of(uid, names).as_bytes().to_vec()).unwrap();
+    assert_eq!((told(1_001_104, Some(&Alice)), told(7, Some(&Alice))), ("alice@AD.TEST".into(), "7".into()));
+    assert_eq!(told(1_001_104, None), "1001104");
+    let given = |text: &str, names| given_user(Text(text.as_bytes()), names);
+    assert_eq!(given("Alice@ad.test", Some(&Alice)), Ok(1_001_104));
+    assert_eq!((given("7", Some(&Alice)), given("nobody", Some(&Alice))), (Ok(7), Ok(65_534)));
+    for bad in ["bob@AD.TEST", "alice", "alice@AD.TEST@AD.TEST", "007"] {
+        assert_eq!(given(bad, Some(&Alice)), Err(Status::BadOwner), "{bad}");
+    }
+    assert_eq!(given("alice@AD.TEST", None), Err(Status::BadOwner));
+    assert_eq!(
+        (given("", Some(&Alice)), given_user(Text(b"\xff"), Some(&Alice))),
+        (Err(Status::Inval), Err(Status::Inval))
+    );
 }

@@ -20,9 +20,9 @@ use crate::v4::operation::directory;
 pub(super) async fn find(c: &Compound<'_>, wish: &Wish<'_>) -> Result<FileToOpen, Status> {
     let object = c.object()?;
     match wish.claim.0 {
-        Claim::Null(name) => named(object, name, wish, c.minor_version).await,
+        Claim::Null(name) => named(c, object, name, wish).await,
         Claim::DelegateCur(delegation, name) => {
-            let target = named(object, name, wish, c.minor_version).await?;
+            let target = named(c, object, name, wish).await?;
             check_delegated(c, delegation, &target.object, wish.access)?;
             Ok(target)
         }
@@ -45,14 +45,14 @@ async fn current(object: &Object) -> Result<FileToOpen, Status> {
 }
 
 async fn named(
+    c: &Compound<'_>,
     dir: &Object,
     name: Name<'_>,
     wish: &Wish<'_>,
-    minor_version: u32,
 ) -> Result<FileToOpen, Status> {
     directory::check(dir)?;
     match &wish.how {
-        How::Create(how) => create::create(dir, name.checked()?, how, minor_version).await,
+        How::Create(how) => create::create(c, dir, name.checked()?, how).await,
         How::NoCreate => look_up(dir, directory::existing(name)?).await,
     }
 }

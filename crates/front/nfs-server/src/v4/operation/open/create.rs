@@ -11,6 +11,7 @@ use super::target::{FileToOpen, look_up};
 use crate::exclusive::Mark;
 use crate::object::Object;
 use crate::v4::attributes;
+use crate::v4::compound::Compound;
 use crate::v4::operation::{directory, new_object};
 use crate::v4::set_attributes::{AttributesToSet, Of};
 
@@ -19,22 +20,24 @@ const VERIFIER_IN: AttributeSet = AttributeSet::of(&[Attribute::TimeAccessSet, A
 
 /// Creates the file, or uses the existing one where the client allows that.
 pub(super) async fn create(
+    c: &Compound<'_>,
     dir: &Object,
     name: &[u8],
     how: &CreateHow<'_>,
-    minor_version: u32,
 ) -> Result<FileToOpen, Status> {
-    let supported = attributes::supported(minor_version, dir.share.capabilities());
+    let supported = attributes::supported(c.minor_version, dir.share.capabilities());
+    let names = c.names();
     match how {
         CreateHow::Unchecked(attributes) => {
-            unchecked(dir, name, *attributes, AttributesToSet::decode(attributes, supported, Of::New)?).await
+            unchecked(dir, name, *attributes, AttributesToSet::decode(attributes, supported, Of::New, names)?)
+                .await
         }
         CreateHow::Guarded(attributes) => {
-            make(dir, name, AttributesToSet::decode(attributes, supported, Of::New)?).await
+            make(dir, name, AttributesToSet::decode(attributes, supported, Of::New, names)?).await
         }
         CreateHow::Exclusive(verifier) => {
             // "SHOULD NOT leave the file's access control to anyone but the owner of the file."
-            let mut new = AttributesToSet::decode(&Attributes::EMPTY, supported, Of::New)?;
+            let mut new = AttributesToSet::decode(&Attributes::EMPTY, supported, Of::New, names)?;
             new.set.mode = Some(0);
             exclusive(dir, name, *verifier, new).await
         }
@@ -44,7 +47,8 @@ pub(super) async fn create(
             if !attributes.set.difference(attributes::exclusive(supported)).is_empty() {
                 return Err(Status::Inval);
             }
-            exclusive(dir, name, *verifier, AttributesToSet::decode(attributes, supported, Of::New)?).await
+            exclusive(dir, name, *verifier, AttributesToSet::decode(attributes, supported, Of::New, names)?)
+                .await
         }
     }
 }
