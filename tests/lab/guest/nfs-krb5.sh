@@ -6,6 +6,9 @@
 . /guest/krb5-env.sh
 server=$1 share=$2 secret=$3
 printf 'alice:x:10001:10001::/tmp:/bin/bash\n' >>/etc/passwd
+# With Kerberos, the kernel has owners translated by nfsidmap: alice@LAB.TEST is the alice of this machine.
+printf '[General]\nDomain = lab.test\n' >/etc/idmapd.conf
+echo 'create id_resolver * * /usr/sbin/nfsidmap %k %d' >/etc/request-key.d/id_resolver.conf
 ticket 10001
 gssd
 # Without a port mapper, NFSv3 must be told the ports; locks stay in the client.
@@ -21,6 +24,7 @@ with() {
   check "v$1 sec=$2: the kernel uses it" grep -q " /mnt nfs.*vers=$1.*sec=$2," /proc/mounts
   check "v$1 sec=$2: alice writes and reads" written "$name"
   check "v$1 sec=$2: the file is hers" owner_is "/mnt/$name" 10001
+  [ "$1" = 3 ] || check "v$1 sec=$2: a list names her, and nobody who is unknown" named_in_list "/mnt/$name"
   check "v$1 sec=$2: 8 MiB come back as they went" moved
   check "v$1 sec=$2: bob has no ticket, and is refused" not as_bob ls /mnt
   check "v$1 sec=$2: it unmounts" umount /mnt
@@ -30,6 +34,11 @@ written() {
   as_alice sh -c "echo of $1 >/mnt/$1" && echo 3 >/proc/sys/vm/drop_caches && as_alice grep -q "of $1" "/mnt/$1"
 }
 owner_is() { local is; is=$(as_alice stat -c %u "$1"); [ "$is" = "$2" ] || { echo "of $is"; return 1; }; }
+# The tools show names as the server sends them.
+named_in_list() {
+  as_alice nfs4_setfacl -a A::alice@LAB.TEST:R "$1" && as_alice nfs4_getfacl "$1" | grep -F 'A::alice@LAB.TEST:' &&
+    not as_alice nfs4_setfacl -a A::nobody-here@LAB.TEST:R "$1"
+}
 moved() {
   head -c 8M /dev/urandom >/tmp/sent && chmod 644 /tmp/sent && as_alice cp /tmp/sent /mnt/moved &&
     echo 3 >/proc/sys/vm/drop_caches && as_alice cmp /tmp/sent /mnt/moved && as_alice rm /mnt/moved

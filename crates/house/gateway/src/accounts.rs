@@ -2,15 +2,19 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use acl::Sid;
-use auth::{Account, Accounts, folded_name, nt_hash, same_name};
+use auth::{Account, Accounts, Met, folded_name, nt_hash, same_name};
+use nfs_server::{OwnerNames, UserGroups};
 use parking_lot::{Mutex, RwLock};
-use share::{Domains, People};
+use share::People;
 use state::{State, UserRecord};
 
+use crate::acquaintances::Acquaintances;
 use crate::declared::Declared;
 use crate::identities::{self, NoUser};
+use crate::kerberos::Tickets;
 use crate::passwords;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, UserSettings};
@@ -19,10 +23,14 @@ use crate::settings::{Settings, UserSettings};
 #[derive(Debug, Default)]
 pub(crate) struct AccountBook {
     by_name: RwLock<HashMap<String, Account>>,
-    /// The domains of which it is known beforehand that users of theirs may come.
-    domains: RwLock<Option<Arc<Domains>>>,
+    /// What becomes of users with tickets.
+    tickets: RwLock<Arc<Tickets>>,
+    /// The users of domains who have come. It has a lock of its own.
+    pub(crate) acquaintances: Acquaintances,
     /// Made of both when somebody asks; None: one of them has changed since.
     people: Mutex<Option<Arc<People>>>,
+    /// The users for whom accounts stand, by uid, made when somebody asks; None: an account has changed since.
+    users: Mutex<Option<HashMap<u32, AccountUser>>>,
     /// What numbers the accounts; None: they have no SIDs.
     state: Option<Arc<State>>,
 }
@@ -43,20 +51,51 @@ impl AccountBook {
 
     /// Enters an account, in place of any account with the same name.
     pub(crate) fn enter(&self, mut account: Account) {
-        account.sid = self.sid_of(&account.name);
+        account.sid = self.make_sid(&account.name);
         self.by_name.write().insert(folded_name(&account.name), account);
-        *self.people.lock() = None;
+        self.changed();
     }
 
     /// Removes an account.
     pub(crate) fn take(&self, name: &str) -> Option<Account> {
         let taken = self.by_name.write().remove(&folded_name(name));
-        *self.people.lock() = None;
+        self.changed();
         taken
     }
 
+    /// What was made of the accounts is to be made again.
+    fn changed(&self) {
+        *self.people.lock() = None;
+        *self.users.lock() = None;
+    }
+
+    /// The groups of the user of this machine for whom accounts stand; None: none does. The same value is given until an account
+    /// changes.
+    pub(crate) fn groups_of(&self, uid: u32) -> Option<Arc<UserGroups>> {
+        self.with_user(uid, |user| Arc::clone(&user.groups))
+    }
+
+    /// The name of the first account by name that stands for a user of this machine.
+    fn name_of(&self, uid: u32) -> Option<String> {
+        self.with_user(uid, |user| user.name.clone())
+    }
+
+    fn with_user<T>(&self, uid: u32, look: impl FnOnce(&AccountUser) -> T) -> Option<T> {
+        let mut users = self.users.lock();
+        users.get_or_insert_with(|| of_accounts(&self.by_name.read())).get(&uid).map(look)
+    }
+
+    /// The account that a principal of Kerberos is: its realm is one of accounts.
+    fn of_principal(&self, name: &str) -> Option<Account> {
+        let (account, realm) = name.split_once('@')?;
+        let tickets = self.tickets();
+        let is_of_accounts =
+            tickets.settings.account_realms.iter().any(|known| known.eq_ignore_ascii_case(realm));
+        self.find(account).filter(|account| is_of_accounts && !account.disabled)
+    }
+
     /// Without a SID, an account has the rights that its numbers give.
-    fn sid_of(&self, name: &str) -> Option<Sid> {
+    fn make_sid(&self, name: &str) -> Option<Sid> {
         let numbered =
             |state: &Arc<State>| Ok::<_, state::Error>((state.machine_sid()?, state.account_rids(&[name])?));
         match self.state.as_ref().map(numbered)? {
@@ -68,10 +107,15 @@ impl AccountBook {
         }
     }
 
-    /// Makes these the domains whose users and groups have numbers and SIDs.
-    pub(crate) fn use_domains(&self, domains: Option<Arc<Domains>>) {
-        *self.domains.write() = domains;
+    /// From now on, this becomes of users with tickets, and these domains have numbers and SIDs.
+    pub(crate) fn use_tickets(&self, tickets: Tickets) {
+        *self.tickets.write() = Arc::new(tickets);
         *self.people.lock() = None;
+    }
+
+    /// What becomes of users with tickets.
+    pub(crate) fn tickets(&self) -> Arc<Tickets> {
+        Arc::clone(&self.tickets.read())
     }
 
     /// For whom numbers and SIDs stand.
@@ -80,7 +124,7 @@ impl AccountBook {
         let make = || {
             let accounts = self.by_name.read();
             let sids = accounts.values().filter_map(|account| Some((account.uid, account.sid?)));
-            Arc::new(People::new(self.domains.read().clone(), sids))
+            Arc::new(People::new(self.tickets.read().known_domains(), sids))
         };
         Arc::clone(people.get_or_insert_with(make))
     }
@@ -117,6 +161,71 @@ impl Accounts for AccountBook {
     fn find(&self, name: &str) -> Option<Account> {
         self.by_name.read().get(&folded_name(name)).cloned()
     }
+
+    fn met(&self, met: &Met<'_>) {
+        self.acquaintances.met(met, SystemTime::now());
+    }
+}
+
+/// Over NFS, owners are accounts and users of domains.
+impl OwnerNames for AccountBook {
+    fn of_uid(&self, uid: u32) -> Option<Arc<str>> {
+        if let Some(known) = self.acquaintances.with_uid(uid) {
+            return Some(known.name.as_str().into());
+        }
+        let name = self.name_of(uid)?;
+        let tickets = self.tickets();
+        let realm = tickets.settings.account_realms.first()?;
+        Some(format!("{name}@{realm}").into())
+    }
+
+    fn of_sid(&self, sid: &Sid) -> Option<Arc<str>> {
+        match self.acquaintances.with_sid(sid) {
+            Some(known) => Some(known.name.as_str().into()),
+            None => self.of_uid(self.people().account_uid(sid)?),
+        }
+    }
+
+    fn uid_of(&self, name: &str) -> Option<u32> {
+        if let Some(known) = self.acquaintances.named(name) {
+            return known.outcome.as_ref().ok().map(|user| user.uid);
+        }
+        self.of_principal(name).map(|account| account.uid)
+    }
+
+    fn sid_of(&self, name: &str) -> Option<Sid> {
+        if let Some(known) = self.acquaintances.named(name) {
+            return known.sid;
+        }
+        self.of_principal(name).map(|account| account.sid.unwrap_or_else(|| Sid::of_user(account.uid)))
+    }
+}
+
+/// A user of this machine for whom there are accounts.
+#[derive(Debug)]
+struct AccountUser {
+    /// The name of the first account.
+    name: String,
+    groups: Arc<UserGroups>,
+}
+
+/// The users for whom there are accounts. Several accounts may stand for one user, who is then in the groups of all; the primary group is
+/// that of the first by name.
+fn of_accounts(by_name: &HashMap<String, Account>) -> HashMap<u32, AccountUser> {
+    let mut accounts: Vec<&Account> = by_name.values().filter(|account| !account.disabled).collect();
+    accounts.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    let mut users: HashMap<u32, (String, UserGroups)> = HashMap::new();
+    for Account { name, uid, gid, groups, .. } in accounts {
+        let (_, user) = users.entry(*uid).or_insert_with(|| (name.clone(), UserGroups::default()));
+        user.primary = user.primary.or(Some(*gid));
+        user.all.extend(groups.iter().chain([gid]));
+    }
+    let finished = |(uid, (name, mut user)): (u32, (String, UserGroups))| {
+        user.all.sort_unstable();
+        user.all.dedup();
+        (uid, AccountUser { name, groups: Arc::new(user) })
+    };
+    users.into_iter().map(finished).collect()
 }
 
 /// The accounts that the configuration declares. Their passwords are stored.
@@ -239,6 +348,7 @@ fn account(name: &str, nt_hash: [u8; 16], identity: &share::Identity) -> Account
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kerberos::KerberosSettings;
 
     #[test]
     fn accounts_come_and_go_whatever_the_case() {
@@ -285,5 +395,30 @@ mod tests {
         assert_eq!((book.find("ANNA").unwrap().sid, book.people().uid_of(&sid)), (Some(sid), Some(1001)));
         book.take("anna").unwrap();
         assert_eq!(book.people().uid_of(&sid), None);
+    }
+
+    #[test]
+    fn owners_over_nfs_are_accounts_of_a_realm_and_users_of_domains() {
+        let book = AccountBook::default();
+        let account = |name: &str, uid, disabled| Account {
+            name: name.to_owned(),
+            nt_hash: [0; 16],
+            uid,
+            gid: uid,
+            groups: Vec::new(),
+            sid: None,
+            disabled,
+        };
+        book.enter(account("otto", 7, false));
+        book.enter(account("gone", 8, true));
+        let names = |uid| book.of_uid(uid).map(|name| name.to_string());
+        assert_eq!((names(7), book.uid_of("otto@LAB.TEST")), (None, None), "no realm is one of accounts");
+        let account_realms = vec!["LAB.TEST".to_owned()];
+        let settings = KerberosSettings { account_realms, ..KerberosSettings::default() };
+        book.use_tickets(Tickets { settings, ..Tickets::default() });
+        assert_eq!((names(7), names(8), names(9)), (Some("otto@LAB.TEST".to_owned()), None, None));
+        assert_eq!((book.uid_of("OTTO@lab.test"), book.uid_of("otto@OTHER.TEST")), (Some(7), None));
+        assert_eq!((book.uid_of("gone@LAB.TEST"), book.uid_of("otto"), book.uid_of("")), (None, None, None));
+        assert_eq!(book.sid_of("otto@LAB.TEST"), Some(Sid::of_user(7)));
     }
 }

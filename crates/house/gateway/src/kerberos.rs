@@ -129,8 +129,45 @@ pub fn read(file: &Path) -> Result<Keytab> {
     parse(file, &bytes)
 }
 
+/// What becomes of users with tickets, for those who ask.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tickets {
+    /// The settings.
+    pub(crate) settings: KerberosSettings,
+    /// The numbers; None: nobody has decided yet.
+    pub(crate) numbers: Option<DomainNumbers>,
+    /// Whether tickets are accepted: there are keys.
+    pub(crate) are_accepted: bool,
+}
+
+impl Tickets {
+    /// What a server with these settings makes of tickets.
+    pub(crate) fn of(
+        settings: &KerberosSettings,
+        numbers: DomainNumbers,
+        keys: Option<&KerberosKeys>,
+    ) -> Self {
+        Self { settings: settings.clone(), numbers: Some(numbers), are_accepted: keys.is_some() }
+    }
+
+    /// The domains of which it is known beforehand that users of theirs may come.
+    pub(crate) fn known_domains(&self) -> Option<Arc<Domains>> {
+        self.numbers.as_ref().and_then(DomainNumbers::known)
+    }
+
+    /// The number of a user or group of a domain.
+    pub(crate) fn id_of(&self, sid: &Sid) -> Option<u32> {
+        self.numbers.as_ref()?.domains.id_of(sid)
+    }
+
+    /// Whether the users of a domain have numbers.
+    pub(crate) fn has_domain(&self, domain: &Sid) -> bool {
+        self.numbers.as_ref().is_some_and(|numbers| numbers.domains.has(domain))
+    }
+}
+
 /// The numbers of the users and groups of domains, and whether it is known beforehand which domains there are.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct DomainNumbers {
     pub(crate) domains: Arc<Domains>,
     is_known: bool,

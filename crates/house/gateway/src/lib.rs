@@ -9,6 +9,7 @@
 //! has its own state directory, sockets and threads.
 
 mod accounts;
+mod acquaintances;
 mod administration;
 mod announced;
 mod apart;

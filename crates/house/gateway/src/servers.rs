@@ -13,7 +13,7 @@ use state::{LockHostTable, NfsClientTable, PersistentOpenTable};
 use storage::{StoreThread, View};
 
 use crate::kerberos;
-use crate::kerberos::DomainNumbers;
+use crate::kerberos::{DomainNumbers, Tickets};
 use crate::names::Changed;
 use crate::prepared::Prepared;
 use crate::problem::{Cause, Problem, Result, serving};
@@ -52,8 +52,8 @@ impl Servers {
         let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
         let nfs = NfsServer::new(nfs_server::Config { tls, ..nfs_config(settings, &at.nfs, prepared)? });
         let numbers = DomainNumbers::new(&settings.kerberos, &prepared.state)?;
-        prepared.accounts.use_domains(numbers.known());
         let keys = kerberos::keys(settings, &numbers.domains)?;
+        prepared.accounts.use_tickets(Tickets::of(&settings.kerberos, numbers, keys.as_ref()));
         nfs.use_kerberos(keys.as_ref().map(|keys| kerberos::nfs_keys(keys, &prepared.accounts)));
         smb.use_kerberos(keys);
         let kept = Arc::new(PersistentOpenTable(prepared.state.store()));
@@ -192,6 +192,7 @@ fn nfs_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
     let lease_times = LeaseTimes { lease: settings.nfs_lease, ..config.lease_times };
     let listen = at.iter().map(SocketAddr::ip).collect();
     Ok(nfs_server::Config {
+        owner_names: Some(Arc::clone(&prepared.accounts) as _),
         connections_max,
         encryption_required: settings.encryption_required(),
         connections_per_address,

@@ -1,5 +1,5 @@
-//! Who SIDs and names stand for, for clients that show and take names: the accounts of this server, and the users and groups of the
-//! machine's name service. Threads of its own ask the name service, and its answers are kept for a while,
+//! Who SIDs and names stand for, for clients that show and take names: the accounts of this server, users of domains who have come with
+//! tickets, and the users and groups of the machine's name service. Threads of its own ask the name service, and its answers are kept for a while,
 //! so that no connection waits for it longer than [`PATIENCE`].
 
 use std::io;
@@ -10,6 +10,7 @@ use auth::{Account, Accounts};
 use smb_server::{Directory, Known, LookUp, Sid, SidKind};
 
 use crate::accounts::{AccountBook, AccountNames};
+use crate::acquaintances::Acquaintance;
 use crate::asked::{Ask, Asked, Outcome, PATIENCE};
 use crate::name_service::{self, NameAnswer};
 
@@ -80,7 +81,10 @@ impl SidNames {
                 None => self.asked.ask(Question::User(uid), Instant::now()),
             },
             (_, Some(gid)) => self.asked.ask(Question::Group(gid), Instant::now()),
-            _ => Outcome::Here(accounts.by_sid.get(sid).map(|name| self.account(*sid, name.clone()))),
+            _ => {
+                let account = accounts.by_sid.get(sid).map(|name| self.account(*sid, name.clone()));
+                Outcome::Here(account.or_else(|| of_domain(&*self.accounts.acquaintances.with_sid(sid)?)))
+            }
         }
     }
 
@@ -109,7 +113,10 @@ impl SidNames {
         } else if is(UNIX_GROUP) {
             Question::GroupNamed(plain.to_owned())
         } else {
-            return Outcome::Here(None);
+            return Outcome::Here(match &*self.accounts.acquaintances.in_domain(domain, plain) {
+                [known] => of_domain(known),
+                _ => None,
+            });
         };
         self.asked.ask(question, Instant::now())
     }
@@ -141,6 +148,12 @@ fn wait_for(outcomes: Vec<Outcome<Known>>) -> LookUp {
         }
         answers
     })
+}
+
+/// A user of a domain who has come with a ticket.
+fn of_domain(known: &Acquaintance) -> Option<Known> {
+    let (sid, domain) = (known.sid?, known.domain.clone()?);
+    Some(Known { sid, kind: SidKind::User, domain, name: known.account().to_owned() })
 }
 
 fn user(uid: u32, name: String) -> Known {

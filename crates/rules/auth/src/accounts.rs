@@ -2,7 +2,7 @@
 
 use md4::{Digest, Md4};
 
-use crate::kerberos::DomainUser;
+use crate::kerberos::{DomainUser, Met};
 
 /// One account.
 #[derive(Clone, PartialEq, Eq)]
@@ -66,6 +66,9 @@ impl Identity {
 pub trait Accounts {
     /// The account of this name, without regard to case ([`same_name`]).
     fn find(&self, name: &str) -> Option<Account>;
+
+    /// Learns what became of a client with a ticket. This is called on the thread of a connection, so it must not wait.
+    fn met(&self, _met: &Met<'_>) {}
 }
 
 /// A handful of accounts in memory.

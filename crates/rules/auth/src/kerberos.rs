@@ -37,6 +37,17 @@ pub struct Mapping {
     pub trusted: Vec<Sid>,
 }
 
+/// A client with a ticket, and what became of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Met<'a> {
+    /// The client, by the word of the KDC
+    pub client: &'a Principal,
+    /// What the domain says of the client; None: nothing, as with MIT's KDC
+    pub logon: Option<&'a LogonInfo>,
+    /// Who the client is, or why nobody
+    pub outcome: Result<&'a Identity, Reason>,
+}
+
 /// A user of a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainUser {
@@ -63,10 +74,14 @@ impl Mapping {
     /// The reason why nobody is made of this user.
     pub fn identify(&self, accepted: &Accepted, accounts: &dyn Accounts) -> Result<Identity, Reason> {
         let Accepted { client, service, pac, .. } = accepted;
-        match pac.as_ref().and_then(|pac| pac.logon.as_ref()) {
+        let logon = pac.as_ref().and_then(|pac| pac.logon.as_ref());
+        let identity = match logon {
             Some(logon) => self.domain_user(client, service, logon).map(Identity::Domain),
             None => self.account(client, accounts).map(Identity::Account),
-        }
+        };
+        let outcome = identity.as_ref().map_err(|reason| *reason);
+        accounts.met(&Met { client, logon, outcome });
+        identity
     }
 
     /// Two domains may use the same RID, so only users of the domain to which this server belongs are mapped, and groups of

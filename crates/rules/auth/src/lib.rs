@@ -22,5 +22,5 @@ pub use accounts::{Account, AccountList, Accounts, Identity, folded_name, local_
 pub use brake::{Brake, Failed};
 pub use failure::{Failure, FailureClass, Reason};
 pub use initiator::{Credentials, Initiator, InitiatorError, InitiatorStep, Randomness};
-pub use kerberos::{DomainUser, Kerberos, Mapping};
+pub use kerberos::{DomainUser, Kerberos, Mapping, Met};
 pub use session_key::SessionKey;

@@ -36,6 +36,12 @@ impl People {
         sid.uid().or_else(|| self.uids.get(sid).copied()).or_else(|| self.of_domain(sid))
     }
 
+    /// The user of this machine for whom the account with this SID stands.
+    #[must_use]
+    pub fn account_uid(&self, sid: &Sid) -> Option<u32> {
+        self.uids.get(sid).copied()
+    }
+
     /// The group of this machine that a SID stands for.
     #[must_use]
     pub fn gid_of(&self, sid: &Sid) -> Option<u32> {

@@ -10,7 +10,7 @@ use crate::apart::Apart;
 use crate::control_tls::{Identity, Shown};
 use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
-use crate::kerberos::DomainNumbers;
+use crate::kerberos::{DomainNumbers, Tickets};
 use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, ShareSettings, same_share_name};
@@ -56,10 +56,11 @@ impl Administration {
         let present = serving.shares.present();
         idle.retain(|name, _| present.by_name(name).is_none());
         told(self.use_accounts(&before, &now, serving));
+        let tickets = Tickets::of(&settings.kerberos, numbers, kerberos.as_ref());
         let of_nfs = kerberos.as_ref().map(|keys| kerberos::nfs_keys(keys, &serving.accounts));
         serving.nfs.use_kerberos(of_nfs);
         serving.smb.use_kerberos(kerberos);
-        serving.accounts.use_domains(numbers.known());
+        serving.accounts.use_tickets(tickets);
         *self.declared.write() = Arc::new(now);
         if let Some((identity, certificate)) = certificate {
             told(self.show_certificate(identity, certificate));
