@@ -173,6 +173,7 @@ mod tests {
             nfs-tls = "mutual"
             nfs-client-ca = "/etc/anabranch/clients.pem"
             nfs-squash = "none"
+            nfs-groups = "server"
             nfs-lease = 30
             portmap = "register"
             bench-metadata-latency = 1000

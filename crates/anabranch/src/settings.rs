@@ -116,6 +116,9 @@ pub(crate) struct Given {
     /// Which users of NFS clients are mapped to nobody [default: root]
     #[arg(long, value_enum)]
     pub(crate) nfs_squash: Option<Squash>,
+    /// Who says in which groups the users of NFS clients are: the client, or this machine [default: client]
+    #[arg(long, value_enum)]
+    pub(crate) nfs_groups: Option<NfsGroupsGiven>,
     /// Whether clients of NFSv3 find this server by themselves, and can lock: registered with the rpcbind of this machine, or by
     /// answering port 111 itself [default: off]
     #[arg(long, value_enum)]
@@ -238,6 +241,12 @@ pub(crate) enum DiscoveryGiven {
     Mdns,
 }
 
+impl DiscoveryGiven {
+    fn whole(given: &[Self]) -> discovery::Protocols {
+        discovery::Protocols { wsd: given.contains(&Self::Wsd), mdns: given.contains(&Self::Mdns) }
+    }
+}
+
 /// Which users of NFS clients are mapped to nobody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -248,6 +257,25 @@ pub(crate) enum Squash {
     Root,
     /// Every user.
     All,
+}
+
+/// Who says in which groups the users of NFS clients are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum NfsGroupsGiven {
+    /// The client, which can name 16 groups.
+    Client,
+    /// This machine: accounts, tickets and the name service.
+    Server,
+}
+
+impl NfsGroupsGiven {
+    fn whole(self) -> gateway::settings::NfsGroups {
+        match self {
+            Self::Client => gateway::settings::NfsGroups::Client,
+            Self::Server => gateway::settings::NfsGroups::Server,
+        }
+    }
 }
 
 impl Requirement {
@@ -339,6 +367,7 @@ impl Given {
             nfs_tls: self.nfs_tls.or(file.nfs_tls),
             nfs_client_ca: self.nfs_client_ca.or(file.nfs_client_ca),
             nfs_squash: self.nfs_squash.or(file.nfs_squash),
+            nfs_groups: self.nfs_groups.or(file.nfs_groups),
             portmap: self.portmap.or(file.portmap),
             bench_metadata_latency: self.bench_metadata_latency.or(file.bench_metadata_latency),
             bench_accounting: self.bench_accounting.or(file.bench_accounting),
@@ -443,14 +472,12 @@ impl Settings {
             nfs_tls: given.nfs_tls.map_or(default.nfs_tls, NfsTlsGiven::whole),
             nfs_client_ca: given.nfs_client_ca,
             nfs_squash: given.nfs_squash.map_or(default.nfs_squash, Squash::whole),
+            nfs_groups: given.nfs_groups.map_or(default.nfs_groups, NfsGroupsGiven::whole),
             portmap: given.portmap.map_or(default.portmap, PortmapGiven::whole),
             nfs_lease: given
                 .nfs_lease
                 .map_or(default.nfs_lease, |seconds| Duration::from_secs(seconds.into())),
-            discovery: discovery::Protocols {
-                wsd: given.discovery.contains(&DiscoveryGiven::Wsd),
-                mdns: given.discovery.contains(&DiscoveryGiven::Mdns),
-            },
+            discovery: DiscoveryGiven::whole(&given.discovery),
             kerberos: given.kerberos.whole(),
             access_log: given.access_log.whole(),
             bench_metadata_latency: given.bench_metadata_latency.map(Duration::from_micros),

@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 43] = [
+pub(crate) const SERVER_KEYS: [Key; 44] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -44,6 +44,7 @@ pub(crate) const SERVER_KEYS: [Key; 43] = [
     key("nfs-tls", "\"required\"", "\"off\""),
     without_default("nfs-client-ca", "\"/etc/anabranch/clients.pem\""),
     key("nfs-squash", "\"root\"", "\"root\""),
+    key("nfs-groups", "\"server\"", "\"client\""),
     key("nfs-lease", "90", "90"),
     key("portmap", "\"on\"", "\"off\""),
     key("log", "\"info,smb_server=debug\"", "\"info\""),

@@ -42,6 +42,7 @@ pub mod settings;
 mod sid_names;
 mod sockets;
 mod upkeep;
+mod user_groups;
 mod waiting;
 
 pub use administration::Administration;

@@ -78,6 +78,15 @@ pub(crate) fn user(name: &str) -> NameAnswer<SystemUser> {
     }
 }
 
+/// The user with this uid, and the user's groups. The answer may take long. getpwuid(3), getgrouplist(3).
+pub(crate) fn user_of(uid: u32) -> NameAnswer<SystemUser> {
+    match user_name(uid) {
+        NameAnswer::Known(name) => user(&name),
+        NameAnswer::Unknown => NameAnswer::Unknown,
+        NameAnswer::Unavailable(why) => NameAnswer::Unavailable(why),
+    }
+}
+
 /// The name of the user with this uid. The answer may take long. getpwuid(3).
 pub(crate) fn user_name(uid: u32) -> NameAnswer<String> {
     NameAnswer::from(unistd::User::from_uid(uid.into())).map(|user| user.name)

@@ -17,9 +17,10 @@ use crate::kerberos::{DomainNumbers, Tickets};
 use crate::names::Changed;
 use crate::prepared::Prepared;
 use crate::problem::{Cause, Problem, Result, serving};
-use crate::settings::{Portmap, Settings};
+use crate::settings::{NfsGroups, Portmap, Settings};
 use crate::sid_names::SidNames;
 use crate::sockets::{Addresses, PortmapSockets};
+use crate::user_groups::GroupsHere;
 use crate::waiting::wait_for;
 
 /// Restores the persistent opens of SMB clients, before any client is served.
@@ -191,7 +192,15 @@ fn nfs_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
     });
     let lease_times = LeaseTimes { lease: settings.nfs_lease, ..config.lease_times };
     let listen = at.iter().map(SocketAddr::ip).collect();
+    let user_directory: Option<Arc<dyn nfs_server::UserDirectory>> = match settings.nfs_groups {
+        NfsGroups::Client => None,
+        NfsGroups::Server => {
+            let groups = GroupsHere::start(Arc::clone(&prepared.accounts));
+            Some(Arc::new(groups.map_err(serving("cannot start a thread for the groups of users"))?))
+        }
+    };
     Ok(nfs_server::Config {
+        user_directory,
         owner_names: Some(Arc::clone(&prepared.accounts) as _),
         connections_max,
         encryption_required: settings.encryption_required(),

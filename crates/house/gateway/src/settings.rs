@@ -49,6 +49,8 @@ pub struct Settings {
     pub kerberos: KerberosSettings,
     /// The users of NFS clients who are treated as nobody.
     pub nfs_squash: Squash,
+    /// Who says in which groups the users of NFS clients are.
+    pub nfs_groups: NfsGroups,
     /// How long an NFSv4 client may be silent before it loses its files and locks.
     pub nfs_lease: Duration,
     /// Whether NFS clients may or must use TLS. It shows `control_certificate`.
@@ -67,6 +69,16 @@ pub struct Settings {
     pub bench_metadata_latency: Option<Duration>,
     /// Whether the cost of calls is counted.
     pub bench_accounting: bool,
+}
+
+/// Who says in which groups a user is whom an NFS client states.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NfsGroups {
+    /// The client, which can name 16 groups.
+    #[default]
+    Client,
+    /// This machine: the accounts of the server, tickets of the user, and the name service.
+    Server,
 }
 
 /// Encryption of all shares.
@@ -172,6 +184,7 @@ impl Settings {
             smb_interfaces: Vec::new(),
             kerberos: KerberosSettings::default(),
             nfs_squash: Squash::Root,
+            nfs_groups: NfsGroups::Client,
             nfs_lease: Duration::from_secs(90),
             nfs_tls: NfsTls::Off,
             nfs_client_ca: None,
