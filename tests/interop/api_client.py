@@ -50,6 +50,8 @@ assert call("simulate", 200, body=m.NewSimulation(plan="custom iops=1", lines=li
 call("simulate", 422, body=m.NewSimulation(plan="quick", lines=lines))
 assert call("showShareActivity", 200, name="data").latencies
 call("activity", 200)
+call("testUser", 200, name="tester")
+call("testUser", 422, name="a@b@c")
 call("status", 200)
 session = call("clients", 200).smb_sessions[0].to_dict()
 assert call("findings", 200).clients[0].client == session["id"]

@@ -123,6 +123,7 @@ part_skew() {
   mark
   check "a ticket of the future is refused" refused files.lab.test ls
   check "the log says how much the clocks differ" log_has " s from now: compare the clocks"
+  check "and so does the status" says "s behind that of .*: set it" ip netns exec "$LAB_NETNS" "$ANABRANCH" domain status --kdc "$LAB_KDC" --state "$scratch/state"
   end_lab
 }
 
@@ -175,6 +176,7 @@ part_ad() {
   check "a session encrypts with AES-256-GCM" client files.ad.lab.test ls --client-protection=encrypt "--option=client smb3 encryption algorithms=AES-256-GCM"
   check "the short name works" client files ls
   check "NTLM of a local account is there next to it" "$lab_script" tool smbclient "//files.ad.lab.test/$SHARE" --use-kerberos=off -U "old%$SMB_PASS" -c ls
+  alice_is_told
   check "many gets a ticket" ticket many
   check "a user with 150 groups logs on" client files.ad.lab.test "put /etc/hostname of-many"
   check "who is in the same groups" owner_is of-many "$(rid_of many)"
@@ -193,6 +195,46 @@ part_ad() {
   must "the server takes it again" reload
   torture reauth1 reauth2 reauth3 reauth4 expire1n expire1s expire1e expire2s expire2e expire_disconnect
   end_lab
+}
+
+# What commands say of alice, and of a machine whose clock is that of the domain controller.
+alice_is_told() {
+  local sid name
+  sid=$(sid_of alice)
+  for name in alice@AD.LAB.TEST Alice@ad.lab.test 'ADLAB\alice' "$sid"; do
+    check "$name is tested" tells "$sid" domain test "$name"
+  done
+  check "alice alone is the account" tells "an account of this server" domain test alice
+  check "beside whom there is another" tells "alice@AD.LAB.TEST is another user" domain test alice
+  check "with her number" tells "uid     $(rid_of alice)" domain test alice@AD.LAB.TEST
+  check "with her role" tells "contributor" domain test alice@AD.LAB.TEST
+  check "as the user of a ticket" tells '"known": "ticket"' domain test alice@AD.LAB.TEST --json
+  check "bob has not come, and is known by his SID alone" tells "only the SID is known" domain test "$(sid_of bob)"
+  check "or not at all" tells "no ticket of the user has come" domain test bob@AD.LAB.TEST
+  check "a name with two @ is refused" refuses_name 'a@b@c'
+  check "the clock is compared with that of the domain controller" same_clock
+  check "names without keys are told" tells "Clients that use a name without a key" domain status
+  check "sessions have her name" listed
+}
+anabranch() { ip netns exec "$LAB_NETNS" "$ANABRANCH" "$@" --state "$scratch/state"; }
+tells() { local want=$1; shift; says "$want" anabranch "$@"; }
+refuses_name() { ! anabranch domain test "$1" >"$scratch/said" 2>&1 && grep -F "one @" "$scratch/said"; }
+same_clock() {
+  anabranch domain status --json >"$scratch/status" &&
+    python3 -c 'import json, sys; clock = json.load(sys.stdin)["clock"]; print(clock); assert clock["kdc"] == "ad.lab.test" and abs(clock["seconds_ahead"]) < 60' <"$scratch/status"
+}
+# While a client is connected.
+listed() {
+  local client tries
+  { sleep 20; echo quit; } | "$lab_script" tool timeout 60 smbclient "//files.ad.lab.test/$SHARE" --use-kerberos=required --use-krb5-ccache="$LAB_STATE/ccache" >/dev/null 2>&1 &
+  client=$!
+  for ((tries = 0; tries < 150; tries++)); do
+    anabranch client list >"$scratch/said" 2>&1
+    grep -F 'alice@AD.LAB.TEST' "$scratch/said" && break
+    sleep 0.1
+  done
+  wait "$client"
+  grep -q 'alice@AD.LAB.TEST' "$scratch/said"
 }
 
 # Access lists and owners that name users and groups of the domain, and accounts of the server, by their SIDs: over SMB with

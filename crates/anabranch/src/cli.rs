@@ -61,7 +61,7 @@ pub(crate) enum Command {
     /// Create and revoke tokens for the API on the control address
     #[command(subcommand)]
     Token(TokenCommand),
-    /// Import and show the Kerberos keys of a server
+    /// Import and show the Kerberos keys of a server, and test its users
     #[command(subcommand)]
     Domain(DomainCommand),
     /// Check, back up and restore the state database of a server
@@ -482,8 +482,30 @@ pub(crate) enum DomainCommand {
         #[command(flatten)]
         place: StatePlace,
     },
-    /// Show the principals and key versions that the imported keytab holds
-    Status(StatePlace),
+    /// Show what a keytab holds, names of this machine without a key, and how much the clocks differ
+    Status(DomainStatus),
+    /// Show what a user becomes here (SID, groups, uid, role in each share), and by which rule
+    Test {
+        /// The account (alice), the user of a domain (alice@EXAMPLE.ORG, 'EXAMPLE\\alice'), or a SID
+        user: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DomainStatus {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The keytab [default: the one that was imported into the state directory]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) keytab: Option<PathBuf>,
+    /// The KDC or domain controller whose clock is compared [default: the realm's name in lower case]
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub(crate) kdc: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: StatePlace,
 }
 
 /// Where a state database is.

@@ -1,23 +1,26 @@
-//! `anabranch domain`: the Kerberos keys of this server.
+//! `anabranch domain`: the Kerberos keys of this server, and what becomes of its users.
+
+mod status;
+mod test;
 
 use std::path::Path;
 
 use gateway::kerberos;
-use krb5::keytab::{Entry, Keytab};
+use krb5::keytab::Keytab;
 
 use crate::cli::DomainCommand;
-use crate::print::{counted, harmless, print};
-use crate::problem::{Cause, Problem, Result};
-use crate::table::render;
+use crate::print::{counted, print};
+use crate::problem::Result;
 
 /// Carries out the command.
 ///
 /// # Errors
-/// A keytab cannot be read or stored.
+/// A keytab cannot be read or stored, or the server cannot be asked.
 pub(crate) fn run(command: &DomainCommand) -> Result<()> {
     match command {
         DomainCommand::Import { keytab, place } => import(&place.directory(), keytab),
-        DomainCommand::Status(place) => status(&place.directory()),
+        DomainCommand::Status(asked) => status::run(asked),
+        DomainCommand::Test { user, asking } => test::run(user, asking),
     }
 }
 
@@ -34,22 +37,6 @@ fn import(state: &Path, file: &Path) -> Result<()> {
     text += &left_out(&keytab);
     text += "A running server uses them after `anabranch reload`.\n";
     print(&text)
-}
-
-fn status(state: &Path) -> Result<()> {
-    let stored = kerberos::stored_in(state);
-    if !stored.exists() {
-        let what = format!("{} has no keytab", state.display());
-        return Err(Problem::new(Cause::Refused, what, "Import one: anabranch domain import --keytab FILE"));
-    }
-    let keytab = kerberos::read(&stored)?;
-    let row = |entry: &Entry| {
-        let principal = harmless(&entry.principal().to_string());
-        [principal, entry.kvno().to_string(), entry.enctype().name().to_owned()]
-    };
-    let rows: Vec<[String; 3]> = keytab.entries().iter().map(row).collect();
-    let table = render(["PRINCIPAL", "KVNO", "ENCRYPTION"], &rows);
-    print(&format!("keytab     {}\n\n{table}{}", stored.display(), left_out(&keytab)))
 }
 
 /// What is said of keys that are not used.

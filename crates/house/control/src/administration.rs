@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 
 use crate::configuration::{Configuration, Reload};
+use crate::identities::TestedUser;
 use crate::shares::{NewShare, Share, ShareChange, Shares};
 use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
 use crate::users::{NewUser, User, UserChange, Users};
@@ -59,6 +60,12 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// There is no user with this name, or the configuration declares the user.
     fn remove_user(&self, name: &str) -> Result<User, Refusal>;
+    /// What a user becomes on this server. The name may be that of an account (`alice`), that of a user of a domain
+    /// (`alice@EXAMPLE.ORG`, `EXAMPLE\\alice`), or a SID.
+    ///
+    /// # Errors
+    /// The text can be no user's name, or no server is running.
+    fn test_user(&self, name: &str) -> Result<TestedUser, Refusal>;
     /// All tokens that were made, by name.
     ///
     /// # Errors

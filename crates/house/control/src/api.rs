@@ -82,6 +82,7 @@ pub(crate) const ROUTES: &[Route] = &[
         methods: &["get", "post"],
         handlers: || get(trace_part).post(begin_trace),
     },
+    Route { path: "/identities/{name}", methods: &["get"], handlers: || get(identity) },
     Route { path: "/simulations", methods: &["post"], handlers: || simulations() },
     Route { path: "/log", methods: &["get"], handlers: || get(log) },
     Route { path: "/configuration", methods: &["get"], handlers: || get(configuration) },
@@ -406,6 +407,13 @@ async fn remove_user(
     Path(name): Path<String>,
 ) -> JsonReply<crate::users::User> {
     administer(about, move |administration| administration.remove_user(&name)).await
+}
+
+async fn identity(
+    State(about): State<Arc<About>>,
+    Path(name): Path<String>,
+) -> JsonReply<crate::identities::TestedUser> {
+    administer(about, move |administration| administration.test_user(&name)).await
 }
 
 async fn tokens(State(about): State<Arc<About>>) -> JsonReply<of_tokens::Tokens> {

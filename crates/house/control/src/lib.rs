@@ -19,6 +19,7 @@ pub mod files;
 pub mod findings;
 mod health;
 mod host;
+pub mod identities;
 mod logged;
 mod metrics;
 mod openapi;
@@ -266,6 +267,9 @@ pub(crate) mod tests {
             none()
         }
         fn remove_user(&self, _: &str) -> Result<users::User, Refusal> {
+            none()
+        }
+        fn test_user(&self, _: &str) -> Result<identities::TestedUser, Refusal> {
             none()
         }
         fn tokens(&self) -> Result<Tokens, Refusal> {

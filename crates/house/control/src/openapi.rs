@@ -9,11 +9,12 @@ use serde_json::Value;
 const DOCUMENT: &str = include_str!("openapi/document.json");
 
 /// The part of each area, with its name.
-const AREAS: [(&str, &str); 11] = [
+const AREAS: [(&str, &str); 12] = [
     ("activity", include_str!("openapi/activity.json")),
     ("clients", include_str!("openapi/clients.json")),
     ("configuration", include_str!("openapi/configuration.json")),
     ("files", include_str!("openapi/files.json")),
+    ("identities", include_str!("openapi/identities.json")),
     ("program", include_str!("openapi/program.json")),
     ("shares", include_str!("openapi/shares.json")),
     ("sign-in", include_str!("openapi/sign_in.json")),

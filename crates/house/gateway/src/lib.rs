@@ -25,6 +25,7 @@ mod held_up;
 mod holdings;
 mod identities;
 pub mod in_time;
+pub mod kdc_clock;
 pub mod kerberos;
 mod logged;
 mod name_service;

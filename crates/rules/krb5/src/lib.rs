@@ -17,6 +17,7 @@ mod acceptor;
 mod ap_rep;
 mod ap_req;
 pub mod ccache;
+pub mod clock;
 pub mod crypto;
 pub mod der;
 mod fields;

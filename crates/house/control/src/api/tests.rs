@@ -14,6 +14,7 @@ use crate::configuration::{ConfigurationMistake, Section, Setting, Source};
 use crate::explain::Finding;
 use crate::files::{Files, Lock, Locks, OpenFile, OpenedBy};
 use crate::findings::{ClientFindings, Findings};
+use crate::identities::{Knowledge, TestFinding, TestedGroup, TestedShare, TestedUser};
 use crate::program::{AdvicePiece, Advices, AdvisedChange, Log, LogLine, WorkAdvice};
 use crate::shares::{NewShare, Rules, RulesChange, Share, ShareChange, Shares};
 use crate::sign_in::{NewSignIn, SignIn};
@@ -224,6 +225,29 @@ fn of_program() -> [(&'static str, Value); 11] {
     ]
 }
 
+/// The types of a user who is tested.
+fn of_identities() -> [(&'static str, Value); 4] {
+    let user = TestedUser {
+        asked: String::new(),
+        known: Knowledge::Unknown,
+        name: None,
+        sid: None,
+        uid: None,
+        gid: None,
+        groups: Vec::new(),
+        ticket_seconds_ago: None,
+        rule: String::new(),
+        shares: Vec::new(),
+        findings: Vec::new(),
+    };
+    [
+        ("TestedUser", json(user)),
+        ("TestedGroup", json(TestedGroup { sid: None, gid: None })),
+        ("TestedShare", json(TestedShare { share: String::new(), role: None })),
+        ("TestFinding", json(TestFinding::default())),
+    ]
+}
+
 /// The types of simulations, and of distributions.
 fn of_simulations() -> [(&'static str, Value); 7] {
     [
@@ -295,8 +319,8 @@ fn every_type_is_described_with_its_fields() {
         ("Clients", json(Clients::default())),
         ("ApiError", json(ApiError { error: String::new(), message: String::new(), advice: String::new() })),
     ];
-    let values: Vec<_> =
-        values.into_iter().chain(of_holdings()).chain(of_program()).chain(of_simulations()).collect();
+    let others = of_holdings().into_iter().chain(of_program()).chain(of_simulations()).chain(of_identities());
+    let values: Vec<_> = values.into_iter().chain(others).collect();
     let names: BTreeSet<_> = values.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, schemas.keys().map(String::as_str).collect());
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<BTreeSet<_>>();

@@ -5,6 +5,7 @@
 //! created one stays in the state database, but is not used while the declaration stands.
 
 mod awaited;
+mod identities;
 mod reload;
 mod shares;
 mod tokens;
@@ -17,6 +18,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use control::configuration::{Configuration, Configured, Reload};
+use control::identities::TestedUser;
 use control::shares::{NewShare, Share, ShareChange, Shares};
 use control::tokens::{KnownTokens, MadeToken, NewToken, TokenInfo, Tokens};
 use control::users::{NewUser, User, UserChange, Users};
@@ -157,6 +159,10 @@ impl control::Administration for Administration {
 
     fn remove_user(&self, name: &str) -> Result<User, Refusal> {
         self.end_user(name)
+    }
+
+    fn test_user(&self, name: &str) -> Result<TestedUser, Refusal> {
+        self.test(name)
     }
 
     fn tokens(&self) -> Result<Tokens, Refusal> {

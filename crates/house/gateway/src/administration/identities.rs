@@ -1,0 +1,448 @@
+//! What a user becomes on this server, and by which rule.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use acl::Sid;
+use auth::{Account, Accounts, DomainUser, Reason};
+use control::identities::{Knowledge, TestFinding, TestedGroup, TestedShare, TestedUser};
+use control::{Refusal, RefusalKind};
+use share::{Identity, Proof, Role};
+
+use super::{Administration, Serving, invalid};
+use crate::acquaintances::Acquaintance;
+use crate::kerberos::{IdMapping, Tickets};
+
+/// The most bytes of a name: that of a principal of Kerberos here.
+const NAME_BYTES_MAX: usize = 1024;
+/// The groups that a call of AUTH_SYS can name. RFC 5531 appendix A.
+const GROUPS_OF_SYS: usize = 16;
+/// Domain Users, to which every user of a domain belongs. [MS-DTYP] 2.4.2.4.
+const DOMAIN_USERS: u32 = 513;
+
+/// The forms of names.
+const FORMS: &str =
+    "Write alice for an account, alice@EXAMPLE.ORG or EXAMPLE\\alice for a user of a domain, or a SID.";
+
+/// Whom a text names.
+#[derive(Debug, PartialEq, Eq)]
+enum Asked<'a> {
+    Sid(Sid),
+    /// `alice`
+    Plain(&'a str),
+    /// `alice@EXAMPLE.ORG`
+    WithRealm(&'a str),
+    /// `EXAMPLE\alice`
+    WithDomain(&'a str, &'a str),
+}
+
+impl<'a> Asked<'a> {
+    /// # Errors
+    /// Why the text can be no user's name.
+    fn parse(text: &'a str) -> Result<Self, Refusal> {
+        let refused = |why: &str| Err(invalid(format!("{text:?} can be no user's name: {why}"), FORMS));
+        if text.is_empty() {
+            return refused("it is empty");
+        }
+        if text.len() > NAME_BYTES_MAX {
+            return Err(invalid(format!("a name has at most {NAME_BYTES_MAX} bytes"), FORMS));
+        }
+        if text.chars().any(char::is_control) {
+            return refused("it has NUL or another control character");
+        }
+        if text.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("S-"))
+            && let Ok(sid) = text.parse()
+        {
+            return Ok(Self::Sid(sid));
+        }
+        match (text.split_once('\\'), text.split_once('@')) {
+            (Some(_), Some(_)) => refused(r"it has both \ and @"),
+            (Some((domain, name)), None) if name.contains('\\') || domain.is_empty() || name.is_empty() => {
+                refused(r"there must be one \ between two names")
+            }
+            (Some((domain, name)), None) => Ok(Self::WithDomain(domain, name)),
+            (None, Some((name, realm))) if realm.contains('@') || realm.is_empty() || name.is_empty() => {
+                refused("there must be one @ between two names")
+            }
+            (None, Some(_)) => Ok(Self::WithRealm(text)),
+            (None, None) => Ok(Self::Plain(text)),
+        }
+    }
+}
+
+impl Administration {
+    pub(super) fn test(&self, name: &str) -> Result<TestedUser, Refusal> {
+        let asked = Asked::parse(name)?;
+        let serving = self.serving.as_ref().ok_or_else(|| {
+            let what = "only a running server knows what becomes of its users";
+            Refusal::new(RefusalKind::NotFound, what, "Start it, and ask again.")
+        })?;
+        let tickets = serving.accounts.tickets();
+        let server_name = smb_server::Config::default().server_name;
+        let test = Test { serving, server_name, tickets: &tickets, now: SystemTime::now() };
+        let mut tested = test.of(&asked);
+        name.clone_into(&mut tested.asked);
+        test.tell_of_server(&mut tested);
+        Ok(tested)
+    }
+}
+
+/// What a test works with.
+struct Test<'a> {
+    serving: &'a Serving,
+    /// The name before `\\` of the accounts.
+    server_name: String,
+    tickets: &'a Tickets,
+    now: SystemTime,
+}
+
+impl Test<'_> {
+    fn of(&self, asked: &Asked<'_>) -> TestedUser {
+        let accounts = &self.serving.accounts;
+        let met = &accounts.acquaintances;
+        match asked {
+            Asked::Sid(sid) => self.of_sid(sid),
+            Asked::WithRealm(name) => match met.named(name) {
+                Some(known) => self.acquaintance(&known),
+                None => self.with_realm(name),
+            },
+            Asked::WithDomain(domain, name) if auth::same_name(domain, &self.server_name) => {
+                accounts.find(name).map_or_else(|| self.no_account(name), |account| self.account(&account))
+            }
+            Asked::WithDomain(domain, name) => {
+                self.one_of(&met.in_domain(Some(domain), name)).unwrap_or_else(|| self.stranger(None))
+            }
+            Asked::Plain(name) => {
+                let namesakes = met.in_domain(None, name);
+                let Some(account) = accounts.find(name) else {
+                    return self.one_of(&namesakes).unwrap_or_else(|| self.no_account(name));
+                };
+                let mut tested = self.account(&account);
+                tested.findings.extend(namesakes.iter().map(|known| TestFinding {
+                    what: format!("{} is another user than the account {}", known.name, account.name),
+                    advice: format!("To test that user, write {}.", known.name),
+                }));
+                tested
+            }
+        }
+    }
+
+    /// The user, if the name is that of one alone; the first of several otherwise.
+    fn one_of(&self, found: &[Arc<Acquaintance>]) -> Option<TestedUser> {
+        let (first, others) = found.split_first()?;
+        let mut tested = self.acquaintance(first);
+        tested.findings.extend(others.iter().map(|known| TestFinding {
+            what: format!("{} has the same name in another domain", known.name),
+            advice: format!("To test that user, write {}.", known.name),
+        }));
+        Some(tested)
+    }
+
+    fn of_sid(&self, sid: &Sid) -> TestedUser {
+        let accounts = &self.serving.accounts;
+        if let Some(known) = accounts.acquaintances.with_sid(sid) {
+            return self.acquaintance(&known);
+        }
+        let names = accounts.names();
+        let name = names.by_sid.get(sid).or_else(|| names.by_uid.get(&sid.uid()?));
+        if let Some(account) = name.and_then(|name| accounts.find(name)) {
+            return self.account(&account);
+        }
+        if let Some(uid) = sid.uid() {
+            let identity = Identity::unix(uid, uid, Vec::new());
+            let rule = "the SID of a number (S-1-22-1) is the user with this number".to_owned();
+            let tested = TestedUser { gid: None, rule, ..self.tested(Knowledge::Sid, &identity) };
+            return TestedUser { shares: self.shares(&identity, &Proof::Stated), ..tested };
+        }
+        self.of_domain(sid)
+    }
+
+    /// A user of a domain who is known by the SID alone.
+    fn of_domain(&self, sid: &Sid) -> TestedUser {
+        let Some((domain, _)) = sid.in_domain() else {
+            let mut tested = self.stranger(Some(sid));
+            "well-known SIDs and those of other authorities are nobody".clone_into(&mut tested.rule);
+            return tested;
+        };
+        if !self.tickets.has_domain(&domain) {
+            let mut tested = self.stranger(Some(sid));
+            tested.findings = vec![TestFinding {
+                what: format!(
+                    "the domain {domain} is not in domain-sid: its users have no number, and are refused"
+                ),
+                advice: format!("If they shall come, add it: domain-sid = [..., \"{domain}\"]"),
+            }];
+            return tested;
+        }
+        let Some(uid) = self.tickets.id_of(sid) else {
+            let mut tested = self.stranger(Some(sid));
+            tested.findings = vec![of_reason(Reason::ReservedId)];
+            return tested;
+        };
+        let group = domain.member(DOMAIN_USERS);
+        let gid = group.as_ref().and_then(|group| self.tickets.id_of(group));
+        let identity = Identity::unix(uid, gid.unwrap_or(uid), Vec::new()).with_sids(Some(*sid), group);
+        let mut tested = TestedUser { gid, ..self.tested(Knowledge::Sid, &identity) };
+        tested.shares = self.shares(&identity, &Proof::Stated);
+        tested.findings.push(TestFinding {
+            what: "only the SID is known: no ticket of the user has come since the server started, so the groups beside Domain Users and the name are not known"
+                .to_owned(),
+            advice: "Ask again when the user has connected.".to_owned(),
+        });
+        tested
+    }
+
+    fn account(&self, account: &Account) -> TestedUser {
+        let identity =
+            Identity::unix(account.uid, account.gid, account.groups.clone()).with_sids(account.sid, []);
+        let mut tested = self.tested(Knowledge::Account, &identity);
+        tested.name = Some(account.name.clone());
+        "an account of this server has the numbers that it was given (`anabranch user list`)"
+            .clone_into(&mut tested.rule);
+        tested.shares = self.shares(&identity, &Proof::Password(account.name.as_str().into()));
+        if account.disabled {
+            let advice = format!("To let the user log on: anabranch user set {} --enable", account.name);
+            tested.findings.push(TestFinding { what: "the account is disabled".to_owned(), advice });
+        }
+        tested
+    }
+
+    fn acquaintance(&self, known: &Acquaintance) -> TestedUser {
+        let mut tested = match &known.outcome {
+            Ok(user) => self.domain_user(user),
+            Err(reason) => {
+                let mut tested = self.stranger(known.sid.as_ref());
+                tested.findings = vec![of_reason(*reason)];
+                tested
+            }
+        };
+        tested.known = Knowledge::Ticket;
+        tested.name = Some(known.name.clone());
+        tested.ticket_seconds_ago = Some(self.now.duration_since(known.at).map_or(0, |ago| ago.as_secs()));
+        tested
+    }
+
+    fn domain_user(&self, user: &DomainUser) -> TestedUser {
+        let identity = Identity::unix(user.uid, user.gid, user.groups.clone())
+            .with_sids(Some(user.sid), user.group_sids.iter().copied());
+        let mut tested = self.tested(Knowledge::Ticket, &identity);
+        tested.shares = self.shares(&identity, &Proof::Ticket(user.name.as_str().into()));
+        if user.foreign_sids > 0 {
+            tested.findings.push(TestFinding {
+                what: format!("{} SIDs of other domains in the ticket do not count", user.foreign_sids),
+                advice: "If they shall, name their domains: trusted-domains = [\"S-1-5-21-...\"]".to_owned(),
+            });
+        }
+        if user.groups.len() > GROUPS_OF_SYS {
+            tested.findings.push(TestFinding {
+                what: format!(
+                    "over NFS with AUTH_SYS a client can name {GROUPS_OF_SYS} of the user's {} groups",
+                    user.groups.len()
+                ),
+                advice: "Mount with sec=krb5, krb5i or krb5p: the groups of a ticket all count.".to_owned(),
+            });
+        }
+        tested
+    }
+
+    /// A user of a realm of whom nothing has come.
+    fn with_realm(&self, name: &str) -> TestedUser {
+        let (account, realm) = name.split_once('@').unwrap_or((name, ""));
+        let realms = &self.tickets.settings.account_realms;
+        if !realms.iter().any(|known| known == realm) {
+            let mut tested = self.stranger(None);
+            let in_case = realms.iter().find(|known| known.eq_ignore_ascii_case(realm));
+            tested.findings.extend(in_case.map(|known| TestFinding {
+                what: format!("account-realm has {known}: realms are told apart by case"),
+                advice: format!("Write {account}@{known}."),
+            }));
+            return tested;
+        }
+        match self.serving.accounts.find(account) {
+            Some(found) => {
+                let rule = format!(
+                    "the realm {realm} is in account-realm: its principals are the accounts of their names"
+                );
+                TestedUser { rule, ..self.account(&found) }
+            }
+            None => {
+                let mut tested = self.no_account(account);
+                tested.findings = vec![of_reason(Reason::UnknownPrincipal)];
+                tested
+            }
+        }
+    }
+
+    fn no_account(&self, name: &str) -> TestedUser {
+        let mut tested = self.stranger(None);
+        tested.findings.insert(
+            0,
+            TestFinding {
+                what: format!("there is no account {name}"),
+                advice: format!(
+                    "To add it: anabranch user add {name}. A user of a domain has a realm: {name}@EXAMPLE.ORG"
+                ),
+            },
+        );
+        tested
+    }
+
+    /// A user of whom nothing is known but the SID, at most.
+    fn stranger(&self, sid: Option<&Sid>) -> TestedUser {
+        let rule = format!("{} The name alone gives no number.", rule(self.tickets));
+        let not_seen = TestFinding {
+            what: "no ticket of the user has come since the server started, and without one only a SID leads to a number".to_owned(),
+            advice: "Give the SID (wbinfo --name-to-sid, Get-ADUser), or let the user connect and ask again. If the user tried: the \
+                     log says why a ticket is refused (wrong or stale keytab, clocks that differ). If it says nothing, the client got no \
+                     ticket: its KDC does not answer, or has no such service name (`anabranch domain status`)."
+                .to_owned(),
+        };
+        TestedUser {
+            asked: String::new(),
+            known: Knowledge::Unknown,
+            name: None,
+            sid: sid.map(Sid::to_string),
+            uid: None,
+            gid: None,
+            groups: Vec::new(),
+            ticket_seconds_ago: None,
+            rule,
+            shares: Vec::new(),
+            findings: if sid.is_none() { vec![not_seen] } else { Vec::new() },
+        }
+    }
+
+    /// What is common to all who are somebody.
+    fn tested(&self, known: Knowledge, identity: &Identity) -> TestedUser {
+        TestedUser {
+            known,
+            sid: identity.sid().map(|sid| sid.to_string()),
+            uid: Some(identity.uid()),
+            gid: Some(identity.gid()),
+            groups: self.groups(identity),
+            rule: rule(self.tickets),
+            findings: Vec::new(),
+            ..self.stranger(None)
+        }
+    }
+
+    /// The groups with SIDs first; a number that is that of a SID is not named again.
+    fn groups(&self, identity: &Identity) -> Vec<TestedGroup> {
+        let own = identity.sid();
+        let sids = identity.sids().iter().filter(|sid| Some(**sid) != own);
+        let mut groups: Vec<_> = sids
+            .map(|sid| TestedGroup { sid: Some(sid.to_string()), gid: self.tickets.id_of(sid) })
+            .collect();
+        for gid in identity.groups().iter().copied().chain([identity.gid()]) {
+            if !groups.iter().any(|group| group.gid == Some(gid)) {
+                groups.push(TestedGroup { sid: None, gid: Some(gid) });
+            }
+        }
+        groups
+    }
+
+    fn shares(&self, identity: &Identity, proof: &Proof) -> Vec<TestedShare> {
+        let shares = self.serving.shares.present();
+        let role = |share: &Arc<share::Share>| TestedShare {
+            share: share.name().to_owned(),
+            role: share.role(identity, proof).map(|role| role_name(role).to_owned()),
+        };
+        shares.in_order().iter().map(role).collect()
+    }
+
+    /// What concerns all users with tickets.
+    fn tell_of_server(&self, tested: &mut TestedUser) {
+        if tested.known == Knowledge::Account {
+            return;
+        }
+        if !self.tickets.are_accepted {
+            tested.findings.insert(
+                0,
+                TestFinding {
+                    what: "the server has no keytab: it accepts no tickets".to_owned(),
+                    advice: "Import one: anabranch domain import --keytab FILE".to_owned(),
+                },
+            );
+        }
+        if tested.uid.is_some() && !tested.shares.iter().any(|share| share.role.is_some()) {
+            tested.findings.push(TestFinding {
+                what: "the user may use no share".to_owned(),
+                advice: "Name the user, or a group of the user, in `read` or `write` of a share.".to_owned(),
+            });
+        }
+    }
+}
+
+/// The rule that gives numbers to users and groups of domains.
+fn rule(tickets: &Tickets) -> String {
+    let base = tickets.settings.id_base;
+    match tickets.settings.id_mapping {
+        IdMapping::Rid => format!("domain-id-mapping = \"rid\": {base} plus the last part of the SID."),
+        IdMapping::Autorid => format!(
+            "domain-id-mapping = \"autorid\": the domain's 100000 numbers from {base} on, plus the last part of the SID."
+        ),
+        IdMapping::Sss => {
+            "domain-id-mapping = \"sss\": as SSSD, from the domain's SID, plus the last part of the SID."
+                .to_owned()
+        }
+    }
+}
+
+fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Reader => "reader",
+        Role::Contributor => "contributor",
+    }
+}
+
+/// The reason for which nobody is made of a user; after the colon it says what to do.
+fn of_reason(reason: Reason) -> TestFinding {
+    let text = reason.to_string();
+    let (what, advice) = text.split_once(": ").unwrap_or((&text, ""));
+    TestFinding { what: what.to_owned(), advice: advice.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_four_forms() {
+        assert_eq!(Asked::parse("alice").unwrap(), Asked::Plain("alice"));
+        assert_eq!(Asked::parse("Alice@AD.TEST").unwrap(), Asked::WithRealm("Alice@AD.TEST"));
+        assert_eq!(Asked::parse(r"AD\alice").unwrap(), Asked::WithDomain("AD", "alice"));
+        let sid = "S-1-5-21-1-2-3-1104";
+        assert_eq!(Asked::parse("s-1-5-21-1-2-3-1104").unwrap(), Asked::Sid(sid.parse().unwrap()));
+        assert_eq!(Asked::parse("S-1-x").unwrap(), Asked::Plain("S-1-x"));
+        let longest = "a".repeat(1024);
+        assert_eq!(Asked::parse(&longest).unwrap(), Asked::Plain(&longest));
+    }
+
+    #[test]
+    fn what_can_be_no_name_is_refused_with_the_reason() {
+        let long = "a".repeat(1025);
+        for (text, why) in [
+            ("", "empty"),
+            ("a\0b", "NUL"),
+            ("a\nb", "control"),
+            (r"AD\alice@AD.TEST", "both"),
+            (r"A\B\c", "one \\"),
+            (r"\alice", "one \\"),
+            (r"AD\", "one \\"),
+            ("a@b@c", "one @"),
+            ("@AD.TEST", "one @"),
+            ("alice@", "one @"),
+            (&*long, "1024 bytes"),
+        ] {
+            let refused = Asked::parse(text).unwrap_err();
+            assert!(refused.what.contains(why) && refused.advice.contains("alice@"), "{text:?}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn a_reason_says_what_to_do_after_the_colon() {
+        let low = of_reason(Reason::ReservedId);
+        assert!(low.what.contains("below 1000") && low.advice.contains("domain-id-base"), "{low:?}");
+        assert_eq!(of_reason(Reason::UnknownUser).advice, "");
+    }
+}
