@@ -148,6 +148,7 @@ mod tests {
             shares: Vec::new(),
             connections: vec![connection],
             sessions: Vec::new(),
+            users: Vec::new(),
             lock_hosts: Vec::new(),
         };
         Clients { nfs_clients: vec![client], ..Clients::default() }

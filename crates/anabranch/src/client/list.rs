@@ -32,6 +32,9 @@ pub(crate) fn render(clients: &Clients) -> String {
     if !clients.nfs_clients.is_empty() {
         let _ = write!(text, "\n{}", nfs(&clients.nfs_clients));
     }
+    if clients.nfs_clients.iter().any(|client| !client.users.is_empty()) {
+        let _ = write!(text, "\n{}", ticketed(&clients.nfs_clients));
+    }
     if clients.nfs_clients.iter().any(|client| !client.lock_hosts.is_empty()) {
         let _ = write!(text, "\n{}", lock_hosts(&clients.nfs_clients));
     }
@@ -160,6 +163,15 @@ fn nfs(clients: &[NfsClient]) -> String {
         "IDLE",
     ];
     table::render(heads, &rows)
+}
+
+/// The users who have shown tickets.
+fn ticketed(clients: &[NfsClient]) -> String {
+    let with_users = clients.iter().filter(|client| !client.users.is_empty());
+    let names =
+        |client: &NfsClient| client.users.iter().map(|user| harmless(user)).collect::<Vec<_>>().join(", ");
+    let rows: Vec<_> = with_users.map(|client| [client.address.to_string(), names(client)]).collect();
+    table::render(["CLIENT", "USERS WITH TICKETS"], &rows)
 }
 
 /// The hosts that hold NFSv3 locks.

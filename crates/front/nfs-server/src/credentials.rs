@@ -251,6 +251,14 @@ impl Claimant {
         Self { client, security, identity: sender.numbers(nobody).map(identity), proof: sender.proof() }
     }
 
+    /// The name of the user, if a ticket has proved it.
+    pub(crate) fn user(&self) -> Option<Arc<str>> {
+        match &self.proof {
+            Proof::Ticket(name) => Some(Arc::clone(name)),
+            Proof::Password(_) | Proof::Stated | Proof::Guest => None,
+        }
+    }
+
     /// The claimant's address at that time.
     pub(crate) fn client(&self) -> SocketAddr {
         self.client

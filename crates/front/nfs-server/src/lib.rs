@@ -59,7 +59,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use net::{ConnectionLimits, Origin, Outbox, Peer, Service};
+pub use net::Origin;
+use net::{ConnectionLimits, Outbox, Peer, Service};
 use nfs_proto::filehandle::FileHandleCodec;
 use share::{OpenKey, Share, ShareId};
 
@@ -227,6 +228,13 @@ impl NfsServer {
     pub fn sessions(&self) -> Vec<SessionReport> {
         let sessions = self.state.v4.clients().into_iter().flat_map(|client| client.sessions());
         sessions.map(|session| session.report()).collect()
+    }
+
+    /// The users with tickets, with the addresses of their clients (IPv6: of the client's network), in order. A user is there until the
+    /// ticket ends.
+    #[must_use]
+    pub fn users(&self) -> Vec<(Origin, Arc<str>)> {
+        self.state.gss.users()
     }
 
     /// The current connections, by the client's address.

@@ -88,6 +88,7 @@ function nfsCard(client, found, again) {
       [t('clients.from'), h('code', {}, client.address)],
       [t('clients.protection'), t('clients.plain')],
       [t('clients.connections'), format.count(client.connections.length)],
+      [t('clients.users'), client.users?.length ? client.users.join(', ') : '–'],
       [t('clients.shares'), client.shares.length ? client.shares.join(', ') : '–'],
       [t('clients.since'), format.duration(oldest)],
       [t('clients.idle'), format.duration(newest)],

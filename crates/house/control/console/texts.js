@@ -182,6 +182,7 @@ const TEXTS = {
   'clients.of-possible': ['{count} of {possible} possible', '{count} von {possible} möglichen'],
   'clients.opens': ['Open files', 'Offene Dateien'],
   'clients.shares': ['Shares', 'Freigaben'],
+  'clients.users': ['Users with tickets', 'Benutzer mit Tickets'],
   'clients.since': ['Connected for', 'Verbunden seit'],
   'clients.idle': ['Idle for', 'Untätig seit'],
   'clients.round-trip': ['Round trip', 'Weg hin und zurück'],

@@ -188,6 +188,9 @@ pub struct NfsClient {
     pub connections: Vec<NfsConnection>,
     /// The client's NFSv4 sessions: usually one, which uses all connections.
     pub sessions: Vec<NfsSession>,
+    /// The users of the client who have shown tickets of Kerberos that have not ended, by name; 100 at most.
+    #[serde(default)]
+    pub users: Vec<String>,
     /// The hosts at this address that hold NFSv3 locks.
     #[serde(default)]
     pub lock_hosts: Vec<NfsLockHost>,

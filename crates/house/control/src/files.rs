@@ -56,7 +56,7 @@ pub struct OpenedBy {
     pub address: Option<IpAddr>,
     /// Whether the client is connected. An open may be kept for a client that is not.
     pub connected: bool,
-    /// The account of an SMB user; none over NFS, where clients state a uid.
+    /// The user of SMB, or the user of NFS who has shown a ticket; none for one whose uid the client states.
     pub user: Option<String>,
     /// The uid of the user in the share; none for SMB.
     pub uid: Option<u32>,

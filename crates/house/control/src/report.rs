@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use nfs_server::{ConnectionReport, NfsServer, SessionReport, Sizes};
+use nfs_server::{ConnectionReport, NfsServer, Origin, SessionReport, Sizes};
 use share::{Client, Share, ShareTable};
 use smb_server::report;
 
@@ -13,6 +13,9 @@ use crate::clients::{
     Channel, Clients, Encryption, Interface, NfsClient, NfsConnection, NfsLockHost, NfsSession, NfsTransfers,
     Principal, RefusalReason, RefusedBinding, Signing, SmbOffer, SmbSession,
 };
+
+/// The most users who are told of one NFS client.
+const USERS_MAX: usize = 100;
 
 /// The current clients of both servers, with the shares (of these) that they use.
 #[must_use]
@@ -137,9 +140,20 @@ impl Used {
     }
 }
 
+/// The users of NFS who have shown tickets, with the addresses of their clients.
+struct Users(Vec<(Origin, Arc<str>)>);
+
+impl Users {
+    fn at(&self, address: IpAddr) -> Vec<String> {
+        let here = self.0.iter().filter(|(of, _)| *of == Origin::from(address));
+        here.take(USERS_MAX).map(|(_, name)| name.to_string()).collect()
+    }
+}
+
 fn nfs_clients(nfs: &NfsServer, used: &Used) -> Vec<NfsClient> {
     let mut clients: Vec<NfsClient> = Vec::new();
     let mut sessions = nfs.sessions();
+    let users = Users(nfs.users());
     for connection in nfs.connections() {
         let address = connection.client.ip().to_canonical();
         let known = clients.last().is_some_and(|client| client.address == address);
@@ -152,6 +166,7 @@ fn nfs_clients(nfs: &NfsServer, used: &Used) -> Vec<NfsClient> {
                 shares,
                 connections: Vec::new(),
                 sessions: Vec::new(),
+                users: users.at(address),
                 lock_hosts: lock_hosts(nfs, address),
             });
         }

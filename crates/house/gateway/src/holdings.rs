@@ -172,7 +172,7 @@ fn of_nfs(file: &nfs_server::OpenFile, locks: &[ByteRangeLock]) -> OpenFile {
     let client = OpenedBy {
         address: Some(file.address),
         connected: file.is_connected,
-        user: None,
+        user: file.user.as_deref().map(str::to_owned),
         uid: Some(file.uid),
         session: None,
         name: Some(file.client.clone()),

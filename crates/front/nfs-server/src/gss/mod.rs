@@ -94,6 +94,18 @@ impl Gss {
         self.keys.read().as_ref().is_some_and(|keys| keys.has_service())
     }
 
+    /// The users who have contexts, with the addresses of their clients; once each, in order.
+    pub(crate) fn users(&self) -> Vec<(Origin, Arc<str>)> {
+        let mut users: Vec<_> = {
+            let contexts = self.contexts.lock();
+            let present = contexts.present(now().as_unix());
+            present.filter_map(|(address, context)| Some((address.address(), context.user.name()?))).collect()
+        };
+        users.sort_unstable();
+        users.dedup();
+        users.into_iter().map(|(address, name)| (Origin::from(address), name)).collect()
+    }
+
     /// Ends the contexts of clients at an address.
     pub(crate) fn end_contexts_of(&self, address: Origin) -> usize {
         self.contexts.lock().remove_of(address)
@@ -122,6 +134,16 @@ pub(crate) enum User {
     Person(Identity, Proof),
     /// A machine: it may have state, such as that of NFSv4 clients, and for data it is nobody.
     Machine,
+}
+
+impl User {
+    /// The name by which shares know the user; None: a machine.
+    fn name(&self) -> Option<Arc<str>> {
+        match self {
+            Self::Person(_, Proof::Password(name) | Proof::Ticket(name)) => Some(Arc::clone(name)),
+            Self::Person(_, Proof::Stated | Proof::Guest) | Self::Machine => None,
+        }
+    }
 }
 
 impl Context {

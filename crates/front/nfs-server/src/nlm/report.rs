@@ -71,6 +71,7 @@ impl ServerState {
                 address,
                 is_connected: connected.iter().any(|one| one.client.ip().to_canonical() == address),
                 uid: held.uid,
+                user: None,
                 share: held.share,
                 open: held.open,
                 is_delegation: false,

@@ -26,6 +26,8 @@ pub struct OpenFile {
     pub is_connected: bool,
     /// The uid of the user who opened the file, in this share.
     pub uid: u32,
+    /// The name of that user, if a ticket has proved it.
+    pub user: Option<Arc<str>>,
     /// The share.
     pub share: Arc<Share>,
     /// The open.
@@ -108,6 +110,7 @@ fn open_files(client: &Client, share: ShareId, addresses: &HashMap<u64, SocketAd
                     .to_canonical(),
                 is_connected: !connected.is_empty(),
                 uid: held.identity.uid(),
+                user: held.claimant.user(),
                 share: Arc::clone(&held.share),
                 open: Arc::clone(&held.open),
                 is_delegation,

@@ -197,6 +197,7 @@ fn an_nfs_client_is_told_of_nconnect() {
         shares: Vec::new(),
         connections: vec![connection],
         sessions: Vec::new(),
+        users: Vec::new(),
         lock_hosts: Vec::new(),
     };
     assert_eq!(nfs_client(&client)[0].id, "one-connection");
@@ -232,6 +233,7 @@ fn an_nfs_client_is_bound_by_its_slots_or_by_its_one_connection() {
         shares: Vec::new(),
         connections: Vec::new(),
         sessions: vec![session],
+        users: Vec::new(),
         lock_hosts: Vec::new(),
     };
     let findings = nfs_client(&client(session(64, 4)));

@@ -102,6 +102,11 @@ impl<A: Copy + Eq + Hash, T> Contexts<A, T> {
         Ok(&entry.value)
     }
 
+    /// What is known of each context that has not ended at the time `now` (seconds since 1970), with its address.
+    pub fn present(&self, now: i64) -> impl Iterator<Item = (A, &T)> {
+        self.known.values().filter(move |entry| entry.ends > now).map(|entry| (entry.address, &entry.value))
+    }
+
     /// Drops a context.
     pub fn remove(&mut self, handle: &Handle) {
         let Some(entry) = self.known.remove(handle) else { return };
