@@ -5,7 +5,7 @@
 //! [`Refused`] has the reason, and a KRB-ERROR for the client. [`PerMessage`] protects what follows.
 //!
 //! A client takes a ticket that it has from its [credential cache](ccache::CredentialCache), and shows it
-//! ([`Initiator::begin`]). There is nothing here that asks a KDC.
+//! ([`Initiator::begin`]). A KDC is asked for no ticket, only for its [time](clock).
 //!
 //! Followed are RFC 4120, RFC 4121 (the GSS-API mechanism), RFC 3961, 3962 and 8009 (AES, the only encryption types
 //! here) and [MS-PAC]. The PAC's server signature is checked with our key; whoever has that key can make any PAC.
