@@ -13,12 +13,13 @@ use rustls::ServerConfig;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
+use crate::ended::Ended;
 use crate::outbox::SEND_BYTES;
 use crate::patience::{Signs, outstayed};
 use crate::places::Place;
 use crate::ration::{FREE_BYTES, Ration};
 use crate::socket::Socket;
-use crate::tls::{Arrived, Secured, Session, TlsError};
+use crate::tls::{Arrived, Secured, Session};
 use crate::turn_clock::{self, Turn};
 use crate::{Buffer, Outbox};
 
@@ -176,46 +177,6 @@ impl Default for Limits {
             greeting: Duration::from_secs(60),
             silence: Duration::from_secs(300),
             handshake: Duration::from_secs(10),
-        }
-    }
-}
-
-/// Why a connection ended.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Ended {
-    #[error("the peer closed it")]
-    ByPeer,
-    #[error("this side closed it")]
-    ByUs,
-    #[error("the server stops")]
-    Shutdown,
-    #[error("the client did not say who it is")]
-    Nobody,
-    #[error("the client was silent")]
-    Silent,
-    #[error("it gave way to others")]
-    GaveWay,
-    #[error("it held too much of what strangers may hold")]
-    Greedy,
-    #[error("the peer does not acknowledge what is sent")]
-    Unacknowledged,
-    #[error("it broke the protocol: {0}")]
-    Protocol(String),
-    #[error("TLS: {0}")]
-    Tls(rustls::Error),
-    #[error("TLS: the handshake took too long")]
-    Handshake,
-    #[error("a fault of this program (see the panic message)")]
-    Panic,
-    #[error("{0}")]
-    Io(#[from] io::Error),
-}
-
-impl From<TlsError> for Ended {
-    fn from(error: TlsError) -> Self {
-        match error {
-            TlsError::Io(e) => Self::Io(e),
-            TlsError::Protocol(e) => Self::Tls(e),
         }
     }
 }

@@ -10,6 +10,7 @@ mod buffer;
 mod connection;
 mod crew;
 mod datagrams;
+mod ended;
 mod give_back;
 mod interfaces;
 mod mailbox;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use crate::connection::Ended;
+use crate::ended::Ended;
 use crate::notice::Notice;
 use crate::places::Place;
 use crate::{Limits, Protocol};

@@ -12,8 +12,9 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
-use crate::connection::{Ended, serve};
+use crate::connection::serve;
 use crate::crew::{self, Crew, Job, Keeper};
+use crate::ended::Ended;
 use crate::give_back::{Freed, trim_process};
 use crate::places::{Occupancy, Place, Places};
 use crate::ration::Rations;
