@@ -421,6 +421,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             return;
         }
         self.place.set_known(is_known);
+        self.stream.set_known(is_known);
         if is_known {
             self.ration.release();
         }
@@ -544,6 +545,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             return true;
         }
         let session = self.tls.as_ref().map_or(0, |tls| tls.held_bytes());
+        let session = session.saturating_add(self.stream.held_bytes());
         let waiting = self.waiting_bytes.saturating_add(self.outbox.held_bytes()).saturating_add(session);
         let fragments = self.fragments.capacity().saturating_add(waiting);
         self.ration.ask(self.received.capacity().max(self.announced).saturating_add(fragments))

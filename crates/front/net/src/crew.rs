@@ -147,8 +147,8 @@ impl Post {
 pub(crate) struct Crew {
     /// Guards the shards, by their numbers.
     posts: Mutex<Vec<Post>>,
-    /// Guards the jobs that run on the first shard and are started again on the shard that replaces it.
-    starts: Mutex<Vec<Start>>,
+    /// Guards the jobs that run on a shard, by its number, and are started again on the shard that replaces it.
+    starts: Mutex<Vec<(usize, Start)>>,
     /// Guards the threads of shards that were given up.
     left: Mutex<Vec<JoinHandle<()>>>,
     pub(crate) pulse: Pulse,
@@ -170,15 +170,20 @@ impl Crew {
         Ok(Arc::new(Self { posts, starts, left, pulse, freed }))
     }
 
-    /// Starts something on the first shard.
-    pub(crate) fn begin(&self, start: Start) -> io::Result<()> {
+    /// How many shards there are.
+    pub(crate) fn count(&self) -> usize {
+        self.posts.lock().len()
+    }
+
+    /// Starts something on this shard.
+    pub(crate) fn begin(&self, shard: usize, start: Start) -> io::Result<()> {
         {
             let posts = self.posts.lock();
-            let first = posts.first().ok_or(io::ErrorKind::NotConnected)?;
-            let job = start(first.stop.subscribe())?;
-            first.jobs.send(job).map_err(|_| io::ErrorKind::NotConnected)?;
+            let post = posts.get(shard).ok_or(io::ErrorKind::NotConnected)?;
+            let job = start(post.stop.subscribe())?;
+            post.jobs.send(job).map_err(|_| io::ErrorKind::NotConnected)?;
         }
-        self.starts.lock().push(start);
+        self.starts.lock().push((shard, start));
         Ok(())
     }
 
@@ -204,14 +209,10 @@ impl Crew {
         }
         let new = Post::start(shard, &self.pulse, &self.freed)?;
         self.pulse.beat(shard, Instant::now());
-        let jobs: Vec<Job> = match shard {
-            0 => self
-                .starts
-                .lock()
-                .iter()
-                .map(|start| start(new.stop.subscribe()))
-                .collect::<io::Result<_>>()?,
-            _ => Vec::new(),
+        let jobs: Vec<Job> = {
+            let starts = self.starts.lock();
+            let own = starts.iter().filter(|(of, _)| *of == shard);
+            own.map(|(_, start)| start(new.stop.subscribe())).collect::<io::Result<_>>()?
         };
         let old = {
             let mut posts = self.posts.lock();

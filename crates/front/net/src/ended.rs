@@ -29,6 +29,9 @@ pub(crate) enum Ended {
     Tls(rustls::Error),
     #[error("TLS: the handshake took too long")]
     Handshake,
+    #[cfg(feature = "quic")]
+    #[error("QUIC: {0}")]
+    Quic(quinn::ConnectionError),
     #[error("a fault of this program (see the panic message)")]
     Panic,
     #[error("{0}")]

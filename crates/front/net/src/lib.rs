@@ -21,6 +21,10 @@ mod outgoing;
 mod patience;
 mod places;
 mod pulse;
+#[cfg(feature = "quic")]
+mod quic;
+#[cfg(feature = "quic")]
+mod quic_stream;
 mod ration;
 mod repeats;
 mod retransmissions;
@@ -43,11 +47,13 @@ pub use outbox::Outbox;
 pub use outgoing::{Outgoing, OutgoingError};
 pub use places::{ConnectionLimits, Occupancy, Occupied};
 pub use pulse::Pulse;
+#[cfg(feature = "quic")]
+pub use quic::{QuicError, QuicListener};
 pub use ration::{STRANGERS_BYTES_MAX, STRANGERS_OF_ORIGIN_BYTES_MAX};
 pub use repeats::Repeats;
 pub use room::{REPLIES_BYTES_MAX, Room, SMALL_REPLIES_BYTES, SMALL_REPLY_BYTES_MAX};
 pub use round_trip::RoundTrip;
-pub use shards::{Peer, Service, Shards, ShardsError};
+pub use shards::{Listener, Peer, Service, Shards, ShardsError, Transport};
 pub use single_shard::SingleShard;
 pub use socket::Socket;
 pub use tls::{PeerCertificate, Secured};

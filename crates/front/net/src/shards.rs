@@ -32,6 +32,16 @@ const KEEPALIVE_RETRIES: u32 = 4;
 /// A peer that has acknowledged no sent data for this long is gone.
 const UNSENT_MAX: Duration = Duration::from_secs(120);
 
+/// What carries a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Transport {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// A stream of QUIC (RFC 9000), which encrypts.
+    Quic,
+}
+
 /// The two ends of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Peer {
@@ -41,6 +51,24 @@ pub struct Peer {
     pub local: SocketAddr,
     /// The number of the shard that serves the connection, from 0.
     pub shard: usize,
+    /// What carries the connection.
+    pub transport: Transport,
+}
+
+/// Where connections arrive.
+#[derive(Debug)]
+pub enum Listener {
+    /// TCP connections, which the shards take in turns.
+    Tcp(TcpListener),
+    /// QUIC connections.
+    #[cfg(feature = "quic")]
+    Quic(crate::QuicListener),
+}
+
+impl From<TcpListener> for Listener {
+    fn from(listener: TcpListener) -> Self {
+        Self::Tcp(listener)
+    }
 }
 
 /// Makes the protocol state of each new connection, on the connection's shard.
@@ -77,14 +105,14 @@ pub struct Shards {
 
 /// The state that all listeners share.
 #[derive(Debug, Clone, Default)]
-struct Shared {
+pub(crate) struct Shared {
     /// Connections that were closed as soon as they arrived.
     refused: Arc<AtomicU64>,
     /// The places of each service.
     occupancy: Occupancy,
-    rations: Arc<Rations>,
-    repeats: Arc<Repeats>,
-    freed: Freed,
+    pub(crate) rations: Arc<Rations>,
+    pub(crate) repeats: Arc<Repeats>,
+    pub(crate) freed: Freed,
 }
 
 impl Shards {
@@ -114,37 +142,46 @@ impl Shards {
     ///
     /// # Errors
     /// The listener cannot be made non-blocking.
-    pub fn listen<S: Service>(&self, listener: TcpListener, service: Arc<S>) -> io::Result<()> {
-        self.listen_at_all(vec![listener], service)
+    pub fn listen<S: Service>(&self, listener: impl Into<Listener>, service: Arc<S>) -> io::Result<()> {
+        self.listen_at_all([listener], service)
     }
 
     /// Serves the connections that arrive at any of the `listeners`. They share the places of the service, so that more
     /// addresses do not admit more connections.
     ///
     /// # Errors
-    /// A listener cannot be made non-blocking.
-    pub fn listen_at_all<S: Service>(&self, listeners: Vec<TcpListener>, service: Arc<S>) -> io::Result<()> {
+    /// A listener cannot be made non-blocking, or its address cannot be had once for each shard.
+    pub fn listen_at_all<S: Service>(
+        &self,
+        listeners: impl IntoIterator<Item = impl Into<Listener>>,
+        service: Arc<S>,
+    ) -> io::Result<()> {
         let places = Places::new(service.connections());
         self.shared.occupancy.add(service.name(), &places);
+        let door = Door { service, crew: Arc::downgrade(&self.crew), shared: self.shared.clone(), places };
         for listener in listeners {
-            listener.set_nonblocking(true)?;
-            SockRef::from(&listener).listen(BACKLOG)?;
-            let (crew, shared) = (Arc::downgrade(&self.crew), self.shared.clone());
-            let (service, places) = (Arc::clone(&service), Arc::clone(&places));
-            self.crew.begin(Box::new(move |stop| {
-                let door = Door {
-                    service: Arc::clone(&service),
-                    crew: Weak::clone(&crew),
-                    shared: shared.clone(),
-                    places: Arc::clone(&places),
-                };
-                let listener = listener.try_clone()?;
+            match listener.into() {
+                Listener::Tcp(listener) => self.accept_at(listener, &door)?,
+                #[cfg(feature = "quic")]
+                Listener::Quic(listener) => listener.open(&self.crew, &door)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn accept_at<S: Service>(&self, listener: TcpListener, door: &Door<S>) -> io::Result<()> {
+        listener.set_nonblocking(true)?;
+        SockRef::from(&listener).listen(BACKLOG)?;
+        let door = door.clone();
+        self.crew.begin(
+            0,
+            Box::new(move |stop| {
+                let (listener, door) = (listener.try_clone()?, door.clone());
                 Ok(Box::new(move || {
                     tokio::task::spawn_local(accept_all(listener, door, stop));
                 }))
-            }))?;
-        }
-        Ok(())
+            }),
+        )
     }
 
     /// Runs a task beside the connections. The task runs until it is done, or is dropped when the shards end. If its
@@ -156,7 +193,7 @@ impl Shards {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.crew.begin(Box::new(move |mut stop| {
+        self.begin(Box::new(move |mut stop| {
             let task = make();
             let until_stopped = async move {
                 tokio::select! {
@@ -172,7 +209,7 @@ impl Shards {
 
     /// Starts something on the first shard, and on the shard that takes its place.
     pub(crate) fn begin(&self, start: crew::Start) -> io::Result<()> {
-        self.crew.begin(start)
+        self.crew.begin(0, start)
     }
 
     /// Watches for shards that are held up.
@@ -213,11 +250,37 @@ impl Drop for Shards {
 }
 
 /// A listener's service, and the places of its connections.
-struct Door<S> {
-    service: Arc<S>,
+#[derive(Debug)]
+pub(crate) struct Door<S> {
+    pub(crate) service: Arc<S>,
     crew: Weak<Crew>,
-    shared: Shared,
+    pub(crate) shared: Shared,
     places: Arc<Places>,
+}
+
+impl<S> Clone for Door<S> {
+    fn clone(&self) -> Self {
+        Self {
+            service: Arc::clone(&self.service),
+            crew: Weak::clone(&self.crew),
+            shared: self.shared.clone(),
+            places: Arc::clone(&self.places),
+        }
+    }
+}
+
+impl<S> Door<S> {
+    /// Takes a place for a connection from this address. None: there is none, which is counted and logged.
+    pub(crate) fn take_place(&self, address: SocketAddr) -> Option<Place> {
+        match self.places.take(address.ip()) {
+            Ok(place) => Some(place),
+            Err(full) => {
+                self.shared.refused.fetch_add(1, Ordering::Relaxed);
+                self.shared.repeats.warn(address, "connection refused", &format_args!("refused: {full}"));
+                None
+            }
+        }
+    }
 }
 
 async fn accept_all<S: Service>(listener: TcpListener, door: Door<S>, mut stop: watch::Receiver<bool>) {
@@ -233,14 +296,7 @@ async fn accept_all<S: Service>(listener: TcpListener, door: Door<S>, mut stop: 
         };
         match accepted {
             Ok((stream, address)) => {
-                let place = match door.places.take(address.ip()) {
-                    Ok(place) => place,
-                    Err(full) => {
-                        shared.refused.fetch_add(1, Ordering::Relaxed);
-                        shared.repeats.warn(address, "connection refused", &format_args!("refused: {full}"));
-                        continue;
-                    }
-                };
+                let Some(place) = door.take_place(address) else { continue };
                 let Some(crew) = door.crew.upgrade() else { return };
                 crew.deal(turn, |post| hand_over(stream, address, post, &door.service, place, shared));
             }
@@ -276,7 +332,7 @@ fn hand_over<S: Service>(
     shared: &Shared,
 ) -> Option<Job> {
     let crew::OnShard { shard, stop, sockets } = post;
-    let peer = Peer { address, local: stream.local_addr().ok()?, shard };
+    let peer = Peer { address, local: stream.local_addr().ok()?, shard, transport: Transport::Tcp };
     stream.set_nodelay(true).ok()?;
     end_when_peer_is_gone(&stream).ok()?;
     let open = sockets.enter(stream.into_std().ok()?);
@@ -306,6 +362,8 @@ pub(crate) fn tell(address: SocketAddr, ended: &Ended, repeats: &Repeats) {
         Ended::Panic => return tracing::error!(%address, "connection ended: {ended}"),
         Ended::Protocol(_) => "connection ended: it broke the protocol",
         Ended::Tls(_) | Ended::Handshake => "connection ended: TLS",
+        #[cfg(feature = "quic")]
+        Ended::Quic(_) => "connection ended: QUIC",
         Ended::GaveWay => "connection ended: it gave way to others",
         Ended::Greedy => "connection ended: it held too much of what strangers may hold",
         _ => return tracing::debug!(%address, "connection ended: {ended}"),

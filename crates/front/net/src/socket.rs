@@ -50,6 +50,14 @@ pub trait Socket: 'static {
     /// # Errors
     /// The system refuses.
     fn reset_at_end(&self) -> io::Result<()>;
+
+    /// Notes whether the client has identified itself: a stranger has little memory.
+    fn set_known(&self, _is_known: bool) {}
+
+    /// Memory of this process that the socket of a stranger holds, in bytes.
+    fn held_bytes(&self) -> usize {
+        0
+    }
 }
 
 impl Socket for Arc<TcpStream> {

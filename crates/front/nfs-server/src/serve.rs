@@ -152,7 +152,10 @@ mod tests {
     fn a_client_of_smb_is_known_by_its_first_fragment() {
         let server = NfsServer::new(Config::new(Arc::default(), Squashing::default(), [0; 16], [0; 8]));
         let address = ([127, 0, 0, 1], 700).into();
-        let connection = server.connected(Peer { address, local: address, shard: 0 }, Outbox::new(1));
+        let connection = server.connected(
+            Peer { address, local: address, shard: 0, transport: net::Transport::Tcp },
+            Outbox::new(1),
+        );
         assert!(!connection.can_begin(b"\xfeSMB\x40\0\0\0") && !connection.can_begin(b"\xffSMBr\0\0\0"));
         assert!(
             connection.can_begin(&[1, 2, 3, 4, 0, 0, 0, 0, 9])
@@ -168,7 +171,10 @@ mod tests {
     fn who_has_sent_a_call_may_stay() {
         let server = NfsServer::new(Config::new(Arc::default(), Squashing::default(), [0; 16], [0; 8]));
         let address = ([127, 0, 0, 1], 700).into();
-        let connection = server.connected(Peer { address, local: address, shard: 0 }, Outbox::new(1));
+        let connection = server.connected(
+            Peer { address, local: address, shard: 0, transport: net::Transport::Tcp },
+            Outbox::new(1),
+        );
         let nonsense = Rc::clone(&connection).answer(BytesMut::from(&b"nonsense"[..]));
         assert!(matches!(nonsense, Answer::Close(_)) && !connection.is_welcome());
         let null =

@@ -220,7 +220,12 @@ mod tests {
     use super::*;
 
     fn peer(port: u16) -> Peer {
-        Peer { address: ([10, 0, 0, 2], port).into(), local: ([10, 0, 0, 1], 2049).into(), shard: 0 }
+        Peer {
+            address: ([10, 0, 0, 2], port).into(),
+            local: ([10, 0, 0, 1], 2049).into(),
+            shard: 0,
+            transport: net::Transport::Tcp,
+        }
     }
 
     #[test]

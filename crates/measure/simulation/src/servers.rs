@@ -190,7 +190,12 @@ impl Servers {
     pub(crate) fn connect(&self, front: Front, client: u32, socket: ServerEnd) -> bool {
         let Some(run) = &self.run else { return false };
         let address = |last: u32, port| SocketAddr::from((Ipv4Addr::from(0x0a00_0000 | last), port));
-        let peer = |port| Peer { address: address(client + 2, 900), local: address(1, port), shard: 0 };
+        let peer = |port| Peer {
+            address: address(client + 2, 900),
+            local: address(1, port),
+            shard: 0,
+            transport: net::Transport::Tcp,
+        };
         match front {
             Front::Smb => run.smb.connect(socket, peer(445)),
             Front::Nfs => run.nfs.connect(socket, peer(2049)),

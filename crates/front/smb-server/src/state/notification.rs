@@ -124,7 +124,11 @@ mod tests {
 
     fn endpoint(connection: u64, outbox: &Outbox) -> Arc<Endpoint> {
         let address = ([127, 0, 0, 1], 445).into();
-        Endpoint::new(connection, net::Peer { address, local: address, shard: 0 }, outbox)
+        Endpoint::new(
+            connection,
+            net::Peer { address, local: address, shard: 0, transport: net::Transport::Tcp },
+            outbox,
+        )
     }
 
     #[test]
