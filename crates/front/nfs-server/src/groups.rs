@@ -10,8 +10,6 @@ use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::rpc::{Call, flavor};
 use nfs_wire::xdr::Decode;
 
-use crate::connection::Connection;
-
 /// The groups of a user, by the word of this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UserGroups {
@@ -53,8 +51,11 @@ pub trait UserDirectory: fmt::Debug + Send + Sync {
 }
 
 /// The groups of the user whom a call states, if this machine decides them.
-pub(crate) async fn of(connection: &Connection, call: &Call<'_>) -> Option<Arc<UserGroups>> {
-    let directory = connection.server.user_directory.as_ref()?;
+pub(crate) async fn of(
+    directory: Option<&Arc<dyn UserDirectory>>,
+    call: &Call<'_>,
+) -> Option<Arc<UserGroups>> {
+    let directory = directory?;
     if call.credential.flavor != flavor::AUTH_SYS {
         return None;
     }

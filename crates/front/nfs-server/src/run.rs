@@ -31,7 +31,7 @@ pub(crate) async fn answer(
     ended: fn(&Traffic),
 ) -> Option<Buffer> {
     let (call, arguments) = (received.call(), received.arguments());
-    let groups = groups::of(&connection, &call).await;
+    let groups = groups::of(connection.server.user_directory.as_ref(), &call).await;
     let answer = match admitted(&connection, &received, &call, groups.as_ref()) {
         Ok(Some(request)) if call.program == v3_wire::PROGRAM => {
             let ran =
@@ -57,7 +57,7 @@ pub(crate) async fn answer_v4(
     ended: fn(&Traffic),
 ) -> Option<Buffer> {
     let (call, arguments) = (received.call(), received.arguments());
-    let groups = groups::of(&connection, &call).await;
+    let groups = groups::of(connection.server.user_directory.as_ref(), &call).await;
     let answer = match admitted(&connection, &received, &call, groups.as_ref()) {
         Ok(Some(request)) => {
             as_of_one_moment(&connection.moment, pin!(v4::run::dispatch(&request, arguments))).await
@@ -76,7 +76,7 @@ pub(crate) async fn answer_nlm(
     ended: fn(&Traffic),
 ) -> Option<Buffer> {
     let (call, arguments) = (received.call(), received.arguments());
-    let groups = groups::of(&connection, &call).await;
+    let groups = groups::of(connection.server.user_directory.as_ref(), &call).await;
     let admitted = admitted(&connection, &received, &call, groups.as_ref());
     let answer = match (admitted, &connection.server.nlm) {
         (Ok(Some(request)), Some(nlm)) => {
