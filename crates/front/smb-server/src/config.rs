@@ -25,6 +25,9 @@ pub struct Config {
     pub signing: Protection,
     /// Whether messages may or must be encrypted.
     pub encryption: Protection,
+    /// Whether messages over QUIC must be encrypted wherever messages must be, although QUIC encrypts. If not, a client may
+    /// agree with the server that they need not: the reverse of DisableEncryptionOverSecureTransport.
+    pub encryption_over_quic: bool,
     /// The identity of guests and anonymous clients on the shares: nobody.
     pub guest: Identity,
     /// The dialects offered, oldest to newest.
@@ -54,6 +57,7 @@ impl Default for Config {
             server_guid: None,
             signing: Protection::Required,
             encryption: Protection::Enabled,
+            encryption_over_quic: true,
             guest: Identity::unix(NOBODY, NOBODY, Vec::new()),
             dialects: Dialect::Smb202..=Dialect::Smb311,
             anonymous_ipc: false,

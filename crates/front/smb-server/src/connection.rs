@@ -136,6 +136,11 @@ impl Connection {
         self.negotiated.get().map(|negotiated| negotiated.dialect)
     }
 
+    /// Connection.AcceptTransportSecurity: messages need not be encrypted, because QUIC encrypts them.
+    pub(crate) fn is_secured(&self) -> bool {
+        self.negotiated.get().is_some_and(|negotiated| negotiated.transport_security)
+    }
+
     /// Connection.MaxReadSize, MaxWriteSize and MaxTransactSize.
     pub(crate) fn io_bytes_max(&self) -> u32 {
         let configured = self.server.config.limits.io_bytes_max;

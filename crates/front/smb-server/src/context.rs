@@ -188,6 +188,11 @@ impl RequestContext {
         self.room.take()
     }
 
+    /// Whether nobody else could read the request: it was encrypted, or client and server rely on what carried it.
+    pub(crate) fn is_confidential(&self) -> bool {
+        self.encrypted || self.connection.is_secured()
+    }
+
     /// Whether the request inherits session, tree and file from the previous one.
     pub(crate) fn is_related(&self) -> bool {
         self.header.flags.contains(HeaderFlags::RELATED_OPERATIONS)

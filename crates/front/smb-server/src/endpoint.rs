@@ -36,6 +36,8 @@ pub(crate) struct Endpoint {
     last_frame: AtomicU64,
     /// Puts messages into the connection's outbox.
     mailbox: Mailbox,
+    /// Connection.AcceptTransportSecurity: messages need not be encrypted.
+    is_secured: AtomicBool,
     /// Whether the session has other channels, so that this one can be given up.
     is_one_of_several: AtomicBool,
     /// Set when the connection has ended: messages posted shortly before may be lost.
@@ -55,9 +57,20 @@ impl Endpoint {
             last_request: AtomicU64::new(0),
             last_frame: AtomicU64::new(0),
             mailbox: outbox.mailbox(),
+            is_secured: AtomicBool::new(false),
             is_one_of_several: AtomicBool::new(false),
             ended: Signal::default(),
         })
+    }
+
+    /// Notes whether client and server rely on the encryption of what carries the connection.
+    pub(crate) fn set_secured(&self, is_secured: bool) {
+        self.is_secured.store(is_secured, Ordering::Relaxed);
+    }
+
+    /// Whether messages on the connection need not be encrypted.
+    pub(crate) fn is_secured(&self) -> bool {
+        self.is_secured.load(Ordering::Relaxed)
     }
 
     /// Notes whether the session currently has other channels.
@@ -105,6 +118,7 @@ impl Endpoint {
             connection: self.connection,
             peer: self.peer.address,
             local: self.peer.local,
+            transport: self.peer.transport,
             shard: self.peer.shard,
             since: self.since,
             round_trip: self.round_trip.time(),

@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+pub use net::Transport;
 use share::{Open, Share};
 use smb_proto::dialect::{Cipher, Dialect, SigningAlgorithm};
 pub use smb_proto::session::{BindingRefusal, Principal};
@@ -86,6 +87,8 @@ pub struct Channel {
     pub peer: SocketAddr,
     /// The server's address.
     pub local: SocketAddr,
+    /// What carries the connection.
+    pub transport: Transport,
     /// The number of the shard that serves it, from 0.
     pub shard: usize,
     /// When the client connected.

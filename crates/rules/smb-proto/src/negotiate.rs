@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use smb_wire::negotiate::{Capabilities, Request, SecurityMode};
-use smb_wire::negotiate_context::{HashAlgorithm, NegotiateContext};
+use smb_wire::negotiate_context::{HashAlgorithm, NegotiateContext, TransportFlags};
 use smb_wire::{Guid, NtStatus};
 
 use crate::dialect::{Cipher, Dialect, SigningAlgorithm};
@@ -17,6 +17,9 @@ pub struct Offer {
     pub ciphers: Vec<Cipher>,
     /// The signing algorithms of SMB 3.1.1 in order of preference.
     pub signing_algorithms: Vec<SigningAlgorithm>,
+    /// Whether what carries the connection encrypts, and that is enough for the server: DisableEncryptionOverSecureTransport
+    /// on a connection over QUIC.
+    pub transport_security: bool,
     /// The server's capabilities. Those that the dialect or the client does not support are left out of the response.
     pub capabilities: Capabilities,
 }
@@ -27,6 +30,7 @@ impl Default for Offer {
             dialects: Dialect::Smb202..=Dialect::Smb311,
             ciphers: Cipher::ALL.to_vec(),
             signing_algorithms: SigningAlgorithm::ALL.to_vec(),
+            transport_security: false,
             capabilities: Capabilities::LARGE_MTU,
         }
     }
@@ -41,6 +45,9 @@ pub struct Negotiated {
     pub cipher: Option<Cipher>,
     /// Connection.SigningAlgorithmId, or the dialect's algorithm
     pub signing_algorithm: SigningAlgorithm,
+    /// Connection.AcceptTransportSecurity: client and server rely on the encryption of what carries the connection, so
+    /// messages need not be encrypted
+    pub transport_security: bool,
     /// Connection.SupportsMultiCredit: a request may cost more than one credit
     pub supports_multi_credit: bool,
     /// Connection.ServerCapabilities: the Capabilities of the response
@@ -78,6 +85,9 @@ impl Negotiated {
         if self.signing_asked {
             contexts.push(NegotiateContext::Signing(vec![self.signing_algorithm.id().into()]));
         }
+        if self.transport_security {
+            contexts.push(NegotiateContext::Transport(TransportFlags::ACCEPT_TRANSPORT_LEVEL_SECURITY));
+        }
         contexts
     }
 }
@@ -105,12 +115,19 @@ pub fn negotiate(offer: &Offer, request: &Request<'_>) -> Result<Negotiated, NtS
     let agreed = contexts.signing.as_deref().and_then(|asked| {
         offer.signing_algorithms.iter().copied().find(|algorithm| asked.contains(&algorithm.id()))
     });
+    // 3.3.5.4: "If SMB2_ACCEPT_TRANSPORT_LEVEL_SECURITY is set in the Flags field, the server MUST set
+    // Connection.AcceptTransportSecurity to TRUE", on a connection over QUIC and with
+    // DisableEncryptionOverSecureTransport.
+    let accepted = contexts.transport.is_some_and(|flags| {
+        offer.transport_security && flags.contains(TransportFlags::ACCEPT_TRANSPORT_LEVEL_SECURITY)
+    });
     let supports_multi_credit =
         dialect >= Dialect::Smb210 && offer.capabilities.contains(Capabilities::LARGE_MTU);
     Ok(Negotiated {
         dialect,
         cipher,
         signing_algorithm: agreed.unwrap_or_else(|| SigningAlgorithm::default_of(dialect)),
+        transport_security: accepted,
         supports_multi_credit,
         server_capabilities: answer_capabilities(offer, dialect, request.capabilities, cipher),
         client_capabilities: request.capabilities,
@@ -127,11 +144,12 @@ pub fn negotiate(offer: &Offer, request: &Request<'_>) -> Result<Negotiated, NtS
 struct Contexts {
     ciphers: Option<Vec<u16>>,
     signing: Option<Vec<u16>>,
+    transport: Option<TransportFlags>,
 }
 
 impl Contexts {
     fn read(request: &Request<'_>) -> Result<Self, NtStatus> {
-        let mut preauth = None;
+        let (mut preauth, mut transport) = (None, None);
         let (mut ciphers, mut signing, mut compression, mut rdma) = (None, None, None, None);
         for context in &request.contexts {
             match context {
@@ -144,9 +162,8 @@ impl Contexts {
                     once(&mut compression, some_ids(algorithms)?)?;
                 }
                 NegotiateContext::RdmaTransform(asked) => once(&mut rdma, some_ids(asked)?)?,
-                NegotiateContext::Netname(_)
-                | NegotiateContext::Transport(_)
-                | NegotiateContext::Other { .. } => {}
+                NegotiateContext::Transport(flags) => once(&mut transport, *flags)?,
+                NegotiateContext::Netname(_) | NegotiateContext::Other { .. } => {}
             }
         }
         let preauth = preauth.ok_or(NtStatus::INVALID_PARAMETER)?;
@@ -156,7 +173,7 @@ impl Contexts {
         // 3.3.5.4: "If EncryptionContext.CipherCount is 0, the server MUST fail the request." Clients with encryption
         // switched off do send such a context, and Samba treats it as absent.
         let ciphers = ciphers.filter(|asked| !asked.is_empty());
-        Ok(Self { ciphers, signing })
+        Ok(Self { ciphers, signing, transport })
     }
 }
 
@@ -170,11 +187,11 @@ fn some_ids<T: Copy + Into<u16>>(values: &[T]) -> Result<Vec<u16>, NtStatus> {
 }
 
 /// Each kind of context may come once.
-fn once(slot: &mut Option<Vec<u16>>, values: Vec<u16>) -> Result<(), NtStatus> {
+fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), NtStatus> {
     if slot.is_some() {
         return Err(NtStatus::INVALID_PARAMETER);
     }
-    *slot = Some(values);
+    *slot = Some(value);
     Ok(())
 }
 

@@ -64,6 +64,7 @@ impl Capture {
             dialects: dialect..=dialect,
             ciphers,
             signing_algorithms: algorithms.clone(),
+            transport_security: false,
             capabilities: response.capabilities,
         };
         let agreed = negotiate(&offer, &request).unwrap();

@@ -1,6 +1,6 @@
 //! NEGOTIATE. [MS-SMB2] 3.3.5.4, and the reply to an SMB1 client that also supports SMB2: 3.3.5.3.
 
-use net::Buffer;
+use net::{Buffer, Transport};
 use smb_proto::dialect::{Cipher, Dialect, SigningAlgorithm};
 use smb_proto::negotiate::{Negotiated, Offer, negotiate};
 use smb_proto::session::Protection;
@@ -25,14 +25,15 @@ pub(crate) const OPERATION: Operation = Operation { answer_bytes: 512, ..Operati
 /// Answers the request.
 pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result<Buffer, Failure> {
     let conn = &ctx.connection;
-    let negotiated = negotiate(&offer(&ctx.server), &request)?;
+    let negotiated = negotiate(&offer(&ctx.server, conn.peer.transport), &request)?;
     if negotiated.dialect >= Dialect::Smb311 {
         conn.extend_preauth(&ctx.message);
     }
     let negotiated = conn.negotiated.get_or_init(|| negotiated);
+    conn.endpoint.set_secured(negotiated.transport_security);
     tracing::debug!(
         peer = %conn.peer.address, dialect = ?negotiated.dialect, cipher = ?negotiated.cipher,
-        signing = ?negotiated.signing_algorithm, "negotiated"
+        signing = ?negotiated.signing_algorithm, transport_security = negotiated.transport_security, "negotiated"
     );
     let (salt, token) = (random(), ctx.server.security_token());
     let answer = response(
@@ -46,8 +47,8 @@ pub(crate) async fn handle(ctx: &RequestContext, request: Request<'_>) -> Result
     encode(ctx.reply(), &answer)
 }
 
-/// The offer of this server.
-fn offer(server: &Server) -> Offer {
+/// The offer of this server over this transport.
+fn offer(server: &Server, transport: Transport) -> Offer {
     let encrypts = server.config.encryption != Protection::Off;
     let mut capabilities = Capabilities::LARGE_MTU | Capabilities::LEASING | Capabilities::DIRECTORY_LEASING;
     capabilities.set(Capabilities::ENCRYPTION, encrypts);
@@ -57,6 +58,7 @@ fn offer(server: &Server) -> Offer {
         dialects: server.config.dialects.clone(),
         ciphers: if encrypts { Cipher::ALL.to_vec() } else { Vec::new() },
         signing_algorithms: SigningAlgorithm::ALL.to_vec(),
+        transport_security: transport == Transport::Quic && !server.config.encryption_over_quic,
         capabilities,
     }
 }
@@ -119,7 +121,7 @@ pub(crate) fn answer_smb1(conn: &Connection, frame: &[u8]) -> Result<Buffer, Vio
     let dialect = if request.offers(smb1::SMB_2_WILDCARD) && *dialects.end() > Dialect::Smb202 {
         WireDialect::Wildcard
     } else if request.offers(smb1::SMB_2_002) && dialects.contains(&Dialect::Smb202) {
-        let negotiated = settle_on_smb202(&conn.server)?;
+        let negotiated = settle_on_smb202(conn)?;
         let _ = conn.negotiated.set(negotiated);
         WireDialect::Smb202
     } else {
@@ -138,7 +140,7 @@ pub(crate) fn answer_smb1(conn: &Connection, frame: &[u8]) -> Result<Buffer, Vio
     compound::frame_of(&header, message, None).ok_or_else(|| "a reply that is too long".into())
 }
 
-fn settle_on_smb202(server: &Server) -> Result<Negotiated, Violation> {
+fn settle_on_smb202(conn: &Connection) -> Result<Negotiated, Violation> {
     let request = Request {
         security_mode: SecurityMode::SIGNING_ENABLED,
         capabilities: Capabilities::empty(),
@@ -146,7 +148,8 @@ fn settle_on_smb202(server: &Server) -> Result<Negotiated, Violation> {
         dialects: vec![WireDialect::Smb202],
         contexts: Vec::new(),
     };
-    negotiate(&offer(server), &request).map_err(|status| Violation(status.to_string()))
+    negotiate(&offer(&conn.server, conn.peer.transport), &request)
+        .map_err(|status| Violation(status.to_string()))
 }
 
 fn upgrade_header() -> Header {

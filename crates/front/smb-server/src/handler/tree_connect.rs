@@ -73,7 +73,8 @@ pub(crate) async fn handle(
     ctx.compound.borrow_mut().chain.generated_tree(tree.id);
     let mut reply = ctx.reply();
     let continuous = is_continuous(ctx, &tree);
-    reply.append_with(|bytes, _| response(&tree, continuous).encode(bytes));
+    let must_encrypt = tree.encrypt_data && !ctx.connection.is_secured();
+    reply.append_with(|bytes, _| response(&tree, continuous, must_encrypt).encode(bytes));
     Ok((reply, tree))
 }
 
@@ -159,12 +160,12 @@ fn is_continuous(ctx: &InSession<'_>, tree: &Tree) -> bool {
     is_smb3 && ctx.server.offers_persistence() && share.terms().contains(Terms::CONTINUOUSLY_AVAILABLE)
 }
 
-fn response(tree: &Tree, continuous: bool) -> Response {
+fn response(tree: &Tree, continuous: bool, must_encrypt: bool) -> Response {
     let (share_type, mut share_flags) = match tree.target {
         TreeTarget::Disk(_) => (ShareType::Disk, ShareFlags::empty()),
         TreeTarget::Pipe => (ShareType::Pipe, ShareFlags::NO_CACHING),
     };
-    share_flags.set(ShareFlags::ENCRYPT_DATA, tree.encrypt_data);
+    share_flags.set(ShareFlags::ENCRYPT_DATA, must_encrypt);
     let mut capabilities = ShareCapabilities::empty();
     capabilities.set(ShareCapabilities::CONTINUOUS_AVAILABILITY, continuous);
     let hides = matches!(

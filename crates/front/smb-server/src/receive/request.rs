@@ -103,7 +103,7 @@ fn check_session(ctx: &RequestContext, found: Option<Found>) -> Result<(Arc<Sess
     let Found { session, login } = found.ok_or(NtStatus::USER_SESSION_DELETED)?;
     session.state.lock().rules.check_usable(ctx.operation.serves_expired, turn_clock::now())?;
     let login = login.ok_or(NtStatus::USER_SESSION_DELETED)?;
-    if login.encrypt_data && !ctx.encrypted {
+    if login.encrypt_data && !ctx.is_confidential() {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
     Ok((session, login))
@@ -119,7 +119,7 @@ fn find_tree(ctx: &mut RequestContext, session: &Session, related: bool) -> Resu
         return Err(NtStatus::NETWORK_NAME_DELETED.into());
     };
     ctx.envelope.tree_id = Some(tree.id);
-    if tree.encrypt_data && !ctx.encrypted { Err(NtStatus::ACCESS_DENIED.into()) } else { Ok(tree) }
+    if tree.encrypt_data && !ctx.is_confidential() { Err(NtStatus::ACCESS_DENIED.into()) } else { Ok(tree) }
 }
 
 /// Checks whether a request may use its tree connect, under the share's current rules and from its address. A tree

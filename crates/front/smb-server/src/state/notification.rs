@@ -41,7 +41,8 @@ impl Session {
             (state.endpoints.clone(), login.and_then(|login| login.crypto.clone()))
         };
         for endpoint in endpoints.into_iter().filter(|endpoint| !endpoint.ended.is_set()) {
-            let frame = frame(self.id, notification, encryption.as_deref()).ok_or(NoChannel)?;
+            let encryption = encryption.as_deref().filter(|_| !endpoint.is_secured());
+            let frame = frame(self.id, notification, encryption).ok_or(NoChannel)?;
             if endpoint.post(frame) {
                 return Ok(endpoint);
             }

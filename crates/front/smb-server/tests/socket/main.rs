@@ -33,6 +33,7 @@ mod persistent;
 mod pipes;
 mod plan;
 mod query_info;
+mod quic;
 mod read_write;
 mod rename;
 mod report;

@@ -71,6 +71,7 @@ fn no_context_may_come_twice_or_empty() {
         vec![preauth(&[1]), compression(), compression()],
         vec![preauth(&[1]), ciphers(&[]), ciphers(&[])],
         vec![preauth(&[1]), signing(&[])],
+        vec![preauth(&[1]), transport(TransportFlags::empty()), transport(TransportFlags::empty())],
     ];
     for contexts in wrong {
         let answer = negotiate(&everything(), &request(&[0x0311], contexts));
@@ -110,6 +111,27 @@ fn without_a_common_cipher_the_answer_is_zero_and_signing_falls_back_to_cmac() {
         assert_eq!((agreed.cipher, agreed.signing_algorithm), (None, SigningAlgorithm::AesCmac));
         assert_eq!(agreed.response_contexts(&[7; 32]), [preauth_answer()]);
     }
+}
+
+fn transport(flags: TransportFlags) -> NegotiateContext<'static> {
+    NegotiateContext::Transport(flags)
+}
+
+#[test]
+fn transport_security_needs_client_and_server() {
+    let accept = TransportFlags::ACCEPT_TRANSPORT_LEVEL_SECURITY;
+    let agree = |offered, dialect, contexts| {
+        let offer = Offer { transport_security: offered, ..everything() };
+        let agreed = negotiate(&offer, &request(&[dialect], contexts)).unwrap();
+        let told = agreed.response_contexts(&[7; 32]).contains(&transport(accept));
+        assert_eq!(told, agreed.transport_security, "the client learns it");
+        told
+    };
+    assert!(agree(true, 0x0311, vec![preauth(&[1]), transport(accept)]));
+    assert!(!agree(false, 0x0311, vec![preauth(&[1]), transport(accept)]));
+    assert!(!agree(true, 0x0311, vec![preauth(&[1])]));
+    assert!(!agree(true, 0x0311, vec![preauth(&[1]), transport(TransportFlags::empty())]));
+    assert!(!agree(true, 0x0302, vec![transport(accept)]), "only SMB 3.1.1 has contexts");
 }
 
 fn preauth_answer() -> NegotiateContext<'static> {

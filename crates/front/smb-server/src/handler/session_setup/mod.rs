@@ -165,7 +165,7 @@ fn establish(
         // A session with an end goes on to belong to the user who can renew it.
         let owner = if state.rules.expiration.is_some() { before.owner.clone() } else { owner };
         state.login = Some(Arc::new(Login { user, owner, caller, principal, ..(*before).clone() }));
-        return Ok(session_flags(&before));
+        return Ok(session_flags(ctx, &before));
     }
     let crypto = match principal {
         Principal::User => {
@@ -203,7 +203,7 @@ fn establish(
     state.login = Some(Arc::clone(&login));
     drop(state);
     ctx.connection.set_channel(session.id, &channel);
-    let flags = session_flags(&login);
+    let flags = session_flags(ctx, &login);
     ctx.server.guesses.note_success();
     let peer = ctx.connection.peer.address;
     if let Some(left_out) = ctx.server.repeats.admit_from(peer, "session begins") {
@@ -286,11 +286,11 @@ fn client(ctx: &RequestContext) -> Client {
     }
 }
 
-fn session_flags(login: &Login) -> SessionFlags {
+fn session_flags(ctx: &RequestContext, login: &Login) -> SessionFlags {
     let mut flags = SessionFlags::empty();
     flags.set(SessionFlags::IS_GUEST, login.principal == Principal::Guest);
     flags.set(SessionFlags::IS_NULL, login.principal == Principal::Anonymous);
-    flags.set(SessionFlags::ENCRYPT_DATA, login.encrypt_data);
+    flags.set(SessionFlags::ENCRYPT_DATA, login.encrypt_data && !ctx.connection.is_secured());
     flags
 }
 

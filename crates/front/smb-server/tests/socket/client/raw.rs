@@ -10,7 +10,7 @@ use smb_proto::dialect::{Cipher, Dialect, SigningAlgorithm};
 use smb_proto::preauth::PreauthHash;
 use smb_wire::create::{CreateDisposition, CreateOptions, ImpersonationLevel, OplockLevel, ShareAccess};
 use smb_wire::negotiate::{Capabilities, SecurityMode};
-use smb_wire::negotiate_context::{HashAlgorithm, NegotiateContext};
+use smb_wire::negotiate_context::{HashAlgorithm, NegotiateContext, TransportFlags};
 use smb_wire::session_setup::{self, SessionFlags};
 use smb_wire::{
     AccessMask, Command, FileAttributes, FileId, Guid, Header, HeaderFlags, NtStatus, Target, chain, close,
@@ -67,6 +67,7 @@ pub(crate) struct Client {
     /// What the client offers in SMB 3.1.1.
     pub(crate) ciphers: Vec<Cipher>,
     pub(crate) signing_algorithms: Vec<SigningAlgorithm>,
+    pub(crate) transport: Option<TransportFlags>,
     pub(crate) security_mode: SecurityMode,
     pub(crate) capabilities: Capabilities,
     pub(crate) client_guid: Guid,
@@ -105,6 +106,7 @@ impl Client {
             dialect: Dialect::Smb202,
             ciphers: Cipher::ALL.to_vec(),
             signing_algorithms: SigningAlgorithm::ALL.to_vec(),
+            transport: None,
             security_mode: SecurityMode::SIGNING_ENABLED,
             capabilities: Capabilities::ENCRYPTION | Capabilities::LARGE_MTU,
             client_guid: CLIENT_GUID,
@@ -321,6 +323,7 @@ impl Client {
             contexts.push(NegotiateContext::Encryption(self.ciphers.iter().map(|c| c.id().into()).collect()));
             let algorithms = self.signing_algorithms.iter().map(|a| a.id().into()).collect();
             contexts.push(NegotiateContext::Signing(algorithms));
+            contexts.extend(self.transport.map(NegotiateContext::Transport));
         }
         negotiate::Request {
             security_mode: self.security_mode,

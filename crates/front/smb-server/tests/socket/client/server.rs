@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use anabranch_smb_server::{Config, Server, Service};
 use auth::{Account, AccountList, nt_hash};
-use net::Shards;
+use net::{Listener, Shards};
 use share::{Settings, Share, ShareId, ShareTable, Terms};
 use smb_proto::dialect::Dialect;
 use socket2::{Domain, Socket, Type};
 use storage::memory::MemoryStore;
 
-use super::Client;
+use super::{Client, Quic};
 
 pub(crate) const USER: &str = "ann";
 pub(crate) const PASSWORD: &str = "correct horse";
@@ -27,6 +27,8 @@ pub(crate) struct TestServer {
     pub(crate) table: Arc<ShareTable>,
     pub(crate) share: Arc<Share>,
     pub(crate) server: Arc<Server>,
+    /// Where SMB over QUIC is served.
+    pub(crate) quic: Quic,
     _shards: Shards,
 }
 
@@ -85,8 +87,10 @@ impl TestServer {
             async move { scavenged.scavenge().await }
         };
         shards.spawn(scavenge).unwrap();
-        shards.listen(listener, Arc::new(Service::new(Arc::clone(&server)))).unwrap();
-        Self { address, table, share, server, _shards: shards }
+        let (quic, over_quic) = Quic::listen();
+        let listeners = [Listener::Tcp(listener), Listener::Quic(over_quic)];
+        shards.listen_at_all(listeners, Arc::new(Service::new(Arc::clone(&server)))).unwrap();
+        Self { address, table, share, server, quic, _shards: shards }
     }
 
     /// [`SHARE`] is served no more.
@@ -100,6 +104,11 @@ impl TestServer {
     /// A connection on which nothing has been said.
     pub(crate) fn connect(&self) -> Client {
         Client::connect(self.address)
+    }
+
+    /// The same, over QUIC.
+    pub(crate) fn connect_over_quic(&self) -> Client {
+        Client::over(self.quic.connect())
     }
 
     /// The same, from this address of the client's.
