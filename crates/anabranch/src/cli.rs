@@ -547,6 +547,9 @@ pub(crate) struct Serve {
     /// A TOML file whose keys are the names of the flags below; a flag overrides its key
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// With `ntlm` off: start although accounts of which there is an NT hash alone lose it; set their passwords afterwards
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) given: Given,
 }

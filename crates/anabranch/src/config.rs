@@ -160,6 +160,7 @@ mod tests {
             state = "/var/lib/x"
             smb-signing = "required"
             smb-encryption = "required"
+            ntlm = "off"
             max-channels = 4
             connections-per-address = 100
             smb-interface = ["10.0.0.1", "10.0.1.1"]

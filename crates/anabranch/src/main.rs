@@ -91,6 +91,7 @@ fn run(command: Command) -> problem::Result<()> {
         Command::ManualPages { folder } => manual::pages(&folder),
         Command::Serve(serve) => {
             let mut sources = Sources::new(serve.given, serve.config);
+            sources.drop_passwords = serve.force;
             let given = sources.started_with().clone();
             let settings = match sources.settings(given.clone()) {
                 Ok(settings) => settings,

@@ -23,7 +23,7 @@ use clap::{Args, ValueEnum};
 use gateway::control_tls::CertificateFiles;
 use gateway::settings::{COMMAND_LINE, NfsTls, ShareSettings};
 use serde::{Deserialize, Serialize};
-use smb_server::Protection;
+use smb_server::{Ntlm, Protection};
 
 use crate::control_name::ControlName;
 use crate::place::{self, Mistake, Places, Section, Wrong};
@@ -95,6 +95,9 @@ pub(crate) struct Given {
     /// Encryption of SMB messages [default: enabled]
     #[arg(long, value_enum)]
     pub(crate) smb_encryption: Option<Requirement>,
+    /// Whether SMB clients may use NTLM; without it they need Kerberos, and no NT hash of a password is kept [default: on]
+    #[arg(long, value_enum)]
+    pub(crate) ntlm: Option<NtlmGiven>,
     /// The maximum number of channels of an SMB session; 1 disables Multichannel [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) max_channels: Option<u32>,
@@ -204,6 +207,25 @@ pub(crate) enum Requirement {
     Enabled,
     /// Clients without it are refused.
     Required,
+}
+
+/// Whether NTLM is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum NtlmGiven {
+    /// It is offered and accepted.
+    On,
+    /// Clients without Kerberos are refused.
+    Off,
+}
+
+impl NtlmGiven {
+    fn whole(self) -> Ntlm {
+        match self {
+            Self::On => Ntlm::On,
+            Self::Off => Ntlm::Off,
+        }
+    }
 }
 
 /// TLS of NFS clients (RFC 9289).
@@ -361,6 +383,7 @@ impl Given {
             state: self.state.or(file.state),
             smb_signing: self.smb_signing.or(file.smb_signing),
             smb_encryption: self.smb_encryption.or(file.smb_encryption),
+            ntlm: self.ntlm.or(file.ntlm),
             max_channels: self.max_channels.or(file.max_channels),
             connections_per_address: self.connections_per_address.or(file.connections_per_address),
             smb_interface: list_of(lists, self.smb_interface, file.smb_interface),
@@ -464,6 +487,7 @@ impl Settings {
             control_names: given.control_name.into_iter().map(|ControlName(name)| name).collect(),
             smb_signing: given.smb_signing.map_or(default.smb_signing, Requirement::protection),
             smb_encryption: given.smb_encryption.map_or(default.smb_encryption, Requirement::protection),
+            ntlm: given.ntlm.map_or(default.ntlm, NtlmGiven::whole),
             max_channels: given.max_channels.unwrap_or(default.max_channels),
             connections_per_address: given
                 .connections_per_address

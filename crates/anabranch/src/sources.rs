@@ -16,11 +16,14 @@ pub(crate) struct Sources {
     started_with: Given,
     /// The password that standard input had: it has it once.
     typed: Option<String>,
+    /// Whether accounts may lose their only password ([`gateway::settings::Settings::drop_passwords`]).
+    pub(crate) drop_passwords: bool,
 }
 
 impl Sources {
     pub(crate) fn new(flags: Given, file: Option<PathBuf>) -> Self {
-        let mut sources = Self { flags, file, started_with: Given::default(), typed: None };
+        let mut sources =
+            Self { flags, file, started_with: Given::default(), typed: None, drop_passwords: false };
         sources.started_with = sources.given();
         sources
     }
@@ -43,7 +46,8 @@ impl Sources {
     /// # Errors
     /// All that is wrong: in the file, with passwords, and with settings that contradict each other.
     pub(crate) fn settings(&mut self, given: Given) -> std::result::Result<Settings, Vec<Mistake>> {
-        let (settings, mistakes) = look(given, |given| self.password(given));
+        let (mut settings, mistakes) = look(given, |given| self.password(given));
+        settings.gateway.drop_passwords = self.drop_passwords;
         if mistakes.is_empty() { Ok(settings) } else { Err(mistakes) }
     }
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+pub use auth::Ntlm;
 use share::{AccessLog, Identity, Terms};
 pub use smb_proto::dialect::Dialect;
 pub use smb_proto::durable::Timeouts;
@@ -34,6 +35,8 @@ pub struct Config {
     pub dialects: RangeInclusive<Dialect>,
     /// Whether an anonymous client may connect to IPC$, even if no share admits it.
     pub anonymous_ipc: bool,
+    /// Whether NTLM is offered and accepted. Without it there are neither guests nor anonymous clients.
+    pub ntlm: Ntlm,
     /// The mode of files that SMB clients create.
     pub file_mode: u32,
     /// The mode of directories that SMB clients create.
@@ -61,6 +64,7 @@ impl Default for Config {
             guest: Identity::unix(NOBODY, NOBODY, Vec::new()),
             dialects: Dialect::Smb202..=Dialect::Smb311,
             anonymous_ipc: false,
+            ntlm: Ntlm::On,
             file_mode: 0o644,
             directory_mode: 0o755,
             interfaces: Interfaces::default(),

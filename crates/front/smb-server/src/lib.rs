@@ -42,7 +42,9 @@ mod state;
 mod status;
 mod tree;
 
-pub use config::{Config, Dialect, GivenInterface, Interface, Interfaces, Limits, Protection, Timeouts};
+pub use config::{
+    Config, Dialect, GivenInterface, Interface, Interfaces, Limits, Ntlm, Protection, Timeouts,
+};
 pub use connection::{Connection, FAILED_LOGONS_MAX};
 pub use directory::{Directory, Known, LookUp, NoDirectory};
 pub use front::FRONT;

@@ -68,7 +68,7 @@ mod tests {
     fn only_a_proved_user_is_the_same_as_another() {
         let account = |name: &str| auth::Account {
             name: name.to_owned(),
-            nt_hash: [0; 16],
+            nt_hash: None,
             uid: 1,
             gid: 1,
             groups: Vec::new(),

@@ -1,4 +1,4 @@
-//! How clients authenticate: NTLM always, Kerberos while the server has keys.
+//! How clients authenticate: with NTLM unless it is off, with Kerberos while the server has keys.
 
 use std::fmt;
 use std::sync::Arc;
@@ -58,8 +58,13 @@ impl Mechanisms {
             dns_computer: config.server_name.to_lowercase(),
             dns_domain: String::new(),
         };
-        let first =
-            auth::Config { names, allow_anonymous: config.anonymous_ipc, guest: None, kerberos: None };
+        let first = auth::Config {
+            names,
+            allow_anonymous: config.anonymous_ipc,
+            guest: None,
+            kerberos: None,
+            ntlm: config.ntlm,
+        };
         let current = RwLock::new(Current::of(first, guest(config)));
         Self { current, replays: Arc::default() }
     }
@@ -76,12 +81,12 @@ impl Mechanisms {
         Arc::clone(&self.current.read().again)
     }
 
-    /// What a client learns before it authenticates.
+    /// What a client learns before it authenticates: the mechanisms of this server. If there are none, nothing.
     pub(crate) fn security_token(&self) -> Vec<u8> {
-        let all: [&[u8]; 3] = [spnego::MS_KERBEROS, spnego::KERBEROS, spnego::NTLMSSP];
-        let without_keys: [&[u8]; 1] = [spnego::NTLMSSP];
-        let has_keys = self.first().kerberos.is_some();
-        spnego::neg_token_init2(if has_keys { &all } else { &without_keys })
+        let mechanisms = self.first().mechanisms();
+        let oids: Vec<&[u8]> = mechanisms.iter().flat_map(|mechanism| mechanism.oids()).copied().collect();
+        // [MS-SMB2] 2.2.4: with a buffer of no bytes, the client chooses the mechanism.
+        if oids.is_empty() { Vec::new() } else { spnego::neg_token_init2(&oids) }
     }
 
     pub(crate) fn use_kerberos(&self, keys: Option<KerberosKeys>) {
@@ -117,7 +122,7 @@ fn guest(config: &Config) -> Account {
     let guest = &config.guest;
     Account {
         name: "guest".to_owned(),
-        nt_hash: [0; 16],
+        nt_hash: None,
         uid: guest.uid(),
         gid: guest.gid(),
         groups: guest.groups().to_vec(),

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use acl::Sid;
-use auth::{Account, Accounts, Met, folded_name, nt_hash, same_name};
+use auth::{Account, Accounts, Met, folded_name, same_name};
 use nfs_server::{OwnerNames, UserGroups};
 use parking_lot::{Mutex, RwLock};
 use share::People;
-use state::{State, UserRecord};
+use state::{Secrets, State, UserRecord};
 
 use crate::acquaintances::Acquaintances;
 use crate::declared::Declared;
@@ -241,7 +241,7 @@ pub(crate) fn declared(settings: &Settings, state: &State) -> Result<Vec<Account
         let stored = added.iter().find(|record| same_name(&record.name, &user.name));
         let identity =
             identities::of_account(user, stored).map_err(|why| stands_for_nobody(&user.name, &why))?;
-        Ok(account(&user.name, hash_of(user, stored, state)?, &identity))
+        Ok(account(&user.name, secrets_of(user, stored, state)?.nt_hash, &identity))
     };
     settings.users.iter().map(open).collect()
 }
@@ -261,23 +261,25 @@ pub(crate) fn stands_for_nobody(name: &str, why: &NoUser) -> Problem {
     )
 }
 
-fn hash_of(user: &UserSettings, stored: Option<&UserRecord>, state: &State) -> Result<[u8; 16]> {
-    if let Some(password) = user.password.as_deref() {
-        let hash = nt_hash(password);
-        // They are made once: a start with many users need not wait for them.
-        let keys = match state.account_keys(&user.name, &hash)? {
-            Some(_) => None,
-            None => Some(passwords::keys(&passwords::realm(state)?, &user.name, password)?),
-        };
-        state.set_account(&user.name, hash, keys.as_ref())?;
-        return Ok(hash);
+/// What is kept of the password of a declared user, from now on.
+fn secrets_of(user: &UserSettings, stored: Option<&UserRecord>, state: &State) -> Result<Secrets> {
+    let kept = state.account(&user.name)?;
+    let new = if let Some(password) = user.password.as_deref() {
+        passwords::secrets(&user.name, password, kept.as_ref(), state)?
+    } else if let Some(hash) = user.nt_hash
+        && state.keeps_nt_hashes()?
+    {
+        let of_it = kept.as_ref().filter(|kept| kept.nt_hash == Some(hash));
+        Secrets { nt_hash: Some(hash), keys: of_it.and_then(|kept| kept.keys.clone()) }
+    } else {
+        let declared = user.nt_hash.map(|_| Secrets::default());
+        let known = kept.or_else(|| stored.map(UserRecord::secrets)).or(declared);
+        return known.ok_or_else(|| no_password(&user.name));
+    };
+    if kept.as_ref() != Some(&new) {
+        state.set_account(&user.name, &new)?;
     }
-    if let Some(hash) = user.nt_hash {
-        state.set_account(&user.name, hash, None)?;
-        return Ok(hash);
-    }
-    let known = state.account(&user.name)?.or_else(|| stored.map(|record| record.nt_hash));
-    known.ok_or_else(|| no_password(&user.name))
+    Ok(new)
 }
 
 /// The problem of a user without a password.
@@ -340,7 +342,7 @@ fn powerless(user: &UserRecord) -> Account {
 }
 
 /// An account that acts as this user, and may log on.
-fn account(name: &str, nt_hash: [u8; 16], identity: &share::Identity) -> Account {
+fn account(name: &str, nt_hash: Option<[u8; 16]>, identity: &share::Identity) -> Account {
     let (uid, gid, groups) = (identity.uid(), identity.gid(), identity.groups().to_vec());
     Account { name: name.to_owned(), nt_hash, uid, gid, groups, sid: None, disabled: false }
 }
@@ -355,7 +357,7 @@ mod tests {
         let book = AccountBook::default();
         let account = |name: &str, uid| Account {
             name: name.to_owned(),
-            nt_hash: [0; 16],
+            nt_hash: None,
             uid,
             gid: uid,
             groups: Vec::new(),
@@ -379,7 +381,7 @@ mod tests {
         let book = AccountBook::of(&state);
         let account = Account {
             name: "Anna".to_owned(),
-            nt_hash: [0; 16],
+            nt_hash: None,
             uid: 1000,
             gid: 1000,
             groups: Vec::new(),

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 use std::time::SystemTime;
 
-use auth::same_name;
+use auth::{Ntlm, same_name};
 use rustix::process::geteuid;
 use share::Terms;
 use state::{State, UserRecord, image};
@@ -15,7 +15,9 @@ use crate::apart::Apart;
 use crate::opening::NO_ANSWER;
 use crate::problem::Problem;
 use crate::settings::{Settings, ShareSettings, UserSettings};
-use crate::{accounts, control_tls, directories, identities, in_time, nfs_tls, opening};
+use crate::{
+    accounts, control_tls, directories, identities, in_time, kerberos, nfs_tls, opening, without_ntlm,
+};
 
 /// What a finding is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +54,7 @@ pub fn findings(settings: &Settings) -> Vec<Finding> {
     findings.of_directories(settings);
     findings.of_protocols(settings);
     findings.of_users(settings);
+    findings.of_ntlm(settings);
     findings.0
 }
 
@@ -207,6 +210,21 @@ impl Findings {
                 let subject = Subject::User(user.name.clone(), "password");
                 self.add(true, subject, accounts::no_password(&user.name));
             }
+        }
+    }
+
+    fn of_ntlm(&mut self, settings: &Settings) {
+        let has_keys = settings.kerberos.keytab.is_some() || kerberos::stored_in(&settings.state).exists();
+        for warning in without_ntlm::warnings(settings, has_keys) {
+            self.warn(Subject::Server("ntlm"), warning, "");
+        }
+        let Stored::State(state) = Stored::of(&settings.state) else { return };
+        if settings.ntlm == Ntlm::On || settings.drop_passwords {
+            return;
+        }
+        let names = without_ntlm::left_without(settings, &state).unwrap_or_default();
+        if let Some(problem) = without_ntlm::refused(&names) {
+            self.add(true, Subject::Server("ntlm"), problem);
         }
     }
 

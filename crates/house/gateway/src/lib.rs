@@ -45,6 +45,7 @@ mod sockets;
 mod upkeep;
 mod user_groups;
 mod waiting;
+mod without_ntlm;
 
 pub use administration::Administration;
 pub use findings::{Finding, Subject, findings};

@@ -1,8 +1,9 @@
 //! What is kept of a password: its NT hash for NTLM, and its Kerberos keys. Never the password.
 
+use auth::nt_hash;
 use krb5::{Enctype, string_to_key};
 use rustix::system::uname;
-use state::{PasswordKeys, State};
+use state::{PasswordKeys, Secrets, State};
 use zeroize::Zeroizing;
 
 use crate::kerberos::check_realm;
@@ -23,6 +24,32 @@ pub(crate) fn realm(state: &State) -> Result<String> {
 fn of_machine(name: &str) -> String {
     let name = name.to_ascii_uppercase();
     if check_realm(&name).is_ok() { name } else { NAMELESS.to_owned() }
+}
+
+/// What is to be kept of the password of an account: an NT hash unless the server keeps none, and Kerberos keys, those of `kept`
+/// if they are of this password. They are made once: a start with many users need not wait for them.
+///
+/// # Errors
+/// The cryptographic library refuses, or the state database cannot be used.
+pub(crate) fn secrets(name: &str, password: &str, kept: Option<&Secrets>, state: &State) -> Result<Secrets> {
+    let hash = nt_hash(password);
+    let is_same = |kept: &Secrets| match (kept.nt_hash, &kept.keys) {
+        (Some(kept), _) => kept == hash,
+        (None, Some(keys)) => is_of(keys, password),
+        (None, None) => false,
+    };
+    let known = kept.filter(|kept| is_same(kept)).and_then(|kept| kept.keys.clone());
+    let keys = match known {
+        Some(keys) => keys,
+        None => keys(&realm(state)?, name, password)?,
+    };
+    Ok(Secrets { nt_hash: state.keeps_nt_hashes()?.then_some(hash), keys: Some(keys) })
+}
+
+/// Whether these are keys of this password. It takes some 2 ms.
+fn is_of(keys: &PasswordKeys, password: &str) -> bool {
+    let made = string_to_key(Enctype::Aes256Sha1, password, keys.salt.as_bytes());
+    made.is_ok_and(|made| made.as_bytes() == &keys.aes256_sha1[..])
 }
 
 /// The Kerberos keys of the password of an account. It takes some 20 ms of a core, so no shard may do it.

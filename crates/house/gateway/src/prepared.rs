@@ -10,7 +10,7 @@ use crate::accounts::AccountBook;
 use crate::declared::{Declared, Idle};
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::Settings;
-use crate::{accounts, descriptors, logged, opening};
+use crate::{accounts, descriptors, logged, opening, without_ntlm};
 
 /// Everything that the settings name, found and opened. It owns the state directory until it, or the gateway made of
 /// it, is dropped.
@@ -61,7 +61,7 @@ impl Prepared {
         let mut declared = opening::declare(settings, &settings.state, None)?;
         let access_log = AccessLog::default();
         logged::use_settings(&access_log, settings, &declared)?;
-        let state = Arc::new(State::open(&settings.state)?);
+        let state = Arc::new(without_ntlm::apply(settings, State::open(&settings.state)?)?);
         let made = state.made_shares()?;
         let descriptors = descriptors::Allotment::of(descriptors_max, declared.shares.len() + made.len());
         tracing::info!(

@@ -22,6 +22,7 @@ use crate::sid_names::SidNames;
 use crate::sockets::{Addresses, PortmapSockets};
 use crate::user_groups::GroupsHere;
 use crate::waiting::wait_for;
+use crate::without_ntlm;
 
 /// Restores the persistent opens of SMB clients, before any client is served.
 fn restore(smb: &Arc<smb_server::Server>, kept: Arc<PersistentOpenTable>) -> std::io::Result<()> {
@@ -55,6 +56,9 @@ impl Servers {
         let numbers = DomainNumbers::new(&settings.kerberos, &prepared.state)?;
         let keys = kerberos::keys(settings, &numbers.domains)?;
         prepared.accounts.use_tickets(Tickets::of(&settings.kerberos, numbers, keys.as_ref()));
+        for warning in without_ntlm::warnings(settings, keys.is_some()) {
+            tracing::warn!("{warning}");
+        }
         nfs.use_kerberos(keys.as_ref().map(|keys| kerberos::nfs_keys(keys, &prepared.accounts)));
         smb.use_kerberos(keys);
         let kept = Arc::new(PersistentOpenTable(prepared.state.store()));
@@ -145,6 +149,7 @@ fn smb_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
         directory: Arc::new(names),
         server_guid: Some(prepared.state.server_guid()?),
         signing: settings.smb_signing,
+        ntlm: settings.ntlm,
         encryption: settings.smb_encryption,
         interfaces: interfaces(settings, at),
         limits,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use limits::Plan;
 use share::{Rules, Squash, Terms};
-use smb_server::{GivenInterface, Protection};
+use smb_server::{GivenInterface, Ntlm, Protection};
 
 use crate::control_tls::CertificateFiles;
 use crate::kerberos::KerberosSettings;
@@ -47,6 +47,11 @@ pub struct Settings {
     pub smb_interfaces: Vec<GivenInterface>,
     /// How users log on with Kerberos tickets.
     pub kerberos: KerberosSettings,
+    /// Whether SMB clients may use NTLM. If not, no NT hash of a password is kept.
+    pub ntlm: Ntlm,
+    /// Whether accounts of which there is an NT hash alone may be left without a password when NTLM is off. Otherwise the
+    /// gateway does not start.
+    pub drop_passwords: bool,
     /// The users of NFS clients who are treated as nobody.
     pub nfs_squash: Squash,
     /// Who says in which groups the users of NFS clients are.
@@ -183,6 +188,8 @@ impl Settings {
             connections_per_address: None,
             smb_interfaces: Vec::new(),
             kerberos: KerberosSettings::default(),
+            ntlm: Ntlm::On,
+            drop_passwords: false,
             nfs_squash: Squash::Root,
             nfs_groups: NfsGroups::Client,
             nfs_lease: Duration::from_secs(90),

@@ -206,7 +206,7 @@ mod tests {
             uid: 1000,
             gid: 100,
             groups,
-            nt_hash: [0; 16],
+            nt_hash: None,
             disabled: false,
             sid: None,
         });

@@ -7,14 +7,14 @@ use acl::Sid;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
-use crate::records::PasswordKeys;
+use crate::records::{PasswordKeys, Secrets};
 use crate::state::{ABOUT, State};
 use crate::store::{Batch, Form, Table};
 
 /// NT hashes by name of the account in lower case.
 pub(crate) const ACCOUNTS: Table = Table { name: "accounts", form: Form::TextToHash };
 /// [`AccountKeys`] as JSON, by name of the account in lower case.
-const ACCOUNT_KEYS: Table = Table { name: "account-keys", form: Form::TextToBytes };
+pub(crate) const ACCOUNT_KEYS: Table = Table { name: "account-keys", form: Form::TextToBytes };
 /// RIDs by folded name of the account.
 pub(crate) const RIDS: Table = Table { name: "account-rids", form: Form::TextToU32 };
 /// The highest RID that an account was given.
@@ -22,7 +22,7 @@ const LAST_RID: &str = "last-rid";
 /// The first RID of accounts: Windows has those below for accounts of its own.
 const RID_MIN: u32 = 1000;
 /// The places of domains by their SIDs.
-const DOMAIN_SLICES: Table = Table { name: "domain-slices", form: Form::TextToU32 };
+pub(crate) const DOMAIN_SLICES: Table = Table { name: "domain-slices", form: Form::TextToU32 };
 /// The highest place that a domain was given.
 const LAST_SLICE: &str = "last-domain-slice";
 /// S-1-5-21, with which SIDs of machines begin.
@@ -33,44 +33,42 @@ const REALM: &str = "realm";
 
 /// The keys of an account's password, and which password that is: a program that knows no keys changes the hash alone.
 #[derive(Serialize, Deserialize)]
-struct AccountKeys {
-    nt_hash: [u8; 16],
-    keys: PasswordKeys,
+pub(crate) struct AccountKeys {
+    /// None: no hash is kept of this password.
+    pub(crate) nt_hash: Option<[u8; 16]>,
+    /// None: the hash was all that was kept, and it was dropped.
+    pub(crate) keys: Option<PasswordKeys>,
 }
 
 impl State {
-    /// Keeps the NT hash of an account's password, and its keys where they are known.
+    /// Keeps what is known of the password of a declared account, in place of what was kept before.
     ///
     /// # Errors
     /// The database cannot be written.
-    pub fn set_account(&self, name: &str, nt_hash: [u8; 16], keys: Option<&PasswordKeys>) -> Result<()> {
+    pub fn set_account(&self, name: &str, secrets: &Secrets) -> Result<()> {
         let name = name.to_lowercase();
-        let mut changes = vec![ACCOUNTS.put(name.as_bytes(), &nt_hash)];
-        if let Some(keys) = keys {
-            let record = AccountKeys { nt_hash, keys: keys.clone() };
-            let json = serde_json::to_vec(&record).map_err(|e| self.trouble(e))?;
-            changes.push(ACCOUNT_KEYS.put(name.as_bytes(), &json));
-        }
-        self.change(changes)
+        let Secrets { nt_hash, keys } = secrets.clone();
+        let json = serde_json::to_vec(&AccountKeys { nt_hash, keys }).map_err(|e| self.trouble(e))?;
+        let hash = match nt_hash {
+            Some(hash) => ACCOUNTS.put(name.as_bytes(), &hash),
+            None => ACCOUNTS.remove(name.as_bytes()),
+        };
+        self.change(vec![hash, ACCOUNT_KEYS.put(name.as_bytes(), &json)])
     }
 
-    /// The NT hash that was kept for an account.
+    /// What was kept of the password of a declared account; None: it never had one.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub fn account(&self, name: &str) -> Result<Option<[u8; 16]>> {
-        self.read(ACCOUNTS, &name.to_lowercase())?.map(|hash| self.number(hash)).transpose()
-    }
-
-    /// The keys that were kept for an account whose password has this NT hash; None: there are none, or they are those of
-    /// another password.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub fn account_keys(&self, name: &str, nt_hash: &[u8; 16]) -> Result<Option<PasswordKeys>> {
-        let Some(json) = self.read(ACCOUNT_KEYS, &name.to_lowercase())? else { return Ok(None) };
-        let kept: AccountKeys = serde_json::from_slice(&json).map_err(|e| self.trouble(e))?;
-        Ok((kept.nt_hash == *nt_hash).then_some(kept.keys))
+    pub fn account(&self, name: &str) -> Result<Option<Secrets>> {
+        let name = name.to_lowercase();
+        let nt_hash = self.read(ACCOUNTS, &name)?.map(|hash| self.number(hash)).transpose()?;
+        let kept = self.read(ACCOUNT_KEYS, &name)?;
+        let kept = kept.map(|json| serde_json::from_slice::<AccountKeys>(&json)).transpose();
+        // Those of another password do not count.
+        let kept = kept.map_err(|e| self.trouble(e))?.filter(|kept| kept.nt_hash == nt_hash);
+        let is_known = nt_hash.is_some() || kept.is_some();
+        Ok(is_known.then(|| Secrets { nt_hash, keys: kept.and_then(|kept| kept.keys) }))
     }
 
     /// The SID of this machine, in whose domain the accounts are: made once.
@@ -222,14 +220,15 @@ mod tests {
     #[test]
     fn keys_are_those_of_the_password_with_this_hash() {
         let state = state();
-        assert_eq!(state.account_keys("anna", &[7; 16]).unwrap(), None);
-        state.set_account("Anna", [7; 16], Some(&keys(1))).unwrap();
-        assert_eq!(state.account_keys("aNNA", &[7; 16]).unwrap(), Some(keys(1)));
+        let secrets = |hash: u8, keys| Secrets { nt_hash: Some([hash; 16]), keys };
+        assert_eq!(state.account("anna").unwrap(), None);
+        state.set_account("Anna", &secrets(7, Some(keys(1)))).unwrap();
+        assert_eq!(state.account("aNNA").unwrap(), Some(secrets(7, Some(keys(1)))));
         // As a program does that knows no keys.
-        state.set_account("anna", [8; 16], None).unwrap();
-        assert_eq!(state.account_keys("anna", &[8; 16]).unwrap(), None);
-        state.set_account("anna", [8; 16], Some(&keys(2))).unwrap();
-        assert_eq!(state.account_keys("anna", &[8; 16]).unwrap(), Some(keys(2)));
+        state.change(vec![ACCOUNTS.put(b"anna", &[8; 16])]).unwrap();
+        assert_eq!(state.account("anna").unwrap(), Some(secrets(8, None)));
+        state.set_account("anna", &secrets(8, Some(keys(2)))).unwrap();
+        assert_eq!(state.account("anna").unwrap(), Some(secrets(8, Some(keys(2)))));
     }
 
     #[test]

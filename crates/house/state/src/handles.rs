@@ -8,9 +8,9 @@ use redb::{Database, Durability, ReadableDatabase, ReadableTable, TableDefinitio
 use storage_local::{HandleKey, HandleRecords, NameRecord, RecordsError};
 
 /// The keys of handles, by the name of the store.
-const KEYS: TableDefinition<'_, &str, HandleKey> = TableDefinition::new("storage-local.keys");
+pub(crate) const KEYS: TableDefinition<'_, &str, HandleKey> = TableDefinition::new("storage-local.keys");
 /// A record of a name, by the object's number: the object's generation, the directory's number and generation, the name.
-type OnDisk<'a> = (u64, u64, u64, &'a [u8]);
+pub(crate) type OnDisk<'a> = (u64, u64, u64, &'a [u8]);
 
 /// The records of one store.
 pub(crate) struct HandleTables {
@@ -25,6 +25,11 @@ impl fmt::Debug for HandleTables {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HandleTables").field("store", &self.store).finish_non_exhaustive()
     }
+}
+
+/// Whether this is the name of a table with the names of a store's objects.
+pub(crate) fn is_names_table(name: &str) -> bool {
+    name.starts_with("storage-local.") && name.ends_with(".names")
 }
 
 /// How the names of the tables begin that one store has for itself.

@@ -143,6 +143,7 @@ impl StorageBackend for Memory {
 mod tests {
     use super::*;
     use crate::State;
+    use crate::records::Secrets;
 
     fn sound() -> Vec<u8> {
         let directory = tempfile::tempdir().unwrap();
@@ -150,7 +151,7 @@ mod tests {
         let state = State::open(&place).unwrap();
         for n in 0..50 {
             state.share_id(&format!("share-{n}")).unwrap();
-            state.set_account(&format!("user-{n}"), [n; 16], None).unwrap();
+            state.set_account(&format!("user-{n}"), &Secrets::of_hash(n)).unwrap();
         }
         drop(state);
         fs::read(place.join("anabranch.redb")).unwrap()
@@ -171,7 +172,11 @@ mod tests {
                     let database = database(harmless).unwrap();
                     let state = State::in_memory(database);
                     for n in 0..50 {
-                        assert_eq!(state.account(&format!("user-{n}")).unwrap(), Some([n; 16]), "bit {bit}");
+                        assert_eq!(
+                            state.account(&format!("user-{n}")).unwrap(),
+                            Some(Secrets::of_hash(n)),
+                            "bit {bit}"
+                        );
                     }
                 }
             }

@@ -9,7 +9,7 @@ use nfs_server::{HostRecord, HostRecords};
 use crate::store::{Form, Store, Table};
 
 /// Hosts: their address and the server's, 16 bytes each (IPv4 as mapped IPv6), and the name of the host.
-const HOSTS: Table = Table { name: "nfs-lock-hosts", form: Form::BytesToNothing };
+pub(crate) const HOSTS: Table = Table { name: "nfs-lock-hosts", form: Form::BytesToNothing };
 
 /// Bytes of an address.
 const ADDRESS_BYTES: usize = 16;

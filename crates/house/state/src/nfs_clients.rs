@@ -9,7 +9,7 @@ use nfs_server::{ClientRecord, ClientRecords};
 use crate::store::{Form, Store, Table};
 
 /// Clients by the names that they have for themselves.
-const CLIENTS: Table = Table { name: "nfs-clients", form: Form::BytesToNothing };
+pub(crate) const CLIENTS: Table = Table { name: "nfs-clients", form: Form::BytesToNothing };
 
 /// The table of clients.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use smb_server::{Change, PersistentOpen, PersistentOpens};
 use crate::store::{Form, Store, Table};
 
 /// Opens by their persistent identifiers, as JSON.
-const OPENS: Table = Table { name: "persistent-opens", form: Form::NumberToBytes };
+pub(crate) const OPENS: Table = Table { name: "persistent-opens", form: Form::NumberToBytes };
 
 /// The table of persistent opens.
 #[derive(Debug)]

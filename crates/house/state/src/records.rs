@@ -95,9 +95,31 @@ pub struct PasswordKeys {
     pub aes256_sha1: Zeroizing<[u8; 32]>,
 }
 
+/// What is kept of a password. Without either, nobody can log on with it.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secrets {
+    /// For NTLM. As good as the password, so it is never shown.
+    pub nt_hash: Option<[u8; 16]>,
+    /// For Kerberos.
+    pub keys: Option<PasswordKeys>,
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrets").field("keys", &self.keys).finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for PasswordKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PasswordKeys").field("salt", &self.salt).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+impl Secrets {
+    pub(crate) fn of_hash(byte: u8) -> Self {
+        Self { nt_hash: Some([byte; 16]), keys: None }
     }
 }
 
@@ -128,8 +150,9 @@ mod key_bytes {
 pub struct UserRecord {
     /// As it was given: lookups do not regard case.
     pub name: String,
-    /// As good as the password.
-    pub nt_hash: [u8; 16],
+    /// As good as the password. None: it was set while the server kept none. Written as null then: a program that needs a hash
+    /// refuses the record, and does not take it for one of zeros.
+    pub nt_hash: Option<[u8; 16]>,
     /// None: that of the user of this machine of the same name.
     pub uid: Option<u32>,
     /// None: that of the user of this machine, else the uid.
@@ -141,6 +164,13 @@ pub struct UserRecord {
     /// The keys of the password; None: it was set by a program that made none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keys: Option<PasswordKeys>,
+}
+
+impl UserRecord {
+    /// What is kept of the password.
+    pub fn secrets(&self) -> Secrets {
+        Secrets { nt_hash: self.nt_hash, keys: self.keys.clone() }
+    }
 }
 
 impl fmt::Debug for UserRecord {

@@ -24,15 +24,15 @@ use crate::{Error, Result, copies, directory, image};
 /// Single values by name.
 pub(crate) const ABOUT: Table = Table { name: "about", form: Form::TextToBytes };
 /// Numbers of shares by name in lower case.
-const SHARES: Table = Table { name: "shares", form: Form::TextToU32 };
+pub(crate) const SHARES: Table = Table { name: "shares", form: Form::TextToU32 };
 /// Burst credits that shares have left, by name in lower case.
-const CREDITS: Table = Table { name: "burst-credits", form: Form::TextToU64 };
+pub(crate) const CREDITS: Table = Table { name: "burst-credits", form: Form::TextToU64 };
 /// The shares that were created by command, as JSON, by name in lower case.
-const MADE_SHARES: Table = Table { name: "made-shares", form: Form::TextToBytes };
+pub(crate) const MADE_SHARES: Table = Table { name: "made-shares", form: Form::TextToBytes };
 /// The users who were added by command, as JSON, by folded name.
-const ADDED_USERS: Table = Table { name: "added-users", form: Form::TextToBytes };
+pub(crate) const ADDED_USERS: Table = Table { name: "added-users", form: Form::TextToBytes };
 /// The tokens of the control address that were created by command, as JSON, by name in lower case.
-const TOKENS: Table = Table { name: "tokens", form: Form::TextToBytes };
+pub(crate) const TOKENS: Table = Table { name: "tokens", form: Form::TextToBytes };
 /// The highest number that a share was given.
 const LAST_SHARE: &str = "last-share";
 
@@ -48,7 +48,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub struct State {
     store: Arc<dyn Store>,
     /// What `store` is, and what local directories keep their handles in.
-    database: Arc<Database>,
+    pub(crate) database: Arc<Database>,
     file: PathBuf,
     closed: Closed,
 }
@@ -137,7 +137,7 @@ impl State {
         }
     }
 
-    fn copy(&self) -> Result<()> {
+    pub(crate) fn copy(&self) -> Result<()> {
         let length = fs::metadata(&self.file).map_err(|e| self.trouble(e))?.len();
         if length > CHECKED_BYTES_MAX {
             let what = format!("of {length} bytes is too large to be copied while a server runs");
@@ -444,6 +444,23 @@ fn damaged(directory: &Path, file: &Path, why: &str) -> Error {
     Error::new(what, copies::advice(directory))
 }
 
+/// Where a database is made that is to take the place of another.
+pub(crate) fn new_file(directory: &Path) -> PathBuf {
+    directory.join(format!("{FILE}.new"))
+}
+
+/// Makes a database in this file, in place of one that was not finished.
+pub(crate) fn create(new: &Path) -> Result<Database> {
+    let refuse = |e: &dyn std::fmt::Display| trouble(new, e);
+    match fs::remove_file(new) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(refuse(&e)),
+        _ => {}
+    }
+    // Made here and not by redb: nobody else is to read it at any time.
+    OpenOptions::new().create_new(true).append(true).mode(0o600).open(new).map_err(|e| refuse(&e))?;
+    Database::create(new).map_err(|e| refuse(&e))
+}
+
 /// Makes a database, which is there whole or not at all.
 fn make(directory: &Path, file: &Path) -> Result<()> {
     let copy = copies::path(directory);
@@ -452,14 +469,8 @@ fn make(directory: &Path, file: &Path) -> Result<()> {
         return Err(Error::new(what, copies::advice(directory)));
     }
     let refuse = |e: &dyn std::fmt::Display| trouble(file, e);
-    let new = directory.join(format!("{FILE}.new"));
-    match fs::remove_file(&new) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(refuse(&e)),
-        _ => {}
-    }
-    // Made here and not by redb: nobody else is to read it at any time.
-    OpenOptions::new().create_new(true).append(true).mode(0o600).open(&new).map_err(|e| refuse(&e))?;
-    drop(Database::create(&new).map_err(|e| refuse(&e))?);
+    let new = new_file(directory);
+    drop(create(&new)?);
     fs::rename(&new, file).map_err(|e| refuse(&e))?;
     tracing::info!(
         "the state directory {} is new: clients see a new server, and nothing has been created by command yet",
@@ -474,6 +485,7 @@ mod tests {
 
     use super::*;
     use crate::accounts::ACCOUNTS;
+    use crate::records::Secrets;
     use crate::store::{KeyValue, StoreError};
 
     fn open(directory: &tempfile::TempDir) -> State {
@@ -487,13 +499,13 @@ mod tests {
         let before = (state.server_guid().unwrap(), state.nfs_handle_key().unwrap());
         assert_ne!(before.0, before.1);
         assert_eq!((state.share_id("a").unwrap(), state.share_id("B").unwrap()), (1, 2));
-        state.set_account("Anna", [7; 16], None).unwrap();
+        state.set_account("Anna", &Secrets::of_hash(7)).unwrap();
         drop(state);
         let state = open(&directory);
         assert_eq!((state.server_guid().unwrap(), state.nfs_handle_key().unwrap()), before);
         assert_eq!((state.share_id("b").unwrap(), state.share_id("A").unwrap()), (2, 1));
         assert_eq!(state.share_id("c").unwrap(), 3);
-        assert_eq!(state.account("anna").unwrap(), Some([7; 16]));
+        assert_eq!(state.account("anna").unwrap(), Some(Secrets::of_hash(7)));
         assert_eq!(state.account("otto").unwrap(), None);
     }
 
@@ -593,13 +605,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("state");
         let state = open(&directory);
-        state.set_account("anna", [7; 16], None).unwrap();
+        state.set_account("anna", &Secrets::of_hash(7)).unwrap();
         state.keep_copy();
-        state.set_account("anna", [8; 16], None).unwrap();
+        state.set_account("anna", &Secrets::of_hash(8)).unwrap();
         state.keep_copy();
         drop(state);
         let copy = State::in_memory(image::database(fs::read(copies::path(&place)).unwrap()).unwrap());
-        assert_eq!(copy.account("anna").unwrap(), Some([8; 16]));
+        assert_eq!(copy.account("anna").unwrap(), Some(Secrets::of_hash(8)));
         fs::write(place.join(FILE), "").unwrap();
         let problem = State::open(&place).unwrap_err();
         assert!(problem.what.contains("it is empty") && problem.advice.contains("redb.good"), "{problem}");

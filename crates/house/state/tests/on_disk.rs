@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use anabranch_state::{
-    LockHostTable, NfsClientTable, PasswordKeys, PersistentOpenTable, ShareRecord, State, TokenRecord,
-    UserRecord,
+    LockHostTable, NfsClientTable, PasswordKeys, PersistentOpenTable, Secrets, ShareRecord, State,
+    TokenRecord, UserRecord,
 };
 use control::Token;
 use control::tokens::Scope;
@@ -32,6 +32,11 @@ const SHARE: &str = r#"{"name":"Data","directory":"/srv","terms":1,"plan":"","in
 
 /// The beginning of the keys in a record; the bytes of the keys follow.
 const KEYS: &str = r#"{"realm":"FILES","salt":"FILESAnna","aes256_sha384":[1,1,"#;
+
+/// What a program kept that made no keys.
+fn hash(byte: u8) -> Secrets {
+    Secrets { nt_hash: Some([byte; 16]), keys: None }
+}
 
 fn keys() -> PasswordKeys {
     PasswordKeys {
@@ -81,15 +86,14 @@ fn what_is_on_the_disk_is_read() {
     let state = State::open(&directory).unwrap();
     assert_eq!(state.server_guid().unwrap(), [3; 16]);
     assert_eq!((state.share_id("DATA").unwrap(), state.share_id("new").unwrap()), (2, 10));
-    assert_eq!(state.account("Anna").unwrap(), Some([7; 16]));
+    assert_eq!(state.account("Anna").unwrap(), Some(hash(7)));
     assert_eq!(state.credits("Data").unwrap(), Some(77));
     let share = &state.made_shares().unwrap()[0];
     assert_eq!((&*share.name, share.terms, &*share.comment), ("Data", 1, "files"));
     assert_eq!(share.rules.clients, ["10.0.0.0/8"]);
     let user = &state.added_users().unwrap()[0];
-    assert_eq!((&*user.name, user.uid, user.nt_hash), ("Anna", Some(1000), [7; 16]));
+    assert_eq!((&*user.name, user.uid, user.nt_hash), ("Anna", Some(1000), Some([7; 16])));
     assert_eq!(user.keys, None, "a record of a program that made no keys");
-    assert_eq!(state.account_keys("Anna", &[7; 16]).unwrap(), None);
     assert_eq!(PersistentOpenTable(state.store()).all().unwrap()[0].id, 300);
     assert_eq!(NfsClientTable(state.store()).all().unwrap(), [ClientRecord { owner: b"client".to_vec() }]);
     assert_eq!(LockHostTable(state.store()).all().unwrap(), [lock_host()]);
@@ -107,7 +111,7 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     let directory = temporary.path().join("state");
     let state = State::open(&directory).unwrap();
     let (guid, id) = (state.server_guid().unwrap(), state.share_id("Data").unwrap());
-    state.set_account("Anna", [8; 16], Some(&keys())).unwrap();
+    state.set_account("Anna", &Secrets { keys: Some(keys()), ..hash(8) }).unwrap();
     state.keep_credits(&[("Data".to_owned(), Some(66))]).unwrap();
     state.keep_share(&ShareRecord { name: "Data".to_owned(), ..ShareRecord::default() }).unwrap();
     state

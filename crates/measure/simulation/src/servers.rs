@@ -149,7 +149,7 @@ impl Servers {
         let Ok(shares) = ShareTable::new([share]) else { return };
         let account = Account {
             name: USER.to_owned(),
-            nt_hash: nt_hash(PASSWORD),
+            nt_hash: Some(nt_hash(PASSWORD)),
             uid: 0,
             gid: 0,
             groups: Vec::new(),

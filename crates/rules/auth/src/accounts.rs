@@ -10,8 +10,8 @@ pub struct Account {
     /// The name, as displayed; compared without regard to case.
     pub name: String,
     /// NTOWFv1: MD4 over the password in UTF-16LE ([`nt_hash`]). It is as good as the password, so it is never logged
-    /// or shown.
-    pub nt_hash: [u8; 16],
+    /// or shown. None: the account cannot be used with NTLM.
+    pub nt_hash: Option<[u8; 16]>,
     /// The account's user on this machine.
     pub uid: u32,
     /// The user's first group.
@@ -132,7 +132,7 @@ mod tests {
     fn names_are_found_without_regard_to_case() {
         let account = |name: &str| Account {
             name: name.into(),
-            nt_hash: [0; 16],
+            nt_hash: None,
             uid: 1,
             gid: 1,
             groups: vec![],
@@ -162,7 +162,7 @@ mod tests {
     fn an_account_does_not_show_its_hash() {
         let account = Account {
             name: "a".into(),
-            nt_hash: [0xab; 16],
+            nt_hash: Some([0xab; 16]),
             uid: 1,
             gid: 1,
             groups: vec![],

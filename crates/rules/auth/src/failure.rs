@@ -6,6 +6,16 @@ pub enum Reason {
     /// The account does not exist
     #[error("there is no such account")]
     UnknownUser,
+    /// The account has no NT hash
+    #[error(
+        "the account has no NT hash: its password was set while ntlm was off; set it again, or let the client use Kerberos"
+    )]
+    NoNtHash,
+    /// The client offers NTLM alone, which is switched off
+    #[error(
+        "the client offers NTLM only, and ntlm is off: it must use Kerberos; connect by name, with a ticket (docs/without-ntlm.md)"
+    )]
+    NtlmOff,
     /// The response does not prove the account's password
     #[error("wrong password")]
     WrongPassword,
@@ -82,6 +92,8 @@ pub enum FailureClass {
     TimeDifference,
     /// STATUS_ACCOUNT_DISABLED: only told to a client that knows the password
     AccountDisabled,
+    /// STATUS_NTLM_BLOCKED: NTLM is not accepted, whatever the password
+    NtlmBlocked,
     /// STATUS_ACCESS_DENIED
     AccessDenied,
     /// STATUS_INVALID_PARAMETER
@@ -92,9 +104,11 @@ impl Reason {
     /// What the client is told.
     pub fn class(self) -> FailureClass {
         match self {
-            Self::UnknownUser | Self::WrongPassword | Self::EmptyResponse | Self::Ntlmv1 => {
+            Self::UnknownUser | Self::WrongPassword | Self::NoNtHash | Self::EmptyResponse | Self::Ntlmv1 => {
                 FailureClass::LogonFailure
             }
+            // [MS-ERREF] 2.3.1: "The authentication failed because NTLM was blocked." Samba answers the same.
+            Self::NtlmOff => FailureClass::NtlmBlocked,
             Self::Ticket(reason) => match reason.class() {
                 krb5::ReasonClass::Malformed => FailureClass::InvalidToken,
                 krb5::ReasonClass::Clock => FailureClass::TimeDifference,

@@ -227,7 +227,7 @@ mod tests {
     fn a_principal_is_the_account_of_its_name_only_where_that_is_wanted() {
         let account = |name: &str, disabled| Account {
             name: name.to_owned(),
-            nt_hash: [0; 16],
+            nt_hash: None,
             uid: 1000,
             gid: 1000,
             groups: Vec::new(),

@@ -17,7 +17,7 @@ pub mod ntlm;
 mod session_key;
 pub mod spnego;
 
-pub use acceptor::{Acceptor, Authenticated, Config, Mechanism, Nonces, Step};
+pub use acceptor::{Acceptor, Authenticated, Config, Mechanism, Nonces, Ntlm, Step};
 pub use accounts::{Account, AccountList, Accounts, Identity, folded_name, local_name, nt_hash, same_name};
 pub use brake::{Brake, Failed};
 pub use failure::{Failure, FailureClass, Reason};

@@ -34,7 +34,7 @@ pub(crate) fn use_keys(server: &TestServer, service: &[&str], enctype: Enctype) 
     let acceptor = Acceptor::new(keytab, krb5::Settings { services, ..krb5::Settings::default() });
     let account = |name: &str, uid| Account {
         name: name.to_owned(),
-        nt_hash: [0; 16],
+        nt_hash: None,
         uid,
         gid: uid,
         groups: vec![uid + 1],

@@ -15,7 +15,7 @@ use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, ShareSettings, same_share_name};
 use crate::waiting::wait_for;
-use crate::{accounts, control_access, control_tls, kerberos, logged, opening};
+use crate::{accounts, control_access, control_tls, kerberos, logged, opening, without_ntlm};
 
 impl Administration {
     /// Serves the shares and users that the configuration declares now, in place of those that it declared before.
@@ -31,6 +31,9 @@ impl Administration {
         // These values change only at the next start.
         now.encryption = before.encryption;
         (now.metadata_latency, now.is_uncounted) = (before.metadata_latency, before.is_uncounted);
+        if !self.state.keeps_nt_hashes()? {
+            without_ntlm::check(settings, &self.state)?;
+        }
         now.accounts = accounts::declared(settings, &self.state)?;
         let certificate = renewed_certificate(settings, serving)?;
         let numbers = DomainNumbers::new(&settings.kerberos, &self.state)?;

@@ -1,9 +1,9 @@
 //! The users of [`Administration`].
 
-use auth::{Account, Accounts, nt_hash, same_name};
+use auth::{Account, Accounts, same_name};
 use control::users::{NewUser, Password, User, UserChange};
 use control::{Refusal, RefusalKind};
-use state::{PasswordKeys, UserRecord};
+use state::{Secrets, UserRecord};
 
 use super::{Administration, USERS_MAX, failed, invalid};
 use crate::accounts;
@@ -79,11 +79,10 @@ impl Administration {
         declared: &Declared,
         added: &[UserRecord],
     ) -> Result<User> {
-        let Account { name, nt_hash, .. } = account;
-        let has_keys_of_its_own = self.state.account_keys(name, nt_hash).map_err(failed)?.is_some();
-        let keyed = |user: &UserRecord| user.keys.is_some() && user.nt_hash == *nt_hash;
+        let name = &account.name;
         let stored = added.iter().find(|user| same_name(&user.name, name));
-        let has_keys = has_keys_of_its_own || stored.is_some_and(keyed);
+        let kept = self.state.account(name).map_err(failed)?.or_else(|| stored.map(UserRecord::secrets));
+        let has_keys = kept.is_some_and(|kept| kept.keys.is_some());
         let declared_in = Some(declared.account_place(name).to_owned());
         Ok(User { declared_in, ..tell(account, has_keys) })
     }
@@ -114,11 +113,11 @@ impl Administration {
             let what = format!("there are {USERS_MAX} users already");
             return Err(Refusal::new(RefusalKind::TooMany, what, "Remove one that nobody needs."));
         }
-        let (nt_hash, keys) = self.secrets_of(name, &new.password)?;
+        let Secrets { nt_hash, keys } = self.secrets_of(name, &new.password)?;
         let user = UserRecord {
             name: name.clone(),
             nt_hash,
-            keys: Some(keys),
+            keys,
             uid: new.uid,
             gid: new.gid,
             groups: new.groups.clone(),
@@ -137,8 +136,7 @@ impl Administration {
         let changing = self.idle.lock();
         let mut user = self.added_user(name)?;
         if let Some(password) = &change.password {
-            let (nt_hash, keys) = self.secrets_of(&user.name, password)?;
-            (user.nt_hash, user.keys) = (nt_hash, Some(keys));
+            Secrets { nt_hash: user.nt_hash, keys: user.keys } = self.secrets_of(&user.name, password)?;
         }
         user.uid = change.uid.or(user.uid);
         user.gid = change.gid.or(user.gid);
@@ -170,11 +168,10 @@ impl Administration {
     }
 
     /// What is kept of a password. It takes some 20 ms: calls of the API are carried out off the shards.
-    fn secrets_of(&self, name: &str, password: &Password) -> Result<([u8; 16], PasswordKeys)> {
+    fn secrets_of(&self, name: &str, password: &Password) -> Result<Secrets> {
         check_password(name, password)?;
-        let keys = passwords::realm(&self.state).and_then(|realm| passwords::keys(&realm, name, &password.0));
-        let keys = keys.map_err(|problem| Refusal::new(RefusalKind::Failed, problem.what, problem.advice))?;
-        Ok((nt_hash(&password.0), keys))
+        let secrets = passwords::secrets(name, &password.0, None, &self.state);
+        secrets.map_err(|problem| Refusal::new(RefusalKind::Failed, problem.what, problem.advice))
     }
 
     /// Makes the running server use an account as it is now.

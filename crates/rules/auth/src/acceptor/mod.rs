@@ -29,6 +29,28 @@ pub struct Config {
     pub guest: Option<Account>,
     /// How tickets are accepted. None: Kerberos is not offered.
     pub kerberos: Option<Arc<Kerberos>>,
+    /// Whether NTLM is offered and accepted.
+    pub ntlm: Ntlm,
+}
+
+/// Whether a server accepts NTLM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ntlm {
+    /// It is offered and accepted.
+    #[default]
+    On,
+    /// It is neither offered nor accepted, inside SPNEGO or bare.
+    Off,
+}
+
+impl Config {
+    /// The mechanisms that this server has, those that it prefers first.
+    #[must_use]
+    pub fn mechanisms(&self) -> Vec<Mechanism> {
+        let kerberos = self.kerberos.is_some().then_some(Mechanism::Kerberos);
+        let ntlm = (self.ntlm == Ntlm::On).then_some(Mechanism::Ntlm);
+        kerberos.into_iter().chain(ntlm).collect()
+    }
 }
 
 /// Random bytes for one authentication.
@@ -134,6 +156,9 @@ impl Acceptor {
         let server = Server { config: &config, nonces: &nonces, timestamp, accounts };
         let (reply, state) = match state {
             AcceptorState::Start if mechanism::is_ntlm(token) => {
+                if config.ntlm == Ntlm::Off {
+                    return Err(Reason::NtlmOff.into());
+                }
                 let challenge = server.challenge(token)?;
                 (challenge.message().to_vec(), AcceptorState::Challenged(challenge, None))
             }
@@ -141,7 +166,7 @@ impl Acceptor {
                 let Ok(Token::Init(init)) = Token::decode(token) else {
                     return Err(Reason::Malformed.into());
                 };
-                let (negotiation, optimistic) = begin(init, config.kerberos.is_some())?;
+                let (negotiation, optimistic) = begin(init, &config.mechanisms())?;
                 match optimistic {
                     None => (choose(&negotiation), AcceptorState::Chosen(negotiation)),
                     Some(token) => match server.first(negotiation, token, true)? {

@@ -14,12 +14,13 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// The mechanism that goes by this OBJECT IDENTIFIER. Kerberos has two, and is there only if the server has keys.
-    fn of(oid: &[u8], has_kerberos: bool) -> Option<Self> {
-        if oid == NTLMSSP {
-            return Some(Self::Ntlm);
+    /// The OBJECT IDENTIFIERs by which it goes, the one to offer first in front.
+    #[must_use]
+    pub fn oids(self) -> &'static [&'static [u8]] {
+        match self {
+            Self::Kerberos => &[MS_KERBEROS, KERBEROS],
+            Self::Ntlm => &[NTLMSSP],
         }
-        (has_kerberos && (oid == MS_KERBEROS || oid == KERBEROS)).then_some(Self::Kerberos)
     }
 }
 
@@ -47,14 +48,15 @@ impl Negotiation {
 
 /// The negotiation that an initiator's first token starts, and the token for the selected mechanism in it. An optimistic
 /// token for another mechanism is ignored (RFC 4178 4.2.1).
-pub(super) fn begin(
-    init: NegTokenInit<'_>,
-    has_kerberos: bool,
-) -> Result<(Negotiation, Option<&[u8]>), Reason> {
+pub(super) fn begin<'a>(
+    init: NegTokenInit<'a>,
+    offered: &[Mechanism],
+) -> Result<(Negotiation, Option<&'a [u8]>), Reason> {
     let NegTokenInit { mech_types, mech_token, .. } = init;
-    let mut known =
-        mech_types.oids.iter().filter_map(|oid| Some((oid.clone(), Mechanism::of(oid, has_kerberos)?)));
-    let (oid, mechanism) = known.next().ok_or(Reason::NoCommonMechanism)?;
+    let by = |oid: &[u8]| offered.iter().copied().find(|mechanism| mechanism.oids().contains(&oid));
+    let mut known = mech_types.oids.iter().filter_map(|oid| Some((oid.clone(), by(oid)?)));
+    let refused = if mech_types.offers(NTLMSSP) { Reason::NtlmOff } else { Reason::NoCommonMechanism };
+    let (oid, mechanism) = known.next().ok_or(refused)?;
     let negotiation = Negotiation { mech_types, mechanism, oid };
     let optimistic = mech_token.filter(|_| !negotiation.needs_mic());
     Ok((negotiation, optimistic))
@@ -91,13 +93,13 @@ mod tests {
     /// 1.3.6.1.4.1.311.2.2.30, which Windows may offer first. [MS-NEGOEX] 1.9.
     const NEGOEX: &[u8] = &[0x2b, 6, 1, 4, 1, 0x82, 0x37, 2, 2, 30];
 
-    fn begun(oids: &[&[u8]], has_kerberos: bool) -> Result<(Mechanism, Vec<u8>, bool, bool), Reason> {
+    fn begun(oids: &[&[u8]], offered: &[Mechanism]) -> Result<(Mechanism, Vec<u8>, bool, bool), Reason> {
         let init = NegTokenInit {
             mech_types: MechTypes::new(oids),
             mech_token: Some(b"token"),
             mech_list_mic: None,
         };
-        let (negotiation, optimistic) = begin(init, has_kerberos)?;
+        let (negotiation, optimistic) = begin(init, offered)?;
         let needs_mic = negotiation.needs_mic();
         assert_eq!(optimistic.is_none(), needs_mic, "an optimistic token is for the preferred mechanism");
         let state = if needs_mic { NegState::RequestMic } else { NegState::AcceptIncomplete };
@@ -110,17 +112,25 @@ mod tests {
     #[test]
     fn the_first_mechanism_of_the_client_that_the_server_has_is_selected() {
         let (kerberos, ntlm) = (Mechanism::Kerberos, Mechanism::Ntlm);
+        let (both, tickets, passwords) = ([kerberos, ntlm], [kerberos], [ntlm]);
         let windows: [&[u8]; 3] = [MS_KERBEROS, KERBEROS, NTLMSSP];
-        assert_eq!(begun(&windows, true), Ok((kerberos, MS_KERBEROS.to_vec(), false, true)));
-        assert_eq!(begun(&windows, false), Ok((ntlm, NTLMSSP.to_vec(), true, false)));
-        assert_eq!(begun(&[KERBEROS], true), Ok((kerberos, KERBEROS.to_vec(), false, true)));
-        assert_eq!(begun(&[KERBEROS, MS_KERBEROS], false), Err(Reason::NoCommonMechanism));
+        for offered in [&both[..], &tickets] {
+            assert_eq!(begun(&windows, offered), Ok((kerberos, MS_KERBEROS.to_vec(), false, true)));
+            assert_eq!(begun(&[KERBEROS], offered), Ok((kerberos, KERBEROS.to_vec(), false, true)));
+        }
+        assert_eq!(begun(&windows, &passwords), Ok((ntlm, NTLMSSP.to_vec(), true, false)));
+        assert_eq!(begun(&[KERBEROS, MS_KERBEROS], &passwords), Err(Reason::NoCommonMechanism));
         let negoex: [&[u8]; 3] = [NEGOEX, KERBEROS, NTLMSSP];
-        assert_eq!(begun(&negoex, true), Ok((kerberos, KERBEROS.to_vec(), true, false)));
+        assert_eq!(begun(&negoex, &both), Ok((kerberos, KERBEROS.to_vec(), true, false)));
         let ntlm_first: [&[u8]; 2] = [NTLMSSP, MS_KERBEROS];
-        for has_kerberos in [false, true] {
-            assert_eq!(begun(&ntlm_first, has_kerberos), Ok((ntlm, NTLMSSP.to_vec(), false, true)));
-            assert_eq!(begun(&[NEGOEX], has_kerberos), Err(Reason::NoCommonMechanism));
+        for offered in [&both[..], &passwords] {
+            assert_eq!(begun(&ntlm_first, offered), Ok((ntlm, NTLMSSP.to_vec(), false, true)));
+            assert_eq!(begun(&[NEGOEX], offered), Err(Reason::NoCommonMechanism));
+        }
+        // who prefers NTLM and has a ticket, too
+        assert_eq!(begun(&ntlm_first, &tickets), Ok((kerberos, MS_KERBEROS.to_vec(), true, false)));
+        for offered in [&tickets[..], &[]] {
+            assert_eq!(begun(&[NTLMSSP, NEGOEX], offered), Err(Reason::NtlmOff));
         }
     }
 }

@@ -18,13 +18,13 @@ fn config() -> Config {
         dns_computer: "anabranch.example".into(),
         dns_domain: "example".into(),
     };
-    Config { names, allow_anonymous: false, guest: None, kerberos: None }
+    Config { names, allow_anonymous: false, guest: None, kerberos: None, ntlm: Ntlm::On }
 }
 
 fn account(name: &str, password: &str) -> Account {
     Account {
         name: name.into(),
-        nt_hash: nt_hash(password),
+        nt_hash: Some(nt_hash(password)),
         uid: 1000,
         gid: 100,
         groups: vec![27],
@@ -493,4 +493,36 @@ fn no_changed_token_makes_the_acceptor_panic_or_let_in() {
         assert!(matches!(next.step(&token, &accounts()), Step::Fail(_)));
         let _ = client.step(&token);
     });
+}
+
+#[test]
+fn without_ntlm_neither_form_of_it_is_accepted() {
+    let off =
+        || Config { ntlm: Ntlm::Off, allow_anonymous: true, guest: Some(account("guest", "")), ..config() };
+    assert_eq!(failed(acceptor(off()).step(&negotiate_message(), &accounts())), Reason::NtlmOff);
+    for oids in [&[NTLMSSP][..], &[KERBEROS, NTLMSSP]] {
+        let init = NegTokenInit {
+            mech_types: MechTypes::new(oids),
+            mech_token: Some(&negotiate_message()),
+            mech_list_mic: None,
+        };
+        let Step::Fail(failure) = acceptor(off()).step(&init.encode(), &accounts()) else {
+            panic!("a failure")
+        };
+        assert_eq!((failure.reason, failure.reason.class()), (Reason::NtlmOff, FailureClass::NtlmBlocked));
+    }
+    assert_eq!(off().mechanisms(), []);
+}
+
+/// The password may be right or wrong: which, is not known.
+#[test]
+fn an_account_without_an_nt_hash_is_refused_as_with_a_wrong_password() {
+    let bare = Account { nt_hash: None, ..account("Ann", "secret") };
+    for password in ["secret", "", "wrong"] {
+        let client = Client { password, ..Client::default() };
+        let (challenge, next) = proceed(acceptor(config()).step(&negotiate_message(), &accounts()));
+        let answer = client.answer(&negotiate_message(), &challenge);
+        let reason = failed(next.step(&answer, &AccountList(vec![bare.clone()])));
+        assert_eq!((reason, reason.class()), (Reason::NoNtHash, FailureClass::LogonFailure));
+    }
 }

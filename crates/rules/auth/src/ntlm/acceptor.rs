@@ -151,10 +151,11 @@ impl Challenge {
         // The response is computed with the name as the client wrote it.
         let account = accounts.find(local_name(user));
         // an unknown user costs as much time as a known one
-        let nt_hash = account.as_ref().map_or([0; 16], |account| account.nt_hash);
-        let response_key = ntowf_v2(&nt_hash, user, message.domain);
+        let known = account.as_ref().map(|account| account.nt_hash);
+        let response_key = ntowf_v2(&known.flatten().unwrap_or_default(), user, message.domain);
         let right = verify_hmac_md5(&response_key, &[&self.server_challenge, response.temp], response.proof);
         let account = match (account, right) {
+            (Some(Account { nt_hash: None, .. }), _) => return Err(Reason::NoNtHash),
             (Some(account), true) => account,
             (Some(_), false) => return Err(Reason::WrongPassword),
             (None, _) => return Err(Reason::UnknownUser),

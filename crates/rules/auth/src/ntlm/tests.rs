@@ -19,7 +19,7 @@ fn array<const N: usize>(hex: &str) -> [u8; N] {
 fn account(name: &str, password: &str) -> AccountList {
     let account = Account {
         name: name.into(),
-        nt_hash: nt_hash(password),
+        nt_hash: Some(nt_hash(password)),
         uid: 1000,
         gid: 1000,
         groups: vec![],

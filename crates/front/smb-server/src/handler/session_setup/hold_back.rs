@@ -56,6 +56,7 @@ fn status_of(class: FailureClass) -> NtStatus {
         FailureClass::LogonFailure | FailureClass::TicketRefused => NtStatus::LOGON_FAILURE,
         FailureClass::TimeDifference => NtStatus::TIME_DIFFERENCE_AT_DC,
         FailureClass::AccountDisabled => NtStatus::ACCOUNT_DISABLED,
+        FailureClass::NtlmBlocked => NtStatus::NTLM_BLOCKED,
         FailureClass::AccessDenied => NtStatus::ACCESS_DENIED,
         FailureClass::InvalidToken => NtStatus::INVALID_PARAMETER,
     }

@@ -66,7 +66,7 @@ impl TestServer {
         let table = ShareTable::new([Arc::clone(&share), fixed]).unwrap();
         let account = |name: &str, uid| Account {
             name: name.to_owned(),
-            nt_hash: nt_hash(PASSWORD),
+            nt_hash: Some(nt_hash(PASSWORD)),
             uid,
             gid: uid,
             groups: Vec::new(),
