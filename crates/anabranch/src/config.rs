@@ -27,8 +27,8 @@ use crate::place::{Mistake, Place, Places, Section};
 use crate::settings::{From, Given, Lists, SERVER_KEYS, UserGiven};
 
 /// The keys whose values add up if several files have them.
-const LISTS: [&str; 6] =
-    ["share", "user", "control-name", "smb-interface", "continuous-availability", "password-file"];
+const LISTS: [&str; 7] =
+    ["share", "user", "control-name", "admins", "smb-interface", "continuous-availability", "password-file"];
 
 /// Modes with which others than its owner may read a file.
 pub(crate) const READ_BY_OTHERS: u32 = 0o044;
@@ -155,6 +155,7 @@ mod tests {
             nfs = "[::1]:12049"
             control = "127.0.0.1:18080"
             control-name = ["files.example.org"]
+            admins = ["anna", "@staff:read"]
             control-certificate = "/etc/anabranch/chain.pem"
             control-key = "/etc/anabranch/key.pem"
             state = "/var/lib/x"

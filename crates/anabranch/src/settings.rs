@@ -1,6 +1,7 @@
 //! The settings, as given by flags or by a file, and as they are used.
 
 mod access_log;
+mod admin;
 mod consistent;
 mod interface;
 mod kerberos;
@@ -31,6 +32,7 @@ use crate::problem::Result;
 use crate::state_directory;
 
 pub(crate) use self::access_log::AccessLogGiven;
+pub(crate) use self::admin::AdminGiven;
 pub(crate) use self::interface::InterfaceGiven;
 pub(crate) use self::kerberos::KerberosGiven;
 pub(crate) use self::keys::{CLIENT_KEYS, Key, SERVER_KEYS, SHARE_KEYS, USER_KEYS};
@@ -76,6 +78,10 @@ pub(crate) struct Given {
     /// A further host name or address in requests to the control address (localhost and the address itself are always accepted)
     #[arg(long, value_name = "NAME")]
     pub(crate) control_name: Vec<ControlName>,
+    /// A user or a group (@NAME) that may use the control address with the password of the account, and after a colon what for
+    /// [default: all]
+    #[arg(long, value_name = "NAME|@GROUP|SID[:read|shares|all]")]
+    pub(crate) admins: Vec<AdminGiven>,
     /// The certificate of the control address (PEM); without it, an address other than loopback gets a self-signed one
     #[arg(long, value_name = "FILE")]
     #[serde(serialize_with = "values::path")]
@@ -378,6 +384,7 @@ impl Given {
             nfs: list_of(lists, self.nfs, file.nfs),
             control: self.control.or(file.control),
             control_name: list_of(lists, self.control_name, file.control_name),
+            admins: list_of(lists, self.admins, file.admins),
             control_certificate: self.control_certificate.or(file.control_certificate),
             control_key: self.control_key.or(file.control_key),
             state: self.state.or(file.state),
@@ -485,6 +492,7 @@ impl Settings {
             users: given.user.into_iter().map(UserGiven::whole).collect(),
             control_certificate: files.map(|(certificate, key)| CertificateFiles { certificate, key }),
             control_names: given.control_name.into_iter().map(|ControlName(name)| name).collect(),
+            admins: given.admins.into_iter().map(|AdminGiven(admin)| admin).collect(),
             smb_signing: given.smb_signing.map_or(default.smb_signing, Requirement::protection),
             smb_encryption: given.smb_encryption.map_or(default.smb_encryption, Requirement::protection),
             ntlm: given.ntlm.map_or(default.ntlm, NtlmGiven::whole),
@@ -498,9 +506,7 @@ impl Settings {
             nfs_squash: given.nfs_squash.map_or(default.nfs_squash, Squash::whole),
             nfs_groups: given.nfs_groups.map_or(default.nfs_groups, NfsGroupsGiven::whole),
             portmap: given.portmap.map_or(default.portmap, PortmapGiven::whole),
-            nfs_lease: given
-                .nfs_lease
-                .map_or(default.nfs_lease, |seconds| Duration::from_secs(seconds.into())),
+            nfs_lease: given.nfs_lease.map_or(default.nfs_lease, of_seconds),
             discovery: DiscoveryGiven::whole(&given.discovery),
             kerberos: given.kerberos.whole(),
             access_log: given.access_log.whole(),
@@ -511,6 +517,10 @@ impl Settings {
         let control = given.control.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
         Self { gateway, is_state_given: state.is_some(), smb, nfs, control }
     }
+}
+
+fn of_seconds(seconds: u32) -> Duration {
+    Duration::from_secs(seconds.into())
 }
 
 /// Marks the shares that are named as continuously available.

@@ -71,9 +71,14 @@ impl Machine {
 
     /// The status of the answer to a request with this token, and the answer.
     fn ask(&self, token: &str, method: &str, path: &str) -> (u16, String) {
+        self.ask_with(&format!("Bearer {token}"), method, path)
+    }
+
+    /// The same with the value of the header Authorization.
+    fn ask_with(&self, authorization: &str, method: &str, path: &str) -> (u16, String) {
         let mut stream = TcpStream::connect(self.server.as_ref().unwrap().address("control")).unwrap();
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\nContent-Length: 0\r\n\r\n"
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {authorization}\r\nContent-Length: 0\r\n\r\n"
         );
         stream.write_all(request.as_bytes()).unwrap();
         let mut answer = String::new();
@@ -115,6 +120,39 @@ fn a_token_does_what_its_scope_says_until_it_is_revoked() {
     machine.start(&[]);
     assert_eq!(machine.ask(&shares, "GET", "/v1/shares").0, 200, "over a restart");
     assert_eq!(machine.ask(&read, "GET", "/v1/shares").0, 401);
+}
+
+#[test]
+fn administrators_use_it_with_their_passwords_until_they_have_others() {
+    let mut machine = Machine::new();
+    // otto is in the group root by its gid.
+    let users = ["--user", "otto=1001:0:hush-hush", "--user", "eve=1002:hush-hush"];
+    let admins = ["--admins", "anna:shares", "--admins", "@root:read", "--admins", "added"];
+    machine.start(&[&users[..], &admins].concat());
+    // NAME:hush-hush
+    let (anna, otto, eve, added) = (
+        "Basic YW5uYTpodXNoLWh1c2g=",
+        "Basic b3R0bzpodXNoLWh1c2g=",
+        "Basic ZXZlOmh1c2gtaHVzaA==",
+        "Basic YWRkZWQ6aHVzaC1odXNo",
+    );
+    let status = |who, method, path| machine.ask_with(who, method, path).0;
+    let of = |who| {
+        [("GET", "/v1/shares"), ("DELETE", "/v1/shares/none"), ("GET", "/v1/users"), ("GET", "/v1/tokens")]
+            .map(|(method, path)| status(who, method, path))
+    };
+    assert_eq!(of(anna), [200, 404, 200, 403]);
+    assert_eq!(of(otto), [200, 403, 200, 403]);
+    assert_eq!(of(eve), [401; 4]);
+    assert_eq!(status(added, "GET", "/v1/tokens"), 401, "there is no such account");
+    let state = path(&machine.directory, "state");
+    let mut add = program(&["user", "add", "added", "--uid", "1003", "--state", &state]);
+    let mut add = add.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    add.stdin.take().unwrap().write_all(b"hush-hush\n").unwrap();
+    assert!(add.wait().unwrap().success());
+    assert_eq!(status(added, "GET", "/v1/tokens"), 200);
+    machine.done(&["user", "set", "added", "--disable"]);
+    assert_eq!(status(added, "GET", "/v1/tokens"), 401);
 }
 
 #[test]

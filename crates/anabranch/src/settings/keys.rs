@@ -19,13 +19,14 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 45] = [
+pub(crate) const SERVER_KEYS: [Key; 46] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
     key("nfs", "[\"0.0.0.0:2049\", \"[::]:2049\"]", "[\"0.0.0.0:2049\"]"),
     key("control", "\"127.0.0.1:8080\"", "\"127.0.0.1:8080\""),
     key("control-name", "[\"files.example.org\"]", "[]"),
+    key("admins", "[\"anna\", \"@staff:read\"]", "[]"),
     without_default("control-certificate", "\"/etc/anabranch/chain.pem\""),
     without_default("control-key", "\"/etc/anabranch/key.pem\""),
     key("state", "\"/var/lib/anabranch\"", "\"/var/lib/anabranch\""),

@@ -60,8 +60,8 @@ export async function recognize() {
   return me;
 }
 
-export async function signIn(token) {
-  me = await post('/sign-in', { token });
+export async function signIn(shown) {
+  me = await post('/sign-in', shown);
   return me;
 }
 

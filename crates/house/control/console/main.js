@@ -37,28 +37,32 @@ function signInPage(note) {
   leave = null;
   document.querySelectorAll('dialog').forEach((dialog) => dialog.close());
   document.title = `${t('sign-in.title')} – Anabranch`;
+  const user = field({ name: 'user', label: t('sign-in.user'), hint: t('sign-in.user-hint') });
+  user.querySelector('input').setAttribute('autocomplete', 'username');
   const token = field({ name: 'token', label: t('sign-in.token'), kind: 'password', hint: t('sign-in.hint'), required: true });
   token.querySelector('input').setAttribute('autocomplete', 'current-password');
   app.replaceChildren(h('main', { class: 'sign-in' }, h('div', { class: 'card' },
     h('header', {}, mark(), h('h1', {}, 'Anabranch')),
     note ? h('p', { class: 'note', role: 'status' }, note) : null,
     form({
-      fields: token, action: t('sign-in.title'),
+      fields: [user, token], action: t('sign-in.title'),
       submit: async (filled) => {
-        await api.signIn(filled.token.trim());
+        const name = filled.user.trim();
+        await api.signIn(name ? { user: name, password: filled.token } : { token: filled.token.trim() });
         enter();
       },
     }))));
-  token.querySelector('input').focus();
+  user.querySelector('input').focus();
 }
 
 function enter() {
-  const { token, scope } = api.me;
+  const { token, user, scope } = api.me;
   const menu = button(t('app.menu'), () => {
     const isOpen = menu.getAttribute('aria-expanded') === 'true';
     menu.setAttribute('aria-expanded', String(!isOpen));
   }, { kind: 'bare menu', glyph: 'menu', 'aria-expanded': 'false', 'aria-controls': 'pages' });
-  const who = t('app.signed-in', { token: token ?? t('app.own-token'), scope: t(`scope.${scope}`) });
+  const allowed = t(`scope.${scope}`);
+  const who = user ? t('app.signed-in-as', { user, scope: allowed }) : t('app.signed-in', { token: token ?? t('app.own-token'), scope: allowed });
   const seen = PAGES.filter((page) => !page.scope || may(page.scope));
   app.replaceChildren(
     h('a', { class: 'skip', href: '#content', onclick: (event) => {

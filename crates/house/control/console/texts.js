@@ -6,6 +6,7 @@ const TEXTS = {
   'app.pages': ['Pages', 'Seiten'],
   'app.sign-out': ['Sign out', 'Abmelden'],
   'app.signed-in': ['Signed in with the token {token}: {scope}', 'Angemeldet mit dem Token {token}: {scope}'],
+  'app.signed-in-as': ['Signed in as {user}: {scope}', 'Angemeldet als {user}: {scope}'],
   'app.own-token': ['of the state directory', 'des Zustandsverzeichnisses'],
   'app.loading': ['Loading …', 'Wird geladen …'],
   'app.no-answer': ['The server does not answer.', 'Der Server antwortet nicht.'],
@@ -19,10 +20,12 @@ const TEXTS = {
   'scope.needed': ['This page is for tokens with the scope {scope}.', 'Diese Seite braucht ein Token mit dem Umfang {scope}.'],
 
   'sign-in.title': ['Sign in', 'Anmelden'],
-  'sign-in.token': ['Token', 'Token'],
-  'sign-in.hint': ['Made on the server with: anabranch token create NAME --scope all', 'Wird auf dem Server erzeugt: anabranch token create NAME --scope all'],
+  'sign-in.user': ['User', 'Benutzer'],
+  'sign-in.user-hint': ['An administrator of the server, with the password of the account. Empty for a token.', 'Ein Administrator des Servers, mit dem Passwort des Kontos. Leer bei einem Token.'],
+  'sign-in.token': ['Password or token', 'Passwort oder Token'],
+  'sign-in.hint': ['A token is made on the server with: anabranch token create NAME --scope all', 'Ein Token wird auf dem Server erzeugt: anabranch token create NAME --scope all'],
   'sign-in.left': ['You are signed out.', 'Sie sind abgemeldet.'],
-  'sign-in.ended': ['You are signed out: the time is over, the token was revoked, or the server has started anew.', 'Sie sind abgemeldet: Die Zeit ist um, das Token wurde widerrufen, oder der Server wurde neu gestartet.'],
+  'sign-in.ended': ['You are signed out: the time is over, the token was revoked or the password changed, or the server has started anew.', 'Sie sind abgemeldet: Die Zeit ist um, das Token wurde widerrufen oder das Passwort geändert, oder der Server wurde neu gestartet.'],
   'sign-in.waiting': ['Signing in …', 'Anmeldung läuft …'],
 
   'page.overview': ['Overview', 'Übersicht'],

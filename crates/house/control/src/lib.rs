@@ -6,6 +6,7 @@
 
 pub mod activity;
 mod administration;
+mod administrators;
 mod api;
 mod authorization;
 pub mod clients;
@@ -44,19 +45,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Instant, SystemTime};
 
-use axum::Router;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use rustls::ServerConfig;
 use share::{AccessLog, ShareTable};
 use tokio::sync::oneshot;
 use tokio_rustls::TlsAcceptor;
 
 pub use administration::{Administration, Refusal, RefusalKind};
+pub use administrators::{Administrator, Administrators};
 pub use api::ApiError;
 pub use counters::{Counters, Occupied};
 pub use health::{Concerns, Health, StuckShard, alarms, certificate_warning, health};
@@ -69,6 +71,7 @@ use files::Holdings;
 use host::Hosts;
 use metrics::{Audience, Connected, OfServer};
 use program::Program;
+use server::Peer;
 use sign_in::Throttle;
 use sign_ins::SignIns;
 use tokens::KnownTokens;
@@ -102,6 +105,8 @@ pub struct Subject {
     pub is_unregistered: Arc<AtomicBool>,
     /// The tokens that callers of the API present.
     pub tokens: Arc<KnownTokens>,
+    /// The administrators, who show the passwords of their accounts.
+    pub administrators: Arc<dyn Administrators>,
     /// Names and addresses under which the control address answers, in addition to loopback and the address to which
     /// the connection was made.
     pub names: Vec<String>,
@@ -203,11 +208,17 @@ async fn tell_health(State(about): State<Arc<About>>) -> Response {
 }
 
 /// Metrics name clients only to callers with a token.
-async fn write_metrics(State(about): State<Arc<About>>, headers: HeaderMap) -> Response {
+async fn write_metrics(
+    State(about): State<Arc<About>>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+) -> Response {
     let audience = match headers.get(AUTHORIZATION) {
         None => Audience::Everybody,
-        Some(shown) if about.subject.tokens.bearer(shown.as_bytes()).is_some() => Audience::Administrators,
-        Some(_) => return authorization::wrong_token(),
+        Some(shown) => match authorization::caller(&about, peer, shown.as_bytes()).await {
+            Ok(_) => Audience::Administrators,
+            Err(why) => return authorization::refusal(why),
+        },
     };
     let server = OfServer {
         counters: (about.subject.counters)(),
@@ -308,6 +319,17 @@ pub(crate) mod tests {
         }
     }
 
+    /// anna administers with a password; her sign-ins last as long as it does.
+    impl Administrators for Nobody {
+        fn known(&self, name: &str, password: &str) -> Option<(Administrator, Scope)> {
+            let anna = Administrator { name: "anna".to_owned(), password: Digest::of(b"correct horse") };
+            ((name, password) == ("anna", "correct horse")).then_some((anna, Scope::Shares))
+        }
+        fn scope(&self, administrator: &Administrator) -> Option<Scope> {
+            (administrator.name == "anna").then_some(Scope::Shares)
+        }
+    }
+
     /// A program with a log of one line.
     impl Program for Nobody {
         fn lost_log_lines(&self) -> u64 {
@@ -335,6 +357,7 @@ pub(crate) mod tests {
             stuck_shards: Box::new(Vec::new),
             is_unregistered: Arc::default(),
             tokens: Arc::new(KnownTokens::new(&Token::new([7; 32]), Vec::new())),
+            administrators: Arc::new(Nobody),
             names: Vec::new(),
             tls: None,
             certificate_expires: Box::new(|| None),
@@ -380,6 +403,7 @@ pub(crate) mod tests {
             stuck_shards: Box::new(Vec::new),
             is_unregistered: Arc::default(),
             tokens: Arc::clone(&tokens),
+            administrators: Arc::new(Nobody),
             names: vec!["files.example.org".to_owned()],
             tls: None,
             certificate_expires: Box::new(|| None),

@@ -7,7 +7,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use share::{AccessLog, Actor, Event, Kind, Outcome};
 
-use crate::tokens::Bearer;
+use crate::tokens::{Bearer, Shown};
 
 /// Among the extensions of a response: the name of what was created, which is not in the path.
 #[derive(Debug, Clone)]
@@ -18,12 +18,9 @@ pub(crate) struct Called<'a> {
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
     pub(crate) peer: SocketAddr,
-    /// None: the caller has shown no token of this server.
+    /// None: the caller has shown no token of this server, and no password of an administrator.
     pub(crate) user: Option<&'a Bearer>,
 }
-
-/// The name of a bearer of the token in the state directory.
-const OWN_TOKEN: &str = "control-token";
 
 /// Tells the access log of a call that began at this time.
 pub(crate) fn call(log: &AccessLog, called: &Called<'_>, begun: Instant, response: &Response) {
@@ -50,9 +47,12 @@ pub(crate) fn call(log: &AccessLog, called: &Called<'_>, begun: Instant, respons
         path: Some(path.as_bytes()),
         new_path: None,
         who: Actor {
-            user: called.user.map(|bearer| bearer.name.as_deref().unwrap_or(OWN_TOKEN)),
+            user: called.user.map(|bearer| bearer.shown.name()),
             uid: None,
-            authentication: called.user.map(|_| "Token"),
+            authentication: called.user.map(|bearer| match bearer.shown {
+                Shown::OwnToken | Shown::Token(_) => "Token",
+                Shown::Password(_) => "Password",
+            }),
         },
         from: Some(called.peer),
         outcome,

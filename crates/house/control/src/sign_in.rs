@@ -17,23 +17,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::About;
 use crate::administration::{Refusal, RefusalKind};
+use crate::administrators::Administrator;
 use crate::api::{read, refuse};
 use crate::authorization::{Admitted, SignedInHere, is_of_another_page, refuse_other_page};
 use crate::cookie;
 use crate::server::Peer;
-use crate::sign_ins::{AGE_MAX, Begun};
+use crate::sign_ins::{AGE_MAX, Begun, Holder};
 use crate::token::{Digest, Token};
-use crate::tokens::{Bearer, Scope};
+use crate::tokens::{Bearer, Scope, Shown};
 
 /// The account under which failed sign-ins are counted: a token has no name until it is known.
 const ACCOUNT: &str = "console";
 
-/// A token that is shown to sign in. It is never logged.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+/// A token, or the name and password of an administrator's account, that is shown to sign in. It is never logged.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct NewSignIn {
     /// The token.
-    pub token: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<String>,
+    /// The name of the account, in place of a token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The password of the account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub password: Option<String>,
 }
 
 impl fmt::Debug for NewSignIn {
@@ -45,8 +53,10 @@ impl fmt::Debug for NewSignIn {
 /// Who makes the calls: the holder of a token, or somebody who is signed in with one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SignIn {
-    /// The name of the token; none for the token in the state directory.
+    /// The name of the token; none for the token in the state directory, and for an administrator.
     pub token: Option<String>,
+    /// The account of an administrator; none for the holder of a token.
+    pub user: Option<String>,
     /// What the holder may do.
     pub scope: Scope,
     /// What a page shows in the header `X-CSRF-Token` of its calls; none if the token itself came with the call.
@@ -56,10 +66,16 @@ pub struct SignIn {
 }
 
 impl SignIn {
-    fn new(Bearer { name, scope }: Bearer, signed_in: Option<SignedInHere>) -> Self {
+    fn new(Bearer { shown, scope }: Bearer, signed_in: Option<SignedInHere>) -> Self {
         let (csrf, left) = signed_in.map(|SignedInHere { csrf, left }| (csrf, left)).unzip();
+        let (token, user) = match shown {
+            Shown::OwnToken => (None, None),
+            Shown::Token(name) => (Some(name), None),
+            Shown::Password(name) => (None, Some(name)),
+        };
         Self {
-            token: name,
+            token,
+            user,
             scope,
             csrf: csrf.map(|csrf| csrf.as_str().to_owned()),
             seconds_left: left.map(|left| left.as_secs()),
@@ -81,17 +97,17 @@ enum Verdict {
 }
 
 impl Throttle {
-    /// A sign-in from `peer` has failed.
-    fn failed(&self, peer: Peer, now: Instant) -> Verdict {
-        match self.brake.lock().failed(peer.client.ip(), ACCOUNT, now) {
+    /// A sign-in from `peer` with this account has failed.
+    fn failed(&self, peer: Peer, account: &str, now: Instant) -> Verdict {
+        match self.brake.lock().failed(peer.client.ip(), account, now) {
             Some(Failed { delay, .. }) => Verdict::After(delay),
             None => Verdict::Unheard,
         }
     }
 
-    /// A sign-in from `peer` has succeeded.
-    fn passed(&self, peer: Peer, now: Instant) -> Verdict {
-        self.brake.lock().passed(peer.client.ip(), ACCOUNT, now).map_or(Verdict::Unheard, Verdict::After)
+    /// A sign-in from `peer` with this account has succeeded.
+    fn passed(&self, peer: Peer, account: &str, now: Instant) -> Verdict {
+        self.brake.lock().passed(peer.client.ip(), account, now).map_or(Verdict::Unheard, Verdict::After)
     }
 }
 
@@ -107,24 +123,62 @@ pub(crate) async fn sign_in(
     if is_of_another_page(&headers) || !is_json {
         return Err(refuse_other_page());
     }
-    let NewSignIn { token } = read(&body).map_err(IntoResponse::into_response)?;
-    let (token, now) = (Digest::of(token.trim().as_bytes()), Instant::now());
-    let Some(bearer) = about.subject.tokens.holder(token) else {
-        let verdict = about.throttle.failed(peer, now);
-        wait(verdict).await?;
-        tracing::warn!(peer = %peer.client, "a sign-in to the console showed a wrong token");
-        return Err(wrong_token());
+    let (holder, bearer) = match read(&body).map_err(IntoResponse::into_response)? {
+        NewSignIn { token: Some(token), user: None, password: None } => {
+            by_token(&about, peer, Digest::of(token.trim().as_bytes())).await?
+        }
+        NewSignIn { token: None, user: Some(user), password: Some(password) } => {
+            let (administrator, bearer) = by_password(&about, peer, &user, &password).await?;
+            (Holder::Administrator(administrator), bearer)
+        }
+        NewSignIn { .. } => {
+            let what = "a sign-in shows a token, or the user and the password of an account";
+            return Err(Refusal::new(RefusalKind::Invalid, what, "").into_response());
+        }
     };
-    let verdict = about.throttle.passed(peer, now);
-    wait(verdict).await?;
     let secrets = secrets().map_err(IntoResponse::into_response)?;
-    about.sign_ins.begin(token, &secrets, Instant::now());
-    tracing::info!(peer = %peer.client, token = bearer.name, scope = %bearer.scope, "signed in to the console");
+    about.sign_ins.begin(holder, &secrets, Instant::now());
+    tracing::info!(peer = %peer.client, name = bearer.shown.name(), scope = %bearer.scope, "signed in to the console");
     let cookie = cookie::given(about.transport, &headers, &secrets.cookie);
     let signed_in = SignedInHere { csrf: secrets.csrf, left: AGE_MAX };
     let answer = Json(SignIn::new(bearer.clone(), Some(signed_in)));
     // The access log says who has signed in.
     Ok((StatusCode::CREATED, [(SET_COOKIE, cookie)], Extension(bearer), answer).into_response())
+}
+
+/// The holder of the token with this digest.
+async fn by_token(about: &About, peer: Peer, token: Digest) -> Result<(Holder, Bearer), Response> {
+    let now = Instant::now();
+    let Some(bearer) = about.subject.tokens.holder(token) else {
+        let verdict = about.throttle.failed(peer, ACCOUNT, now);
+        wait(verdict).await?;
+        tracing::warn!(peer = %peer.client, "a sign-in to the console showed a wrong token");
+        return Err(wrong_token());
+    };
+    let verdict = about.throttle.passed(peer, ACCOUNT, now);
+    wait(verdict).await?;
+    Ok((Holder::Token(token), bearer))
+}
+
+/// The administrator with this account and password. Whoever guesses does not learn which of the two is wrong, nor whether the
+/// user is an administrator.
+pub(crate) async fn by_password(
+    about: &About,
+    peer: Peer,
+    user: &str,
+    password: &str,
+) -> Result<(Administrator, Bearer), Response> {
+    let now = Instant::now();
+    let Some((administrator, scope)) = about.subject.administrators.known(user, password) else {
+        let verdict = about.throttle.failed(peer, user, now);
+        wait(verdict).await?;
+        tracing::warn!(peer = %peer.client, user, "no administrator has this account and password");
+        return Err(wrong_password());
+    };
+    let verdict = about.throttle.passed(peer, user, now);
+    wait(verdict).await?;
+    let bearer = Bearer { shown: Shown::Password(administrator.name.clone()), scope };
+    Ok((administrator, bearer))
 }
 
 pub(crate) async fn signed_in(Extension(admitted): Extension<Admitted>) -> Json<SignIn> {
@@ -169,6 +223,12 @@ fn wrong_token() -> Response {
     refuse(StatusCode::UNAUTHORIZED, "wrong-token", message, advice)
 }
 
+fn wrong_password() -> Response {
+    let message = "no administrator of this server has this account and password";
+    let advice = "The configuration names the administrators: admins = [\"NAME\", \"@GROUP\"]. Their passwords are those of their accounts.";
+    refuse(StatusCode::UNAUTHORIZED, "wrong-password", message, advice)
+}
+
 fn secrets() -> Result<Begun, Refusal> {
     Ok(Begun { cookie: random()?, csrf: random()? })
 }
@@ -187,6 +247,9 @@ mod tests {
 
     #[test]
     fn a_token_is_not_printed() {
-        assert_eq!(format!("{:?}", NewSignIn { token: "hush".to_owned() }), "NewSignIn(..)");
+        assert_eq!(
+            format!("{:?}", NewSignIn { token: Some("hush".to_owned()), ..NewSignIn::default() }),
+            "NewSignIn(..)"
+        );
     }
 }

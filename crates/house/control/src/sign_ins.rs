@@ -1,22 +1,32 @@
 //! Who is signed in to the console. Everything is in memory, so a restart of the server signs everybody out.
 //!
-//! A sign-in stands for the token that was shown. It ends with that token, after a time without requests, and after a
-//! time in all.
+//! A sign-in stands for the token or the password that was shown. It ends with them, after a time without requests, and after
+//! a time in all.
 
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::administrators::Administrator;
 use crate::token::{Digest, Token};
 
 /// The most sign-ins at a time.
 pub(crate) const SIGN_INS_MAX: usize = 64;
-/// The most sign-ins of one token.
-pub(crate) const OF_ONE_TOKEN_MAX: usize = 16;
+/// The most sign-ins of one token or account.
+pub(crate) const OF_ONE_HOLDER_MAX: usize = 16;
 /// How long a sign-in lasts without a request. A page that is shown asks every few seconds.
 pub(crate) const IDLE_MAX: Duration = Duration::from_secs(30 * 60);
 /// How long a sign-in lasts at most.
 pub(crate) const AGE_MAX: Duration = Duration::from_secs(12 * 3600);
+
+/// Who has signed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// The holder of the token with this digest.
+    Token(Digest),
+    /// An administrator, with a password.
+    Administrator(Administrator),
+}
 
 /// All sign-ins.
 #[derive(Debug, Default)]
@@ -30,8 +40,7 @@ struct Entry {
     /// The digest of the secret in the browser's cookie.
     cookie: Digest,
     csrf: Token,
-    /// The digest of the token that was shown.
-    token: Digest,
+    holder: Holder,
     begun: Instant,
     used: Instant,
 }
@@ -48,8 +57,7 @@ pub(crate) struct Begun {
 /// A sign-in that lasts.
 #[derive(Debug, Clone)]
 pub(crate) struct SignedIn {
-    /// The digest of the token that was shown.
-    pub(crate) token: Digest,
+    pub(crate) holder: Holder,
     pub(crate) csrf: Token,
     /// How long it lasts at most.
     pub(crate) left: Duration,
@@ -63,20 +71,20 @@ impl Entry {
 }
 
 impl SignIns {
-    /// Begins a sign-in with these secrets for the holder of a token. Where there are too many, the one that was used
-    /// the longest time ago ends: of the same token if that has too many.
-    pub(crate) fn begin(&self, token: Digest, secrets: &Begun, now: Instant) {
+    /// Begins a sign-in with these secrets for this holder. Where there are too many, the one that was used the longest
+    /// time ago ends: of the same holder if that has too many.
+    pub(crate) fn begin(&self, holder: Holder, secrets: &Begun, now: Instant) {
         let mut entries = self.entries.lock();
         entries.retain(|entry| entry.lasts(now));
-        let of_token = entries.iter().filter(|entry| entry.token == token).count();
-        let must_go = |entry: &&Entry| of_token < OF_ONE_TOKEN_MAX || entry.token == token;
-        if of_token >= OF_ONE_TOKEN_MAX || entries.len() >= SIGN_INS_MAX {
+        let of_holder = entries.iter().filter(|entry| entry.holder == holder).count();
+        let must_go = |entry: &&Entry| of_holder < OF_ONE_HOLDER_MAX || entry.holder == holder;
+        if of_holder >= OF_ONE_HOLDER_MAX || entries.len() >= SIGN_INS_MAX {
             let oldest = entries.iter().filter(must_go).min_by_key(|entry| entry.used);
             let oldest = oldest.map(|entry| entry.cookie);
             entries.retain(|entry| Some(entry.cookie) != oldest);
         }
         let (cookie, csrf) = (secrets.cookie.digest(), secrets.csrf.clone());
-        entries.push(Entry { cookie, csrf, token, begun: now, used: now });
+        entries.push(Entry { cookie, csrf, holder, begun: now, used: now });
     }
 
     /// The sign-in of this cookie, which is used now.
@@ -86,7 +94,7 @@ impl SignIns {
         let entry = entries.iter_mut().find(|entry| entry.cookie == cookie && entry.lasts(now))?;
         entry.used = now;
         let left = AGE_MAX.saturating_sub(now.saturating_duration_since(entry.begun));
-        Some(SignedIn { token: entry.token, csrf: entry.csrf.clone(), left })
+        Some(SignedIn { holder: entry.holder.clone(), csrf: entry.csrf.clone(), left })
     }
 
     /// Ends the sign-in of this cookie.
@@ -104,8 +112,8 @@ mod tests {
         Begun { cookie: Token::new([n; 32]), csrf: Token::new([n.wrapping_add(100); 32]) }
     }
 
-    fn token(n: u8) -> Digest {
-        Token::new([n; 32]).digest()
+    fn token(n: u8) -> Holder {
+        Holder::Token(Token::new([n; 32]).digest())
     }
 
     fn is_in(sign_ins: &SignIns, n: u8, now: Instant) -> bool {
@@ -117,7 +125,7 @@ mod tests {
         let (sign_ins, now) = (SignIns::default(), Instant::now());
         sign_ins.begin(token(9), &secrets(1), now);
         let signed_in = sign_ins.of(secrets(1).cookie.as_str().as_bytes(), now).unwrap();
-        assert_eq!((signed_in.token, &signed_in.csrf), (token(9), &secrets(1).csrf));
+        assert_eq!((signed_in.holder, &signed_in.csrf), (token(9), &secrets(1).csrf));
         assert_eq!(signed_in.left, AGE_MAX);
         assert!(!is_in(&sign_ins, 2, now));
         let second = Duration::from_secs(1);
@@ -145,7 +153,7 @@ mod tests {
     #[test]
     fn one_token_ends_its_own_and_all_together_end_the_one_unused_for_longest() {
         let (sign_ins, now) = (SignIns::default(), Instant::now());
-        assert_eq!((OF_ONE_TOKEN_MAX, SIGN_INS_MAX), (16, 64));
+        assert_eq!((OF_ONE_HOLDER_MAX, SIGN_INS_MAX), (16, 64));
         let at = |n: u64| now + Duration::from_secs(n);
         sign_ins.begin(token(0), &secrets(0), at(0));
         for n in 1..=16 {

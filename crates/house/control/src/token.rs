@@ -18,12 +18,15 @@ impl fmt::Debug for Token {
     }
 }
 
-/// SHA-256 of a token in its written form. 32 random bytes cannot be recovered from it by guessing, however fast.
+/// SHA-256 of a token in its written form, or of the hash of a password. The 32 random bytes of a token cannot be recovered
+/// from it by guessing, however fast; that of a password is kept in memory only.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    pub(crate) fn of(shown: &[u8]) -> Self {
+    /// The digest of these bytes.
+    #[must_use]
+    pub fn of(shown: &[u8]) -> Self {
         let mut bytes = [0; 32];
         bytes
             .iter_mut()

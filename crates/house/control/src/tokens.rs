@@ -108,12 +108,32 @@ pub struct KnownTokens {
     made: RwLock<Vec<KnownToken>>,
 }
 
-/// The bearer of a token.
+/// The bearer of a token, or an administrator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Bearer {
-    /// The token's name; None for the token in the state directory.
-    pub(crate) name: Option<String>,
+    pub(crate) shown: Shown,
     pub(crate) scope: Scope,
+}
+
+/// What a caller has shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Shown {
+    /// The token in the state directory.
+    OwnToken,
+    /// The token of this name.
+    Token(String),
+    /// The password of the account of this name.
+    Password(String),
+}
+
+impl Shown {
+    /// The name of the token or account, for logs.
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Self::OwnToken => "control-token",
+            Self::Token(name) | Self::Password(name) => name,
+        }
+    }
 }
 
 impl KnownTokens {
@@ -144,11 +164,11 @@ impl KnownTokens {
     /// The holder of the token with this digest, while it is accepted.
     pub(crate) fn holder(&self, shown: Digest) -> Option<Bearer> {
         if shown == self.own {
-            return Some(Bearer { name: None, scope: Scope::All });
+            return Some(Bearer { shown: Shown::OwnToken, scope: Scope::All });
         }
         let made = self.made.read();
         let known = made.iter().find(|known| known.digest == shown)?;
-        Some(Bearer { name: Some(known.name.clone()), scope: known.scope })
+        Some(Bearer { shown: Shown::Token(known.name.clone()), scope: known.scope })
     }
 }
 
@@ -229,11 +249,14 @@ mod tests {
         let (own, other) = (Token::new([7; 32]), Token::new([8; 32]));
         let known = KnownTokens::new(&own, Vec::new());
         let bearer = |token: &Token| known.bearer(format!("Bearer {}", token.as_str()).as_bytes());
-        assert_eq!(bearer(&own), Some(Bearer { name: None, scope: Scope::All }));
+        assert_eq!(bearer(&own), Some(Bearer { shown: Shown::OwnToken, scope: Scope::All }));
         assert_eq!(bearer(&other), None);
         let token = KnownToken { name: "prometheus".to_owned(), scope: Scope::Read, digest: other.digest() };
         known.take(token);
-        assert_eq!(bearer(&other), Some(Bearer { name: Some("prometheus".to_owned()), scope: Scope::Read }));
+        assert_eq!(
+            bearer(&other),
+            Some(Bearer { shown: Shown::Token("prometheus".to_owned()), scope: Scope::Read })
+        );
         known.withdraw("prometheus");
         assert_eq!((bearer(&other), bearer(&own).is_some()), (None, true));
     }

@@ -15,6 +15,7 @@ use share::{AccessLog, ShareTable};
 use state::{Closed, State, burst_credits};
 
 use crate::administration::{self, Administration, Serving};
+use crate::admins::Admins;
 use crate::control_access::Published;
 use crate::control_tls::Identity;
 use crate::held_up::HeldUp;
@@ -225,7 +226,9 @@ fn start_control(
     let own = control_access::make_token(&settings.state)?;
     let made = state.made_tokens()?.iter().map(administration::known_token).collect();
     let tokens = Arc::new(KnownTokens::new(&own, made));
-    let names = NameLookup::start(Arc::clone(&shares), Arc::clone(&accounts), System, servers.changed());
+    let admins = Arc::new(Admins::new(&accounts, settings.admins));
+    let (of_names, of_accounts) = (Arc::clone(&admins), Arc::clone(&accounts));
+    let names = NameLookup::start(Arc::clone(&shares), of_accounts, of_names, System, servers.changed());
     let names = names.map_err(serving("cannot start a thread"))?;
     names.look_again();
     let of_server = Serving {
@@ -234,6 +237,7 @@ fn start_control(
         smb: Arc::clone(&smb),
         nfs: Arc::clone(&nfs),
         tokens: Arc::clone(&tokens),
+        admins: Arc::clone(&admins),
         names,
         descriptors: descriptors_max,
         identity: identity.clone(),
@@ -264,6 +268,7 @@ fn start_control(
         stuck_shards: Box::new(move || stuck(&pulse)),
         is_unregistered,
         tokens,
+        administrators: admins,
         names: settings.control_names,
         tls,
         certificate_expires: Box::new(move || identity.as_ref().and_then(|identity| identity.expires())),

@@ -11,6 +11,7 @@
 mod accounts;
 mod acquaintances;
 mod administration;
+mod admins;
 mod announced;
 mod apart;
 mod asked;
@@ -48,6 +49,7 @@ mod waiting;
 mod without_ntlm;
 
 pub use administration::Administration;
+pub use admins::Admin;
 pub use findings::{Finding, Subject, findings};
 pub use gateway::Gateway;
 pub use identities::of_system as system_user;

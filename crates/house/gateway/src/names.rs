@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use share::{Group, Names, Right, Rules, Share, ShareId, ShareTable, Who};
 
 use crate::accounts::AccountBook;
+use crate::admins::Admins;
 use crate::name_service::{NameAnswer, NameService};
 
 /// How often names are looked up again.
@@ -34,18 +35,19 @@ pub(crate) type Changed = Box<dyn Fn(&Arc<Share>, Vec<Asked>) + Send>;
 pub(crate) struct NameLookup(Sender<Asked>);
 
 impl NameLookup {
-    /// Begins to look names up for all present and future shares.
+    /// Begins to look names up for all present and future shares, and for the administrators.
     ///
     /// # Errors
     /// The system has no more threads.
     pub(crate) fn start(
         shares: Arc<ShareTable>,
         accounts: Arc<AccountBook>,
+        admins: Arc<Admins>,
         service: impl NameService + 'static,
         changed: Changed,
     ) -> std::io::Result<Self> {
         let (ask, asked) = mpsc::channel();
-        let run = move || Lookup::new(shares, accounts, Box::new(service), changed).run(&asked);
+        let run = move || Lookup::new(shares, accounts, admins, Box::new(service), changed).run(&asked);
         std::thread::Builder::new().name("names".to_owned()).spawn(run)?;
         Ok(Self(ask))
     }
@@ -63,6 +65,7 @@ impl NameLookup {
 struct Lookup {
     shares: Arc<ShareTable>,
     accounts: Arc<AccountBook>,
+    admins: Arc<Admins>,
     service: Box<dyn NameService>,
     changed: Changed,
     hosts: Remembered<Vec<IpAddr>>,
@@ -75,11 +78,12 @@ impl Lookup {
     fn new(
         shares: Arc<ShareTable>,
         accounts: Arc<AccountBook>,
+        admins: Arc<Admins>,
         service: Box<dyn NameService>,
         changed: Changed,
     ) -> Self {
         let (hosts, groups) = (Remembered::new("machine"), Remembered::new("group"));
-        Self { shares, accounts, service, changed, hosts, groups, generations: HashMap::new() }
+        Self { shares, accounts, admins, service, changed, hosts, groups, generations: HashMap::new() }
     }
 
     fn run(&mut self, asked: &Receiver<Asked>) {
@@ -112,6 +116,9 @@ impl Lookup {
                 (self.changed)(share, waiting.to_vec());
             }
         }
+        let of_admins = self.admins.groups();
+        let asked = of_admins.iter().map(String::as_str);
+        self.admins.set_groups(self.groups.look(asked, now, |name| self.service.group(name)));
         self.generations.retain(|id, _| shares.by_id(*id).is_some());
         self.hosts.end();
         self.groups.end();
@@ -238,16 +245,16 @@ impl Said {
         match self {
             Self::Unknown => {
                 tracing::warn!(
-                    "the rules of a share name the {kind} {name}, which does not exist: the entry admits nobody"
+                    "the rules of a share, or `admins`, name the {kind} {name}, which does not exist: the entry admits nobody"
                 );
             }
             Self::Kept => tracing::warn!(
-                "the name service does not say what the {kind} {name} in the rules of a share stands for ({why}): what it said \
+                "the name service does not say what the {kind} {name} in the rules of a share or in `admins` stands for ({why}): what it said \
                  last holds for {} hours",
                 KEPT.as_secs() / 3600
             ),
             Self::Unavailable => tracing::warn!(
-                "the name service does not say what the {kind} {name} in the rules of a share stands for ({why}): nobody is let \
+                "the name service does not say what the {kind} {name} in the rules of a share or in `admins` stands for ({why}): nobody is let \
                  in by it until it does"
             ),
         }
@@ -270,6 +277,11 @@ mod tests {
         (share, table)
     }
 
+    /// No administrators.
+    fn nobody() -> Arc<Admins> {
+        Arc::new(Admins::new(&Arc::default(), Vec::new()))
+    }
+
     fn rules(client: &str) -> Rules {
         let client: ClientRule = client.parse().unwrap();
         Rules { clients: vec![client], ..Rules::default() }
@@ -282,7 +294,7 @@ mod tests {
     #[test]
     fn a_name_is_looked_up_when_the_rules_change_and_one_that_is_unknown_is_nobodys() {
         let (share, table) = share_for("localhost");
-        let names = NameLookup::start(table, Arc::default(), System, Box::new(|_, _| {})).unwrap();
+        let names = NameLookup::start(table, Arc::default(), nobody(), System, Box::new(|_, _| {})).unwrap();
         for (client, is_here) in [("localhost", true), ("nobody.invalid", false), ("LOCALHOST", true)] {
             share.set_rules(rules(client));
             names.look_again();
@@ -321,7 +333,7 @@ mod tests {
         let changes = Arc::new(Mutex::new(0));
         let counted = Arc::clone(&changes);
         let changed: Changed = Box::new(move |_, _| *counted.lock() += 1);
-        let lookup = Lookup::new(table, Arc::default(), Box::new(service.clone()), changed);
+        let lookup = Lookup::new(table, Arc::default(), nobody(), Box::new(service.clone()), changed);
         (share, lookup, service, changes)
     }
 

@@ -8,6 +8,7 @@ use limits::Plan;
 use share::{Rules, Squash, Terms};
 use smb_server::{GivenInterface, Ntlm, Protection};
 
+use crate::admins::Admin;
 use crate::control_tls::CertificateFiles;
 use crate::kerberos::KerberosSettings;
 
@@ -31,6 +32,8 @@ pub struct Settings {
     pub users_elsewhere: Vec<(String, String)>,
     /// Names and addresses that the control address answers to, besides localhost and the address in the request.
     pub control_names: Vec<String>,
+    /// The users and groups who may use the control address with the passwords of their accounts.
+    pub admins: Vec<Admin>,
     /// The certificate of the control address. None: no TLS on loopback, elsewhere a certificate that the server makes.
     pub control_certificate: Option<CertificateFiles>,
     /// The state directory, which only this gateway uses.
@@ -180,6 +183,7 @@ impl Settings {
             users_in: COMMAND_LINE.to_owned(),
             users_elsewhere: Vec::new(),
             control_names: Vec::new(),
+            admins: Vec::new(),
             control_certificate: None,
             state,
             smb_signing: Protection::Required,

@@ -208,11 +208,19 @@ fn of_holdings() -> [(&'static str, Value); 9] {
     ]
 }
 
+fn a_new_sign_in() -> NewSignIn {
+    let text = Some(String::new());
+    NewSignIn { token: text.clone(), user: text.clone(), password: text }
+}
+
 /// The types of sign-ins, of the log, of advice and of findings.
 fn of_program() -> [(&'static str, Value); 11] {
     [
-        ("NewSignIn", json(NewSignIn { token: String::new() })),
-        ("SignIn", json(SignIn { token: None, scope: Scope::Read, csrf: None, seconds_left: None })),
+        ("NewSignIn", json(a_new_sign_in())),
+        (
+            "SignIn",
+            json(SignIn { token: None, user: None, scope: Scope::Read, csrf: None, seconds_left: None }),
+        ),
         ("Log", json(Log::default())),
         ("LogLine", json(LogLine::default())),
         ("Advices", json(Advices::default())),

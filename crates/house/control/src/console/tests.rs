@@ -40,8 +40,11 @@ fn call(at: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body
 }
 
 fn sign_in(at: SocketAddr, token: &str) -> String {
-    let body = serde_json::json!({ "token": token }).to_string();
-    call(at, "POST", "/v1/sign-in", &[("Content-Type", "application/json")], &body)
+    sign_in_with(at, &serde_json::json!({ "token": token }))
+}
+
+fn sign_in_with(at: SocketAddr, shown: &Value) -> String {
+    call(at, "POST", "/v1/sign-in", &[("Content-Type", "application/json")], &shown.to_string())
 }
 
 /// A browser that is signed in.
@@ -53,9 +56,13 @@ struct Browser {
 
 impl Browser {
     fn sign_in(at: SocketAddr, token: u8) -> Self {
-        let answer = sign_in(at, &secret(token));
+        Self::of(at, &sign_in(at, &secret(token)))
+    }
+
+    /// After this answer to a sign-in.
+    fn of(at: SocketAddr, answer: &str) -> Self {
         assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
-        let cookie = header(&answer, "set-cookie").unwrap().split(';').next().unwrap().to_owned();
+        let cookie = header(answer, "set-cookie").unwrap().split(';').next().unwrap().to_owned();
         let signed_in: SignIn = serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap();
         Self { at, cookie, csrf: signed_in.csrf.unwrap() }
     }
@@ -74,6 +81,45 @@ impl Browser {
 fn is(answer: &str, status: u16, kind: &str) {
     assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{status} {kind}: {answer}");
     assert_eq!(error(answer), kind);
+}
+
+#[test]
+fn administrators_sign_in_with_the_password_of_their_account() {
+    let Served { control: _control, address, .. } = serve();
+    let shown = |user: &str, password: &str| serde_json::json!({ "user": user, "password": password });
+    for (user, password) in [("anna", "wrong"), ("otto", "correct horse"), ("", "")] {
+        is(&sign_in_with(address, &shown(user, password)), 401, "wrong-password");
+    }
+    for bad in [serde_json::json!({}), serde_json::json!({ "user": "anna" })] {
+        is(&sign_in_with(address, &bad), 422, "invalid");
+    }
+    let both = serde_json::json!({ "user": "anna", "password": "correct horse", "token": secret(ALL) });
+    is(&sign_in_with(address, &both), 422, "invalid");
+    let answer = sign_in_with(address, &shown("anna", "correct horse"));
+    let anna = Browser::of(address, &answer);
+    let told = anna.page("GET", "/v1/sign-in");
+    let told: SignIn = serde_json::from_str(told.split_once("\r\n\r\n").unwrap().1).unwrap();
+    assert_eq!((told.user.as_deref(), told.token, told.scope), (Some("anna"), None, Scope::Shares));
+    assert!(anna.page("GET", "/v1/shares").starts_with("HTTP/1.1 200 "));
+    let refused = anna.page("GET", "/v1/tokens");
+    is(&refused, 403, "scope");
+    assert!(refused.contains("admins = [\\\"anna:all\\\"]"), "{refused}");
+}
+
+#[test]
+fn administrators_call_the_api_with_their_password() {
+    let Served { control: _control, address, .. } = serve();
+    let get = |path: &str, headers: &[(&str, &str)]| call(address, "GET", path, headers, "");
+    // anna:correct horse, anna:wrong, and anna alone
+    let (right, wrong, none) = ("Basic YW5uYTpjb3JyZWN0IGhvcnNl", "Basic YW5uYTp3cm9uZw==", "Basic YW5uYQ==");
+    assert!(get("/v1/shares", &[("Authorization", right)]).starts_with("HTTP/1.1 200 "));
+    assert!(get("/metrics", &[("Authorization", right)]).starts_with("HTTP/1.1 200 "));
+    is(&get("/v1/tokens", &[("Authorization", right)]), 403, "scope");
+    is(&get("/v1/shares", &[("Authorization", wrong)]), 401, "wrong-password");
+    is(&get("/metrics", &[("Authorization", wrong)]), 401, "wrong-password");
+    is(&get("/v1/shares", &[("Authorization", none)]), 401, "wrong-token");
+    let elsewhere = [("Authorization", right), ("Sec-Fetch-Site", "cross-site")];
+    is(&get("/v1/shares", &elsewhere), 403, "other-page");
 }
 
 #[test]
@@ -233,7 +279,7 @@ fn wrong_tokens_are_answered_late_and_at_last_not_looked_at() {
 fn who_signs_in_too_often_ends_his_own_oldest() {
     let Served { control: _control, address, .. } = serve();
     let other = Browser::sign_in(address, ALL);
-    let all: Vec<_> = (0..=sign_ins::OF_ONE_TOKEN_MAX).map(|_| Browser::sign_in(address, READ)).collect();
+    let all: Vec<_> = (0..=sign_ins::OF_ONE_HOLDER_MAX).map(|_| Browser::sign_in(address, READ)).collect();
     is(&all[0].page("GET", "/v1/shares"), 401, "signed-out");
     for browser in all[1..].iter().chain([&other]) {
         assert!(browser.page("GET", "/v1/shares").starts_with("HTTP/1.1 200 "));

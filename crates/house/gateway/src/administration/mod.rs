@@ -29,6 +29,7 @@ use share::{AccessLog, ShareTable};
 use state::State;
 
 use crate::accounts::AccountBook;
+use crate::admins::Admins;
 use crate::control_tls::Identity;
 use crate::declared::{Declared, Idle};
 use crate::logged;
@@ -45,6 +46,7 @@ pub(crate) struct Serving {
     pub(crate) smb: Arc<smb_server::Server>,
     pub(crate) nfs: Arc<NfsServer>,
     pub(crate) tokens: Arc<KnownTokens>,
+    pub(crate) admins: Arc<Admins>,
     pub(crate) names: NameLookup,
     /// Descriptors that the process may have.
     pub(crate) descriptors: u64,

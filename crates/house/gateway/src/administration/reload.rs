@@ -64,6 +64,7 @@ impl Administration {
         serving.nfs.use_kerberos(of_nfs);
         serving.smb.use_kerberos(kerberos);
         serving.accounts.use_tickets(tickets);
+        serving.admins.use_list(&settings.admins);
         *self.declared.write() = Arc::new(now);
         if let Some((identity, certificate)) = certificate {
             told(self.show_certificate(identity, certificate));
