@@ -160,8 +160,10 @@ mod tests {
             control-key = "/etc/anabranch/key.pem"
             state = "/var/lib/x"
             smb-signing = "required"
+            smb-quic = ["127.0.0.1:10443", "[::1]:10443"]
             smb-encryption = "required"
             ntlm = "off"
+            smb-encryption-over-quic = false
             max-channels = 4
             connections-per-address = 100
             smb-interface = ["10.0.0.1", "10.0.1.1"]
@@ -255,6 +257,8 @@ mod tests {
         let settings = Settings::new(given).unwrap();
         assert_eq!(settings.gateway.smb_signing, smb_server::Protection::Required);
         assert_eq!(settings.gateway.smb_interfaces.len(), 2);
+        assert_eq!(settings.smb_quic, ["127.0.0.1:10443".parse().unwrap(), "[::1]:10443".parse().unwrap()]);
+        assert!(!settings.gateway.smb_encryption_over_quic);
         assert_eq!(settings.nfs, ["[::1]:12049".parse().unwrap()]);
         assert_eq!(settings.gateway.nfs_lease.as_secs(), 30);
         assert!(settings.gateway.discovery.wsd && settings.gateway.discovery.mdns);

@@ -43,6 +43,7 @@ pub(crate) fn run(demo: &Demo) -> Result<()> {
     let prepared = serve::prepare(&settings)?;
     let sockets = Sockets {
         smb: vec![listen(ports::SMB, demo.listen, demo.smb)?],
+        smb_quic: Vec::new(),
         nfs: vec![listen(ports::NFS, demo.listen, demo.nfs)?],
         control: listen(ports::CONTROL, Ipv4Addr::LOCALHOST.into(), demo.control)?,
         portmap: PortmapSockets::default(),
@@ -157,7 +158,12 @@ mod tests {
         let at = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let text = instructions(
             [127, 0, 0, 1].into(),
-            &Addresses { smb: vec![at(10446)], nfs: vec![at(12050)], control: at(18081) },
+            &Addresses {
+                smb: vec![at(10446)],
+                smb_quic: Vec::new(),
+                nfs: vec![at(12050)],
+                control: at(18081),
+            },
             Path::new("."),
             "pw",
         );

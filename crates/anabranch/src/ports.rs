@@ -1,7 +1,7 @@
 //! The listening sockets, and why one cannot be had.
 
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 
 use gateway::port_owner;
 use socket2::{Domain, Socket, Type};
@@ -27,6 +27,7 @@ pub(crate) struct Role {
 }
 
 pub(crate) const SMB: Role = Role { name: "SMB", flag: "--smb", free_port: 10445 };
+pub(crate) const SMB_QUIC: Role = Role { name: "SMB over QUIC", flag: "--smb-quic", free_port: 10443 };
 pub(crate) const NFS: Role = Role { name: "NFS", flag: "--nfs", free_port: 12049 };
 pub(crate) const CONTROL: Role = Role { name: "control", flag: "--control", free_port: 18080 };
 
@@ -52,6 +53,30 @@ pub(crate) fn listen_at_all(role: Role, addresses: &[SocketAddr]) -> Result<Vec<
         bound.map_err(|error| explain(role, *address, &error))
     };
     addresses.iter().map(listen).collect()
+}
+
+/// Has QUIC connections arrive at several addresses.
+///
+/// # Errors
+/// One of them cannot be had, as in [`listen`].
+pub(crate) fn listen_to_quic(role: Role, addresses: &[SocketAddr]) -> Result<Vec<UdpSocket>> {
+    let listen = |address: &SocketAddr| {
+        let bound = gateway::quic_socket(*address, leaves_ipv4_to_another(*address, addresses));
+        bound.map_err(|error| match error.kind() {
+            ErrorKind::AddrInUse => explain_taken_by_datagrams(role, *address),
+            _ => explain(role, *address, &error),
+        })
+    };
+    addresses.iter().map(listen).collect()
+}
+
+/// Who has a port of UDP is not in the table that [`port_owner`] reads.
+fn explain_taken_by_datagrams(role: Role, address: SocketAddr) -> Problem {
+    let instead = SocketAddr::new(address.ip(), role.free_port);
+    let what = format!("cannot listen on {address} for {}: UDP port {} is taken", role.name, address.port());
+    let advice =
+        format!("Stop that program (`ss -lunp` lists them), or pass another port: {} {instead}", role.flag);
+    Problem::new(Cause::Address, what, advice)
 }
 
 /// Whether a socket at this address must not accept IPv4 connections, as `[::]` otherwise does, because another address
@@ -150,6 +175,17 @@ mod tests {
         let alone = listen_at_all(SMB, &both[1..]).unwrap();
         std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
         drop(alone);
+    }
+
+    #[test]
+    #[cfg(feature = "quic")]
+    fn a_taken_port_of_quic_is_explained() {
+        let first = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let problem = listen_to_quic(SMB_QUIC, &[first.local_addr().unwrap()]).unwrap_err();
+        assert!(
+            problem.what.contains("UDP port") && problem.advice.contains("--smb-quic 127.0.0.1:10443"),
+            "{problem}"
+        );
     }
 
     #[test]

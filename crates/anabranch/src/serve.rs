@@ -24,6 +24,7 @@ fn listen(settings: &Settings) -> Result<Sockets> {
     let portmap = port_mapper::listen(settings.gateway.portmap, &nfs)?;
     Ok(Sockets {
         smb: ports::listen_at_all(ports::SMB, &settings.smb)?,
+        smb_quic: ports::listen_to_quic(ports::SMB_QUIC, &settings.smb_quic)?,
         nfs,
         control: ports::listen(ports::CONTROL, settings.control)?,
         portmap,
@@ -48,7 +49,12 @@ pub(crate) fn run(settings: &Settings, sources: Sources) -> Result<()> {
         let (smb, nfs) = (part(&at.smb), part(&at.nfs));
         // Who sees the ready line finds in the log what was said before.
         log::finish();
-        log::say(std::io::stdout(), &format!("ready smb={smb} nfs={nfs} control={}\n", at.control));
+        let over_quic = match &at.smb_quic[..] {
+            [] => String::new(),
+            at => format!(" smb-quic={}", part(at)),
+        };
+        let line = format!("ready smb={smb} nfs={nfs} control={}{over_quic}\n", at.control);
+        log::say(std::io::stdout(), &line);
     })
 }
 

@@ -68,6 +68,10 @@ pub(crate) struct Given {
     #[arg(long, value_name = "ADDR:PORT|off")]
     #[serde(deserialize_with = "listen::one_or_several")]
     pub(crate) smb: Vec<ListenGiven>,
+    /// An address (UDP) on which SMB over QUIC listens, with the certificate of the control address; several times for several
+    /// [default: none]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(crate) smb_quic: Vec<SocketAddr>,
     /// An address on which NFS and MOUNT listen, several times for several; `off` disables NFS [default: 0.0.0.0:2049]
     #[arg(long, value_name = "ADDR:PORT|off")]
     #[serde(deserialize_with = "listen::one_or_several")]
@@ -104,6 +108,10 @@ pub(crate) struct Given {
     /// Whether SMB clients may use NTLM; without it they need Kerberos, and no NT hash of a password is kept [default: on]
     #[arg(long, value_enum)]
     pub(crate) ntlm: Option<NtlmGiven>,
+    /// Whether SMB messages over QUIC are encrypted wherever encryption is required, although QUIC encrypts; if not, clients that ask
+    /// for it may rely on QUIC [default: true]
+    #[arg(long, value_name = "true|false")]
+    pub(crate) smb_encryption_over_quic: Option<bool>,
     /// The maximum number of channels of an SMB session; 1 disables Multichannel [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) max_channels: Option<u32>,
@@ -381,6 +389,7 @@ impl Given {
                 file.continuous_availability,
             ),
             smb: list_of(lists, self.smb, file.smb),
+            smb_quic: list_of(lists, self.smb_quic, file.smb_quic),
             nfs: list_of(lists, self.nfs, file.nfs),
             control: self.control.or(file.control),
             control_name: list_of(lists, self.control_name, file.control_name),
@@ -391,6 +400,7 @@ impl Given {
             smb_signing: self.smb_signing.or(file.smb_signing),
             smb_encryption: self.smb_encryption.or(file.smb_encryption),
             ntlm: self.ntlm.or(file.ntlm),
+            smb_encryption_over_quic: self.smb_encryption_over_quic.or(file.smb_encryption_over_quic),
             max_channels: self.max_channels.or(file.max_channels),
             connections_per_address: self.connections_per_address.or(file.connections_per_address),
             smb_interface: list_of(lists, self.smb_interface, file.smb_interface),
@@ -411,6 +421,25 @@ impl Given {
     }
 }
 
+impl Given {
+    /// The addresses at which SMB and NFS listen; none: they are off.
+    fn listen_at(&self, wrong: &mut Vec<Wrong>) -> (Vec<SocketAddr>, Vec<SocketAddr>) {
+        let mut listen = |key: &'static str, given: &[ListenGiven], port| {
+            let default = SocketAddr::from(([0, 0, 0, 0], port));
+            listen::addresses(given, default).unwrap_or_else(|(what, advice)| {
+                wrong.push(Wrong::new(Section::Server, key, format!("{key}: {what}"), advice));
+                vec![default]
+            })
+        };
+        let (smb, nfs) = (listen("smb", &self.smb, 445), listen("nfs", &self.nfs, 2049));
+        if smb.is_empty() && self.smb_quic.is_empty() && nfs.is_empty() {
+            let advice = "Give one of them an address: --smb ADDR:PORT or --nfs ADDR:PORT";
+            wrong.push(Wrong::new(Section::Server, "smb", "both SMB and NFS are off", advice));
+        }
+        (smb, nfs)
+    }
+}
+
 /// Settings that are whole.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
@@ -418,8 +447,9 @@ pub(crate) struct Settings {
     pub(crate) gateway: gateway::settings::Settings,
     /// Whether somebody has named the state directory.
     pub(crate) is_state_given: bool,
-    /// The addresses at which SMB and NFS listen; none: not served. One of them is.
+    /// The addresses at which SMB, SMB over QUIC and NFS listen; none: not served. One of them is.
     pub(crate) smb: Vec<SocketAddr>,
+    pub(crate) smb_quic: Vec<SocketAddr>,
     pub(crate) nfs: Vec<SocketAddr>,
     pub(crate) control: SocketAddr,
 }
@@ -452,18 +482,7 @@ impl Settings {
             Some(file) => file.display().to_string(),
             None => COMMAND_LINE.to_owned(),
         };
-        let mut listen = |key: &'static str, given: &[ListenGiven], port| {
-            let default = SocketAddr::from(([0, 0, 0, 0], port));
-            listen::addresses(given, default).unwrap_or_else(|(what, advice)| {
-                wrong.push(Wrong::new(Section::Server, key, format!("{key}: {what}"), advice));
-                vec![default]
-            })
-        };
-        let (smb, nfs) = (listen("smb", &given.smb, 445), listen("nfs", &given.nfs, 2049));
-        if smb.is_empty() && nfs.is_empty() {
-            let advice = "Give one of them an address: --smb ADDR:PORT or --nfs ADDR:PORT";
-            wrong.push(Wrong::new(Section::Server, "smb", "both SMB and NFS are off", advice));
-        }
+        let (smb, nfs) = given.listen_at(wrong);
         let state = state_directory::given(given.state);
         let default = gateway::settings::Settings::new(
             state.clone().unwrap_or_else(|| PathBuf::from(state_directory::DEFAULT)),
@@ -496,6 +515,9 @@ impl Settings {
             smb_signing: given.smb_signing.map_or(default.smb_signing, Requirement::protection),
             smb_encryption: given.smb_encryption.map_or(default.smb_encryption, Requirement::protection),
             ntlm: given.ntlm.map_or(default.ntlm, NtlmGiven::whole),
+            smb_encryption_over_quic: given
+                .smb_encryption_over_quic
+                .unwrap_or(default.smb_encryption_over_quic),
             max_channels: given.max_channels.unwrap_or(default.max_channels),
             connections_per_address: given
                 .connections_per_address
@@ -515,7 +537,8 @@ impl Settings {
             ..default
         };
         let control = given.control.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
-        Self { gateway, is_state_given: state.is_some(), smb, nfs, control }
+        let smb_quic = given.smb_quic;
+        Self { gateway, is_state_given: state.is_some(), smb, smb_quic, nfs, control }
     }
 }
 
@@ -591,6 +614,31 @@ mod tests {
         assert!(with(offered, None, None).unwrap_err().contains("no certificate"));
         assert!(with(mutual, Some("c.pem"), None).unwrap_err().contains("mutual"));
         assert_eq!(with(None, Some("c.pem"), Some("ca.pem")), Ok(NfsTls::Off));
+    }
+
+    #[test]
+    fn smb_over_quic_has_a_certificate_and_addresses_that_differ() {
+        let with = |at: &[&str], certificate: Option<&str>| {
+            let given = Given {
+                smb: vec![ListenGiven::Off],
+                nfs: vec![ListenGiven::Off],
+                smb_quic: at.iter().map(|at| at.parse().unwrap()).collect(),
+                control_certificate: certificate.map(Into::into),
+                control_key: certificate.map(Into::into),
+                ..Given::default()
+            };
+            Settings::new(given).map(|settings| settings.smb_quic.len()).map_err(|problem| problem.what)
+        };
+        let certificate = Some("c.pem");
+        assert!(with(&[], certificate).unwrap_err().contains("both SMB and NFS are off"));
+        assert!(with(&["[::]:443"], None).unwrap_err().contains("no certificate"));
+        if gateway::HAS_QUIC {
+            assert_eq!(with(&["0.0.0.0:443", "[::]:443"], certificate), Ok(2));
+            assert_eq!(with(&["[::1]:0", "[::1]:0"], certificate), Ok(2), "any free ports");
+        } else {
+            assert!(with(&["[::]:443"], certificate).unwrap_err().contains("without QUIC"));
+        }
+        assert!(with(&["[::]:443", "[::]:443"], certificate).unwrap_err().contains("given twice"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use control::clients::{Clients, NfsClient, NfsLockHost, NfsSession, SmbSession};
+use control::clients::{Channel, Clients, NfsClient, NfsLockHost, NfsSession, SmbSession, Transport};
 use control::explain::bound_by;
 
 use super::{counted, duration, harmless, latency, table};
@@ -92,12 +92,12 @@ pub(crate) fn encryption(session: &SmbSession) -> String {
 
 fn channel_table(sessions: &[SmbSession]) -> String {
     let of_session = |session: &SmbSession| {
-        let row = |channel: &control::clients::Channel| {
+        let row = |channel: &Channel| {
             let interface = channel.interface;
             [
                 session.id.clone(),
                 channel.client.to_string(),
-                channel.server.to_string(),
+                server_end(channel),
                 interface.map_or_else(|| "-".to_owned(), |interface| interface.index.to_string()),
                 interface.map_or_else(|| "-".to_owned(), |interface| speed(interface.bits_per_second)),
                 interface.map_or("-", |interface| if interface.rss { "yes" } else { "no" }).to_owned(),
@@ -125,6 +125,14 @@ fn channel_table(sessions: &[SmbSession]) -> String {
         ],
         &rows,
     )
+}
+
+/// The server's end of a channel, and what carries the channel if it is not TCP.
+fn server_end(channel: &Channel) -> String {
+    match channel.transport {
+        Transport::Tcp => channel.server.to_string(),
+        Transport::Quic => format!("{} (QUIC)", channel.server),
+    }
 }
 
 /// The shortest and the longest of some round trips, in microseconds.

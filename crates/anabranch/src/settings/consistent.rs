@@ -1,5 +1,6 @@
 //! Values that are impossible by themselves, and values that contradict each other.
 
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 
 use ::share::{Protocols, Terms};
@@ -56,6 +57,7 @@ impl Given {
         self.check_names(wrong);
         self.check_encryption(wrong);
         self.check_nfs_tls(wrong);
+        self.check_quic(wrong);
     }
 
     /// Names that several shares or users have. Those of a file are unique; those of flags may not be.
@@ -103,6 +105,29 @@ impl Given {
         if tls == NfsTlsGiven::Mutual && self.nfs_client_ca.is_none() {
             let advice = "Give the certificates of those who certify clients: nfs-client-ca";
             add("nfs-tls", "nfs-tls is mutual, and no client has a certificate that counts", advice);
+        }
+    }
+
+    fn check_quic(&self, wrong: &mut Vec<Wrong>) {
+        let mut add = |key, what: String, advice: &str| {
+            wrong.push(Wrong::new(Section::Server, key, what, advice));
+        };
+        if self.smb_quic.is_empty() {
+            return;
+        }
+        if !gateway::HAS_QUIC {
+            let what = "this program was built without QUIC".to_owned();
+            add("smb-quic", what, "Leave smb-quic out, or use a program that has it.");
+        }
+        if self.control_certificate.is_none() {
+            let advice = "Give control-certificate and control-key: SMB over QUIC shows the certificate of the control address.";
+            add("smb-quic", "SMB over QUIC has no certificate".to_owned(), advice);
+        }
+        let is_repeated = |(n, at): (usize, &SocketAddr)| {
+            at.port() != 0 && self.smb_quic.iter().take(n).any(|before| before == at)
+        };
+        if let Some((_, at)) = self.smb_quic.iter().enumerate().find(|(n, at)| is_repeated((*n, at))) {
+            add("smb-quic", format!("smb-quic: the address {at} is given twice"), "Remove one.");
         }
     }
 }

@@ -19,10 +19,11 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 46] = [
+pub(crate) const SERVER_KEYS: [Key; 48] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
+    key("smb-quic", "[\"0.0.0.0:443\", \"[::]:443\"]", "[]"),
     key("nfs", "[\"0.0.0.0:2049\", \"[::]:2049\"]", "[\"0.0.0.0:2049\"]"),
     key("control", "\"127.0.0.1:8080\"", "\"127.0.0.1:8080\""),
     key("control-name", "[\"files.example.org\"]", "[]"),
@@ -33,6 +34,7 @@ pub(crate) const SERVER_KEYS: [Key; 46] = [
     key("smb-signing", "\"required\"", "\"required\""),
     key("smb-encryption", "\"required\"", "\"enabled\""),
     key("ntlm", "\"off\"", "\"on\""),
+    key("smb-encryption-over-quic", "false", "true"),
     key("max-channels", "4", "4"),
     without_default("connections-per-address", "100"),
     key("smb-interface", "[\"10.0.0.1;speed=10000000000;rss\"]", "[]"),

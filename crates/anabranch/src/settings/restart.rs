@@ -52,6 +52,7 @@ impl Given {
             kerberos: _,
             admins: _,
             smb,
+            smb_quic,
             nfs,
             control,
             control_name,
@@ -61,6 +62,7 @@ impl Given {
             smb_signing,
             smb_encryption,
             ntlm,
+            smb_encryption_over_quic,
             max_channels,
             connections_per_address,
             smb_interface,
@@ -79,6 +81,7 @@ impl Given {
         let is_certificate_late = !self.is_certificate_used_at_once(other);
         let differ = [
             ("smb", *smb != other.smb),
+            ("smb-quic", *smb_quic != other.smb_quic),
             ("nfs", *nfs != other.nfs),
             ("control", *control != other.control),
             ("control-name", *control_name != other.control_name),
@@ -88,6 +91,7 @@ impl Given {
             ("smb-signing", *smb_signing != other.smb_signing),
             ("smb-encryption", *smb_encryption != other.smb_encryption),
             ("ntlm", *ntlm != other.ntlm),
+            ("smb-encryption-over-quic", *smb_encryption_over_quic != other.smb_encryption_over_quic),
             ("max-channels", *max_channels != other.max_channels),
             ("connections-per-address", *connections_per_address != other.connections_per_address),
             ("smb-interface", *smb_interface != other.smb_interface),

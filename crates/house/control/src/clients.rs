@@ -109,6 +109,17 @@ pub struct Encryption {
     pub required: bool,
 }
 
+/// What carries the connection of an SMB client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transport {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// QUIC, which encrypts.
+    Quic,
+}
+
 /// One connection of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Channel {
@@ -116,6 +127,9 @@ pub struct Channel {
     pub client: SocketAddr,
     /// The server's end.
     pub server: SocketAddr,
+    /// What carries the connection.
+    #[serde(default)]
+    pub transport: Transport,
     /// The interface of the server's end, if it is reported to clients.
     pub interface: Option<Interface>,
     /// The round trip time to the client in microseconds, at the time of the last requests.

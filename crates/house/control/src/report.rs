@@ -11,7 +11,7 @@ use smb_server::report;
 
 use crate::clients::{
     Channel, Clients, Encryption, Interface, NfsClient, NfsConnection, NfsLockHost, NfsSession, NfsTransfers,
-    Principal, RefusalReason, RefusedBinding, Signing, SmbOffer, SmbSession,
+    Principal, RefusalReason, RefusedBinding, Signing, SmbOffer, SmbSession, Transport,
 };
 
 /// The most users who are told of one NFS client.
@@ -69,6 +69,10 @@ fn smb_channel(channel: &report::Channel, offer: &report::Offer, now: SystemTime
     Channel {
         client: channel.peer,
         server: channel.local,
+        transport: match channel.transport {
+            report::Transport::Tcp => Transport::Tcp,
+            report::Transport::Quic => Transport::Quic,
+        },
         interface: told.map(interface),
         round_trip_us: channel.round_trip.map(micros),
         requests: channel.requests,

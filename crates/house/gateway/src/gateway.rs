@@ -9,7 +9,7 @@ use control::program::Program;
 use control::tokens::KnownTokens;
 use control::{Concerns, Control, Counters, Health, Occupied, StuckShard, Subject};
 use discovery::Discovery;
-use net::{Pulse, Shards};
+use net::{Listener, Pulse, Shards};
 use nfs_server::portmap::registrations;
 use share::{AccessLog, ShareTable};
 use state::{Closed, State, burst_credits};
@@ -29,7 +29,7 @@ use crate::renewal::Renewal;
 use crate::servers::Servers;
 use crate::sockets::{Addresses, PortmapSockets, Sockets};
 use crate::upkeep::Upkeep;
-use crate::{announced, control_access, control_tls, nfs_tls, opening};
+use crate::{announced, control_access, control_tls, nfs_tls, opening, smb_quic};
 
 /// How long the closing of the opens of disconnected clients may take at the end.
 const CLEAN_UP: Duration = Duration::from_secs(20);
@@ -82,6 +82,8 @@ impl Gateway {
         let identity =
             control_tls::identity(files, addresses.control, &settings.control_names, &settings.state)?;
         let nfs_tls = nfs_tls::of_listeners(&settings, identity.as_ref())?;
+        let over_quic = smb_quic::listeners(sockets.smb_quic, identity.as_ref())?;
+        let smb = sockets.smb.into_iter().map(Listener::from).chain(over_quic).collect();
         let servers = Servers::new(&settings, &prepared, &addresses, nfs_tls.clone())?;
         let shares = Arc::clone(&prepared.shares);
         let (state, access_log) = (Arc::clone(&prepared.state), prepared.access_log.clone());
@@ -97,7 +99,7 @@ impl Gateway {
         let (control, administration) = start_control(prepared, &servers, &shards, of_control)?;
         administration.await_stores();
         state.keep_copy();
-        servers.listen(&shards, sockets.smb, sockets.nfs)?;
+        servers.listen(&shards, smb, sockets.nfs)?;
         let registered = find(&servers, &shards, sockets.portmap, &addresses.nfs, &is_unregistered)?;
         let certificate = identity.as_ref().map(|identity| identity.pem());
         let published = control_access::publish(&settings.state, addresses.control, certificate.as_deref())?;

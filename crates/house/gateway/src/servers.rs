@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use net::Shards;
+use net::{Listener, Shards};
 use nfs_proto::v4::lease::LeaseTimes;
 use nfs_server::portmap::{Portmapper, Registration};
 use nfs_server::{Anonymous, HostLimits, NetworkLocks, NfsServer, Squashing, Tls};
@@ -95,7 +95,7 @@ impl Servers {
     }
 
     /// Passes the listening sockets to the servers. A server that is off still has to forget clients of an earlier run.
-    pub(crate) fn listen(&self, shards: &Shards, smb: Vec<TcpListener>, nfs: Vec<TcpListener>) -> Result<()> {
+    pub(crate) fn listen(&self, shards: &Shards, smb: Vec<Listener>, nfs: Vec<TcpListener>) -> Result<()> {
         let listen = |result: std::io::Result<()>| result.map_err(serving("cannot listen"));
         let scavenged = Arc::clone(&self.smb);
         listen(shards.spawn(move || {
@@ -151,6 +151,7 @@ fn smb_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
         signing: settings.smb_signing,
         ntlm: settings.ntlm,
         encryption: settings.smb_encryption,
+        encryption_over_quic: settings.smb_encryption_over_quic,
         interfaces: interfaces(settings, at),
         limits,
         access_log: prepared.access_log.clone(),

@@ -42,6 +42,9 @@ pub struct Settings {
     pub smb_signing: Protection,
     /// Encryption of SMB messages.
     pub smb_encryption: Protection,
+    /// Whether SMB messages over QUIC must be encrypted wherever SMB messages must be. If not, clients may rely on QUIC's
+    /// encryption.
+    pub smb_encryption_over_quic: bool,
     /// The most channels of one SMB session, 1 to 32; 1: no multichannel.
     pub max_channels: u32,
     /// The most connections of one address, for SMB and for NFS each; None: the rule of `net`.
@@ -188,6 +191,7 @@ impl Settings {
             state,
             smb_signing: Protection::Required,
             smb_encryption: Protection::Enabled,
+            smb_encryption_over_quic: true,
             max_channels: 4,
             connections_per_address: None,
             smb_interfaces: Vec::new(),

@@ -9,6 +9,8 @@ use crate::problem::{Result, serving};
 pub struct Sockets {
     /// The sockets of SMB; none: SMB is off.
     pub smb: Vec<TcpListener>,
+    /// The sockets of SMB over QUIC, made by [`crate::quic_socket`].
+    pub smb_quic: Vec<UdpSocket>,
     /// The sockets of NFS and MOUNT; none: they are off.
     pub nfs: Vec<TcpListener>,
     /// The socket of the control address, with health, metrics and the API.
@@ -33,6 +35,8 @@ pub struct PortmapSockets {
 pub struct Addresses {
     /// The addresses of SMB; none: SMB is off.
     pub smb: Vec<SocketAddr>,
+    /// The addresses of SMB over QUIC; none: it is off.
+    pub smb_quic: Vec<SocketAddr>,
     /// The addresses of NFS; none: NFS is off.
     pub nfs: Vec<SocketAddr>,
     /// The control address.
@@ -46,8 +50,11 @@ impl Sockets {
     /// The system does not report them.
     pub fn addresses(&self) -> Result<Addresses> {
         let of = |listener: &TcpListener| listener.local_addr().map_err(serving("cannot read an address"));
+        let of_datagrams =
+            |socket: &UdpSocket| socket.local_addr().map_err(serving("cannot read an address"));
         Ok(Addresses {
             smb: self.smb.iter().map(of).collect::<Result<_>>()?,
+            smb_quic: self.smb_quic.iter().map(of_datagrams).collect::<Result<_>>()?,
             nfs: self.nfs.iter().map(of).collect::<Result<_>>()?,
             control: of(&self.control)?,
         })

@@ -45,6 +45,7 @@ fn sockets() -> Sockets {
     let listen = || TcpListener::bind("127.0.0.1:0").unwrap();
     Sockets {
         smb: vec![listen()],
+        smb_quic: Vec::new(),
         nfs: vec![listen()],
         control: listen(),
         portmap: PortmapSockets::default(),

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::*;
-use crate::clients::{Channel, Encryption, NfsConnection, NfsTransfers, Signing};
+use crate::clients::{Channel, Encryption, NfsConnection, NfsTransfers, Signing, Transport};
 
 const GBIT: u64 = 1_000_000_000;
 
@@ -22,6 +22,7 @@ fn channel(interface: Interface, port: u16) -> Channel {
         server: SocketAddr::new(interface.address, 445),
         interface: Some(interface),
         round_trip_us: Some(150),
+        transport: Transport::Tcp,
         requests: 9,
         age_seconds: 60,
         idle_seconds: 0,
