@@ -171,6 +171,7 @@ impl Crew {
     }
 
     /// How many shards there are.
+    #[cfg(feature = "quic")]
     pub(crate) fn count(&self) -> usize {
         self.posts.lock().len()
     }
