@@ -5,7 +5,7 @@ use logging::{LEVELS, Names};
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 35] = [
+const PARTS: [&str; 36] = [
     "access",
     "access_log",
     "accounting",
@@ -22,6 +22,7 @@ const PARTS: [&str; 35] = [
     "gateway",
     "identity",
     "import",
+    "kdc",
     "krb5",
     "limits",
     "live_advice",

@@ -20,6 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let anna = Account {
         name: "anna".to_owned(),
         nt_hash: Some(nt_hash("hush-hush")),
+        keys: None,
         uid: 1000,
         gid: 1000,
         groups: Vec::new(),

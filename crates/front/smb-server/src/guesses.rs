@@ -51,14 +51,17 @@ impl Guesses {
         let now = Instant::now();
         let passed = |user: &str| self.brake.lock().passed(peer.ip(), user, now);
         let delay = match outcome {
-            Step::Continue { .. } => Some(Duration::ZERO),
+            // a client of IAKERB learns that its password is right
+            Step::Continue { proved: Some(user), .. } => passed(user),
+            Step::Continue { proved: None, .. } => Some(Duration::ZERO),
             Step::Done(authenticated) => match (&authenticated.identity, authenticated.mechanism) {
-                (Identity::Account(account), Mechanism::Ntlm) => passed(&account.name),
+                (Identity::Account(account), Mechanism::Ntlm | Mechanism::Iakerb) => passed(&account.name),
                 // who has guessed passwords has no ticket
                 (_, Mechanism::Kerberos)
-                | (Identity::Domain(_) | Identity::Guest(_) | Identity::Anonymous, Mechanism::Ntlm) => {
-                    Some(Duration::ZERO)
-                }
+                | (
+                    Identity::Domain(_) | Identity::Guest(_) | Identity::Anonymous,
+                    Mechanism::Ntlm | Mechanism::Iakerb,
+                ) => Some(Duration::ZERO),
             },
             Step::Fail(failure) if failure.reason.class() == FailureClass::LogonFailure => {
                 let user = failure.user.as_deref().unwrap_or_default();

@@ -69,6 +69,7 @@ mod tests {
         let account = |name: &str| auth::Account {
             name: name.to_owned(),
             nt_hash: None,
+            keys: None,
             uid: 1,
             gid: 1,
             groups: Vec::new(),

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use auth::ntlm::ServerNames;
-use auth::{Account, Mapping, spnego};
+use auth::{Account, Iakerb, Mapping, spnego};
+use kdc::Kdc;
+use krb5::crypto::CryptoError;
 use krb5::{Noted, ReplayCache, ReplayId, Replays, Time};
 use parking_lot::{Mutex, RwLock};
 
@@ -63,6 +65,7 @@ impl Mechanisms {
             allow_anonymous: config.anonymous_ipc,
             guest: None,
             kerberos: None,
+            iakerb: None,
             ntlm: config.ntlm,
         };
         let current = RwLock::new(Current::of(first, guest(config)));
@@ -89,15 +92,29 @@ impl Mechanisms {
         if oids.is_empty() { Vec::new() } else { spnego::neg_token_init2(&oids) }
     }
 
+    /// Lets clients get tickets of this KDC through the server.
+    ///
+    /// # Errors
+    /// The cryptographic library refuses.
+    pub(crate) fn use_iakerb(&self, kdc: Option<Kdc>) -> Result<(), CryptoError> {
+        let iakerb = kdc.map(|kdc| Iakerb::new(kdc, Arc::clone(&self.replays) as _)).transpose()?;
+        self.change(|first| auth::Config { iakerb: iakerb.map(Arc::new), ..first });
+        Ok(())
+    }
+
+    fn change(&self, change: impl FnOnce(auth::Config) -> auth::Config) {
+        let mut current = self.current.write();
+        let first = change((*current.first).clone());
+        if let Some(guest) = current.with_guests.guest.clone() {
+            *current = Current::of(first, guest);
+        }
+    }
+
     pub(crate) fn use_kerberos(&self, keys: Option<KerberosKeys>) {
         let kerberos = keys.map(|KerberosKeys { acceptor, mapping }| {
             Arc::new(auth::Kerberos { acceptor, replays: Arc::clone(&self.replays) as _, mapping })
         });
-        let mut current = self.current.write();
-        let first = auth::Config { kerberos, ..(*current.first).clone() };
-        if let Some(guest) = current.with_guests.guest.clone() {
-            *current = Current::of(first, guest);
-        }
+        self.change(|first| auth::Config { kerberos, ..first });
     }
 }
 
@@ -123,6 +140,7 @@ fn guest(config: &Config) -> Account {
     Account {
         name: "guest".to_owned(),
         nt_hash: None,
+        keys: None,
         uid: guest.uid(),
         gid: guest.gid(),
         groups: guest.groups().to_vec(),

@@ -149,6 +149,20 @@ impl Server {
         self.mechanisms.use_kerberos(keys);
     }
 
+    /// Lets accounts log on with a password and without NTLM from now on, by tickets of this KDC; `None`: IAKERB is no longer
+    /// offered. Sessions continue.
+    ///
+    /// # Errors
+    /// The cryptographic library refuses.
+    pub fn use_iakerb(&self, kdc: Option<kdc::Kdc>) -> Result<(), krb5::crypto::CryptoError> {
+        self.mechanisms.use_iakerb(kdc)
+    }
+
+    /// The realm of the KDC that clients reach through this server.
+    pub fn iakerb_realm(&self) -> Option<String> {
+        self.mechanisms.first().iakerb.as_ref().map(|iakerb| iakerb.realm().to_owned())
+    }
+
     /// 3.3.4.15: ends every tree connect to a share that was withdrawn from the table, and closes what was opened
     /// through them, including opens of clients that have lost their connection. Clients that use the share get
     /// STATUS_NETWORK_NAME_DELETED (3.3.5.2.11).

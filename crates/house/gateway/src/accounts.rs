@@ -241,7 +241,7 @@ pub(crate) fn declared(settings: &Settings, state: &State) -> Result<Vec<Account
         let stored = added.iter().find(|record| same_name(&record.name, &user.name));
         let identity =
             identities::of_account(user, stored).map_err(|why| stands_for_nobody(&user.name, &why))?;
-        Ok(account(&user.name, secrets_of(user, stored, state)?.nt_hash, &identity))
+        Ok(account(&user.name, &secrets_of(user, stored, state)?, &identity))
     };
     settings.users.iter().map(open).collect()
 }
@@ -333,18 +333,20 @@ pub(crate) fn added(user: &UserRecord) -> Account {
 
 fn of_record(user: &UserRecord) -> std::result::Result<Account, NoUser> {
     let identity = identities::of_record(user)?;
-    Ok(Account { disabled: user.disabled, ..account(&user.name, user.nt_hash, &identity) })
+    Ok(Account { disabled: user.disabled, ..account(&user.name, &user.secrets(), &identity) })
 }
 
 /// The account of a user who is nobody on this machine.
 fn powerless(user: &UserRecord) -> Account {
-    Account { disabled: true, ..account(&user.name, user.nt_hash, &identities::nobody()) }
+    Account { disabled: true, ..account(&user.name, &user.secrets(), &identities::nobody()) }
 }
 
 /// An account that acts as this user, and may log on.
-fn account(name: &str, nt_hash: Option<[u8; 16]>, identity: &share::Identity) -> Account {
+fn account(name: &str, secrets: &Secrets, identity: &share::Identity) -> Account {
+    let nt_hash = secrets.nt_hash;
+    let keys = secrets.keys.as_ref().and_then(passwords::for_kdc).map(Arc::new);
     let (uid, gid, groups) = (identity.uid(), identity.gid(), identity.groups().to_vec());
-    Account { name: name.to_owned(), nt_hash, uid, gid, groups, sid: None, disabled: false }
+    Account { name: name.to_owned(), nt_hash, keys, uid, gid, groups, sid: None, disabled: false }
 }
 
 #[cfg(test)]
@@ -358,6 +360,7 @@ mod tests {
         let account = |name: &str, uid| Account {
             name: name.to_owned(),
             nt_hash: None,
+            keys: None,
             uid,
             gid: uid,
             groups: Vec::new(),
@@ -382,6 +385,7 @@ mod tests {
         let account = Account {
             name: "Anna".to_owned(),
             nt_hash: None,
+            keys: None,
             uid: 1000,
             gid: 1000,
             groups: Vec::new(),

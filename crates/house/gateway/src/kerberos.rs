@@ -22,7 +22,7 @@ const STORED: &str = "kerberos.keytab";
 /// The permission bits with which other users could read or change a keytab.
 const OF_OTHERS: u32 = 0o066;
 /// The first components of the names that an SMB server has.
-const SERVICES: [&str; 2] = ["cifs", "host"];
+pub(crate) const SERVICES: [&str; 2] = ["cifs", "host"];
 /// Those that an NFS server has.
 const NFS_SERVICES: [&str; 2] = ["nfs", "host"];
 

@@ -24,6 +24,7 @@ mod findings;
 mod gateway;
 mod held_up;
 mod holdings;
+mod iakerb;
 mod identities;
 pub mod in_time;
 pub mod kdc_clock;

@@ -1,7 +1,8 @@
 //! What is kept of a password: its NT hash for NTLM, and its Kerberos keys. Never the password.
 
 use auth::nt_hash;
-use krb5::{Enctype, string_to_key};
+use kdc::ClientKeys;
+use krb5::{Enctype, Key, string_to_key};
 use rustix::system::uname;
 use state::{PasswordKeys, Secrets, State};
 use zeroize::Zeroizing;
@@ -44,6 +45,13 @@ pub(crate) fn secrets(name: &str, password: &str, kept: Option<&Secrets>, state:
         None => keys(&realm(state)?, name, password)?,
     };
     Ok(Secrets { nt_hash: state.keeps_nt_hashes()?.then_some(hash), keys: Some(keys) })
+}
+
+/// The keys as the server's own KDC needs them.
+pub(crate) fn for_kdc(keys: &PasswordKeys) -> Option<ClientKeys> {
+    let sha384 = Key::new(Enctype::Aes256Sha384, &keys.aes256_sha384[..]).ok()?;
+    let sha1 = Key::new(Enctype::Aes256Sha1, &keys.aes256_sha1[..]).ok()?;
+    Some(ClientKeys { salt: keys.salt.clone(), keys: vec![sha384, sha1] })
 }
 
 /// Whether these are keys of this password. It takes some 2 ms.

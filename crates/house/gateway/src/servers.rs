@@ -12,6 +12,7 @@ use smb_server::Interfaces;
 use state::{LockHostTable, NfsClientTable, PersistentOpenTable};
 use storage::{StoreThread, View};
 
+use crate::iakerb;
 use crate::kerberos;
 use crate::kerberos::{DomainNumbers, Tickets};
 use crate::names::Changed;
@@ -61,6 +62,7 @@ impl Servers {
         }
         nfs.use_kerberos(keys.as_ref().map(|keys| kerberos::nfs_keys(keys, &prepared.accounts)));
         smb.use_kerberos(keys);
+        smb.use_iakerb(iakerb::kdc(settings)?).map_err(|e| iakerb::no_kdc(&e))?;
         let kept = Arc::new(PersistentOpenTable(prepared.state.store()));
         restore(&smb, kept).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")

@@ -10,8 +10,8 @@ use crate::settings::Settings;
 /// What a server without NTLM says of shares for guests.
 const NO_GUESTS: &str = "guests come by NTLM, which is off: none is admitted";
 /// What it says if nothing else is left.
-const NO_WAY: &str = "ntlm is off, and there are no Kerberos keys: nobody can log on over SMB. Import a keytab (anabranch domain import, \
-     docs/kerberos.md), or switch NTLM on";
+const NO_WAY: &str = "ntlm is off, and there are no Kerberos keys and no realm: nobody can log on over SMB. Set `realm`, so that accounts \
+     log on by IAKERB (docs/without-ntlm.md), or import a keytab (anabranch domain import, docs/kerberos.md)";
 
 /// The state as the settings want it: with NT hashes from now on, or without any.
 ///
@@ -86,5 +86,6 @@ pub(crate) fn warnings(settings: &Settings, has_keys: bool) -> Vec<&'static str>
     }
     let has_guests = settings.shares.iter().any(|share| share.terms.contains(Terms::GUESTS));
     let guests = has_guests.then_some(NO_GUESTS);
-    guests.into_iter().chain((!has_keys).then_some(NO_WAY)).collect()
+    let has_way = has_keys || settings.kerberos.realm.is_some();
+    guests.into_iter().chain((!has_way).then_some(NO_WAY)).collect()
 }

@@ -150,6 +150,7 @@ impl Servers {
         let account = Account {
             name: USER.to_owned(),
             nt_hash: Some(nt_hash(PASSWORD)),
+            keys: None,
             uid: 0,
             gid: 0,
             groups: Vec::new(),

@@ -1,5 +1,8 @@
 //! Accounts: who may log on, and as which user of this machine.
 
+use std::sync::Arc;
+
+use kdc::ClientKeys;
 use md4::{Digest, Md4};
 
 use crate::kerberos::{DomainUser, Met};
@@ -12,6 +15,8 @@ pub struct Account {
     /// NTOWFv1: MD4 over the password in UTF-16LE ([`nt_hash`]). It is as good as the password, so it is never logged
     /// or shown. None: the account cannot be used with NTLM.
     pub nt_hash: Option<[u8; 16]>,
+    /// The Kerberos keys of the password, with which this server's own KDC serves the account. None: it does not.
+    pub keys: Option<Arc<ClientKeys>>,
     /// The account's user on this machine.
     pub uid: u32,
     /// The user's first group.
@@ -133,6 +138,7 @@ mod tests {
         let account = |name: &str| Account {
             name: name.into(),
             nt_hash: None,
+            keys: None,
             uid: 1,
             gid: 1,
             groups: vec![],
@@ -163,6 +169,7 @@ mod tests {
         let account = Account {
             name: "a".into(),
             nt_hash: Some([0xab; 16]),
+            keys: None,
             uid: 1,
             gid: 1,
             groups: vec![],

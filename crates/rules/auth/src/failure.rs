@@ -73,6 +73,9 @@ pub enum Reason {
         "the user's number would be below 1000, above 4294967294 or beyond those of its domain: choose another domain-id-base or domain-id-mapping"
     )]
     ReservedId,
+    /// The client of IAKERB asks too often, or too much
+    #[error("the client sends more messages for the KDC than a logon needs")]
+    TooManyRounds,
     /// The client does not support Unicode
     #[error("the client does not negotiate Unicode")]
     NoUnicode,
@@ -130,6 +133,7 @@ impl Reason {
             | Self::WrongMechListMic
             | Self::NoCommonMechanism
             | Self::NoUnicode
+            | Self::TooManyRounds
             | Self::Malformed => FailureClass::InvalidToken,
         }
     }

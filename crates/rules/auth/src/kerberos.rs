@@ -228,6 +228,7 @@ mod tests {
         let account = |name: &str, disabled| Account {
             name: name.to_owned(),
             nt_hash: None,
+            keys: None,
             uid: 1000,
             gid: 1000,
             groups: Vec::new(),

@@ -11,6 +11,7 @@ mod acceptor;
 pub mod accounts;
 pub mod brake;
 mod failure;
+mod iakerb;
 mod initiator;
 mod kerberos;
 pub mod ntlm;
@@ -21,6 +22,7 @@ pub use acceptor::{Acceptor, Authenticated, Config, Mechanism, Nonces, Ntlm, Ste
 pub use accounts::{Account, AccountList, Accounts, Identity, folded_name, local_name, nt_hash, same_name};
 pub use brake::{Brake, Failed};
 pub use failure::{Failure, FailureClass, Reason};
+pub use iakerb::Iakerb;
 pub use initiator::{Credentials, Initiator, InitiatorError, InitiatorStep, Randomness};
 pub use kerberos::{DomainUser, Kerberos, Mapping, Met};
 pub use session_key::SessionKey;

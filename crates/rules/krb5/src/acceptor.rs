@@ -14,7 +14,7 @@ use crate::ap_rep::Proof;
 use crate::ap_req::{ApReq, Authenticator, ChannelBindings, ContextFlags};
 use crate::crypto::{CONFOUNDER_LEN, CryptoError, Deriver, KeyUsage};
 use crate::fields::EncryptedData;
-use crate::gss::{TokenId, unframe};
+use crate::gss::{Mechanism, TokenId, unframe_as};
 use crate::keytab::{Entry, Keytab};
 use crate::krb_error;
 use crate::name::Principal;
@@ -51,6 +51,16 @@ pub enum PacRule {
     Required,
 }
 
+/// Whether the name of the service must be in the keytab.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HostRule {
+    /// A ticket must name a service of the keytab
+    #[default]
+    Listed,
+    /// The host may be any: for keys that no other server has
+    Any,
+}
+
 /// What an acceptor accepts.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -62,6 +72,8 @@ pub struct Settings {
     pub channel_bindings: ChannelBindingRule,
     /// Whether tickets must have a PAC
     pub pac: PacRule,
+    /// Whether the name of the service must be in the keytab
+    pub hosts: HostRule,
 }
 
 impl Default for Settings {
@@ -71,6 +83,7 @@ impl Default for Settings {
             clock_skew: Duration::from_secs(300),
             channel_bindings: ChannelBindingRule::default(),
             pac: PacRule::default(),
+            hosts: HostRule::default(),
         }
     }
 }
@@ -195,8 +208,9 @@ struct Names {
 }
 
 impl Names {
-    fn refused(self, reason: Reason, now: Time) -> Refused {
-        let reply = self.service.as_ref().map(|service| krb_error::token(reason, now, service));
+    fn refused(self, reason: Reason, now: Time, mechanism: Mechanism) -> Refused {
+        let token = |service| krb_error::token(mechanism, reason, now, service);
+        let reply = self.service.as_ref().map(token);
         Refused { reason, client: self.client, service: self.service, reply }
     }
 }
@@ -227,17 +241,42 @@ impl Acceptor {
     /// # Errors
     /// [`Refused`].
     pub fn accept(&self, request: &Request<'_>, replays: &dyn Replays) -> Result<Accepted, Refused> {
+        self.accept_as(Framing::Kerberos, request, replays)
+    }
+
+    /// Accepts a client of IAKERB, which has got its ticket through us. `conversation` is all tokens before this one, of
+    /// both sides, as they were on the way; none if the client has had its ticket.
+    ///
+    /// # Errors
+    /// [`Refused`]; among others if the client does not protect the conversation, or knows another one.
+    pub fn accept_iakerb(
+        &self,
+        request: &Request<'_>,
+        conversation: &[u8],
+        replays: &dyn Replays,
+    ) -> Result<Accepted, Refused> {
+        self.accept_as(Framing::Iakerb { conversation }, request, replays)
+    }
+
+    fn accept_as(
+        &self,
+        framing: Framing<'_>,
+        request: &Request<'_>,
+        replays: &dyn Replays,
+    ) -> Result<Accepted, Refused> {
         let mut names = Names::default();
-        self.try_accept(request, replays, &mut names).map_err(|reason| names.refused(reason, request.now))
+        let accepted = self.try_accept(framing, request, replays, &mut names);
+        accepted.map_err(|reason| names.refused(reason, request.now, framing.mechanism()))
     }
 
     fn try_accept(
         &self,
+        framing: Framing<'_>,
         request: &Request<'_>,
         replays: &dyn Replays,
         names: &mut Names,
     ) -> Result<Accepted, Reason> {
-        let ap_req = decode(request.token)?;
+        let ap_req = decode(framing.mechanism(), request.token)?;
         let service = &ap_req.ticket.service;
         names.service = Some(service.clone());
         if ap_req.is_user_to_user {
@@ -250,6 +289,9 @@ impl Acceptor {
         let session = ticket.session_key.deriver()?;
         let authenticator = open_authenticator(&ap_req.authenticator, &ticket.session_key, &session)?;
         self.check_authenticator(&authenticator, &ticket, request)?;
+        if let Framing::Iakerb { conversation } = framing {
+            check_conversation(&authenticator, conversation)?;
+        }
         let pac = self.check_pac(&ticket, entry)?;
         if pac.as_ref().is_none_or(|pac| pac.logon.is_none()) {
             check_transited(&ticket, entry)?;
@@ -259,7 +301,8 @@ impl Acceptor {
             Noted::Replayed => return Err(Reason::Replayed),
             Noted::Full => return Err(Reason::ReplayCacheFull),
         }
-        let (context, reply) = reply(&authenticator, &ticket.session_key, &session, request.randomness)?;
+        let session = Session { key: &ticket.session_key, deriver: &session, mechanism: framing.mechanism() };
+        let (context, reply) = reply(&authenticator, &session, request.randomness)?;
         Ok(Accepted {
             client: ticket.client,
             service: ap_req.ticket.service,
@@ -281,7 +324,8 @@ impl Acceptor {
             return Err(Reason::OtherService);
         }
         let enctype = Enctype::from_number(etype).ok_or(Reason::Enctype { number: etype })?;
-        let mut keys = self.keytab.keys(&ticket.service, enctype, kvno).peekable();
+        let hosts = self.settings.hosts;
+        let mut keys = self.keytab.keys(&ticket.service, enctype, kvno, hosts).peekable();
         if keys.peek().is_none() {
             return Err(self.keytab.missing(&ticket.service, enctype, kvno));
         }
@@ -341,12 +385,49 @@ impl Acceptor {
     }
 }
 
+/// RFC 4121, or IAKERB around the same messages.
+#[derive(Clone, Copy)]
+enum Framing<'a> {
+    Kerberos,
+    Iakerb { conversation: &'a [u8] },
+}
+
+impl Framing<'_> {
+    fn mechanism(self) -> Mechanism {
+        match self {
+            Self::Kerberos => Mechanism::Kerberos,
+            Self::Iakerb { .. } => Mechanism::Iakerb,
+        }
+    }
+}
+
+/// What a reply is protected with.
+struct Session<'a> {
+    key: &'a Key,
+    deriver: &'a Deriver,
+    mechanism: Mechanism,
+}
+
+/// draft-ietf-kitten-iakerb-03 5: the client's checksum, with its subkey, over all tokens that both have exchanged, so that
+/// nobody changes the realm or a message of the KDC in between.
+fn check_conversation(authenticator: &Authenticator, conversation: &[u8]) -> Result<(), Reason> {
+    if conversation.is_empty() {
+        return Ok(());
+    }
+    let finished = authenticator.finished.as_ref().ok_or(Reason::ConversationChanged)?;
+    let subkey = authenticator.subkey.as_ref().ok_or(Reason::ConversationChanged)?;
+    let checksum = crate::iakerb::finished_checksum(&finished.bytes, subkey.enctype());
+    let checksum = checksum.ok_or(Reason::ConversationChanged)?;
+    let key = subkey.deriver()?.checksum_key(finished.usage)?;
+    key.verify(&[conversation], checksum).map_err(|_| Reason::ConversationChanged)
+}
+
 /// The AP-REQ in a token.
-fn decode(token: &[u8]) -> Result<ApReq<'_>, Reason> {
+fn decode(mechanism: Mechanism, token: &[u8]) -> Result<ApReq<'_>, Reason> {
     if token.len() > TOKEN_BYTES_MAX {
         return Err(Reason::TooLarge);
     }
-    match unframe(token) {
+    match unframe_as(mechanism, token) {
         Some((TokenId::ApReq, message)) => ApReq::decode(message),
         Some(_) => Err(Reason::Version),
         None => Err(Reason::NotKerberos),
@@ -383,11 +464,10 @@ fn check_transited(ticket: &TicketContent<'_>, entry: &Entry) -> Result<(), Reas
 /// ours with it, so that a token which is sent again elsewhere leads to another session key.
 fn reply(
     authenticator: &Authenticator,
-    session_key: &Key,
-    session: &Deriver,
+    session: &Session<'_>,
     randomness: &Randomness,
 ) -> Result<(Context, Vec<u8>), Reason> {
-    let theirs = authenticator.subkey.as_ref().unwrap_or(session_key);
+    let theirs = authenticator.subkey.as_ref().unwrap_or(session.key);
     let peer_sequence_number = u64::from(authenticator.sequence_number);
     if !authenticator.flags.contains(ContextFlags::MUTUAL) {
         // RFC 4121 4.1: the acceptor has told no number, so it counts from the client's
@@ -399,7 +479,7 @@ fn reply(
     let sequence_number = u32::from_be_bytes(randomness.sequence_number) & SEQUENCE_NUMBER_BITS;
     let Authenticator { ctime, cusec, .. } = *authenticator;
     let proof = Proof { ctime, cusec, subkey: &key, sequence_number };
-    let token = proof.token(session, &randomness.confounder)?;
+    let token = proof.token(session.deriver, &randomness.confounder, session.mechanism)?;
     let (origin, sequence_number) = (KeyOrigin::Acceptor, u64::from(sequence_number));
     Ok((Context { key, origin, sequence_number, peer_sequence_number }, token))
 }

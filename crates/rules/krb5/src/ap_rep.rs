@@ -3,7 +3,7 @@
 use crate::Key;
 use crate::crypto::{CONFOUNDER_LEN, CryptoError, Deriver, KeyUsage};
 use crate::der::{Builder, GENERALIZED_TIME, OCTET_STRING, SEQUENCE, application, context};
-use crate::gss::{TokenId, frame};
+use crate::gss::{Mechanism, TokenId, frame_as};
 use crate::time::Time;
 
 const AP_REP: u8 = 15;
@@ -24,6 +24,7 @@ impl Proof<'_> {
         &self,
         session: &Deriver,
         confounder: &[u8; CONFOUNDER_LEN],
+        mechanism: Mechanism,
     ) -> Result<Vec<u8>, CryptoError> {
         let sealer = session.sealer(KeyUsage::AP_REP)?;
         let sealed = sealer.sealed(confounder, &zeroize::Zeroizing::new(self.encode()))?;
@@ -40,7 +41,7 @@ impl Proof<'_> {
                 fields.element(context(0), |field| field.integer(5));
             });
         });
-        Ok(frame(TokenId::ApRep, &builder.finish()))
+        Ok(frame_as(mechanism, TokenId::ApRep, &builder.finish()))
     }
 
     /// `[APPLICATION 27] SEQUENCE { ctime [0], cusec [1], subkey [2] OPTIONAL, seq-number [3] OPTIONAL }`.

@@ -4,6 +4,7 @@ use bitflags::bitflags;
 use md5::{Digest, Md5};
 
 use crate::Key;
+use crate::crypto::KeyUsage;
 use crate::fields::{EncryptedData, Fields, key, unsigned};
 use crate::name::Principal;
 use crate::reason::Reason;
@@ -17,19 +18,28 @@ const GSS_CHECKSUM: i64 = 0x8003;
 /// Lgth, Bnd and Flags of that checksum. RFC 4121 4.1.1.
 const GSS_CHECKSUM_LEN: usize = 24;
 const BINDINGS_LEN: usize = 16;
+/// The extensions of that checksum that have an IAKERB-FINISHED, and what its key is used for: those of the draft
+/// (GSS_EXTS_FINISHED, draft-ietf-kitten-iakerb-03 5), and those of MIT up to 1.20.
+const FINISHED: [(u32, KeyUsage); 2] = [(2, KeyUsage::IAKERB_FINISHED), (1, KeyUsage::IAKERB_FINISHED_MIT)];
 const MICROSECONDS: i64 = 1_000_000;
 
 /// An AP-REQ as the client sent it. Nothing in it is authenticated yet.
-pub(crate) struct ApReq<'a> {
-    pub(crate) ticket: Ticket<'a>,
-    pub(crate) authenticator: EncryptedData<'a>,
+#[derive(Debug)]
+pub struct ApReq<'a> {
+    /// The ticket
+    pub ticket: Ticket<'a>,
+    /// The authenticator, encrypted with the key in the ticket
+    pub authenticator: EncryptedData<'a>,
     /// USE-SESSION-KEY, bit 1 of the options. Bit 2, MUTUAL-REQUIRED, is not read: anybody could have set it.
-    pub(crate) is_user_to_user: bool,
+    pub is_user_to_user: bool,
 }
 
 impl<'a> ApReq<'a> {
     /// `[APPLICATION 14] SEQUENCE { pvno [0], msg-type [1], ap-options [2], ticket [3], authenticator [4] }`.
-    pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, Reason> {
+    ///
+    /// # Errors
+    /// The reason why it is none.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, Reason> {
         let mut fields = Fields::of_message(bytes, AP_REQ)?;
         if fields.integer(0)? != 5 || fields.integer(1)? != i64::from(AP_REQ) {
             return Err(Reason::Version);
@@ -49,6 +59,8 @@ pub(crate) struct Authenticator {
     pub(crate) cusec: i64,
     pub(crate) subkey: Option<Key>,
     pub(crate) sequence_number: u32,
+    /// IAKERB-FINISHED, if the client protects what came before
+    pub(crate) finished: Option<Finished<Vec<u8>>>,
 }
 
 impl Authenticator {
@@ -63,7 +75,8 @@ impl Authenticator {
         }
         let realm = fields.text(1)?;
         let client = Principal::decode(fields.raw(2)?, realm)?;
-        let (bindings, flags) = gss_checksum(fields.optional(3)?.ok_or(Reason::NoGssChecksum)?)?;
+        let (bindings, flags, finished) = gss_checksum(fields.optional(3)?.ok_or(Reason::NoGssChecksum)?)?;
+        let finished = finished.map(|Finished { usage, bytes }| Finished { usage, bytes: bytes.to_vec() });
         let cusec = fields.integer(4)?;
         if !(0..MICROSECONDS).contains(&cusec) {
             return Err(Reason::Malformed);
@@ -71,13 +84,17 @@ impl Authenticator {
         let ctime = fields.time(5)?;
         let subkey = fields.optional(6)?.map(key).transpose()?;
         let sequence_number = fields.optional_integer(7)?.map_or(Ok(0), unsigned)?;
-        Ok(Self { client, bindings, flags, ctime, cusec, subkey, sequence_number })
+        Ok(Self { client, bindings, flags, ctime, cusec, subkey, sequence_number, finished })
     }
 }
 
+/// The client's channel, its wishes, and what it says of the tokens before.
+type GssChecksum<'a> = (Option<ChannelBindings>, ContextFlags, Option<Finished<&'a [u8]>>);
+
 /// The checksum of an authenticator: `SEQUENCE { cksumtype [0] Int32, checksum [1] OCTET STRING }`, whose octets are not
-/// a checksum but Lgth (16), Bnd (16 bytes), Flags, and a forwarded ticket if the flags say so. RFC 4121 4.1.1.
-fn gss_checksum(bytes: &[u8]) -> Result<(Option<ChannelBindings>, ContextFlags), Reason> {
+/// a checksum but Lgth (16), Bnd (16 bytes), Flags, a forwarded ticket if the flags say so, and extensions, of which
+/// one is returned. RFC 4121 4.1.1, RFC 6542 3.
+fn gss_checksum(bytes: &[u8]) -> Result<GssChecksum<'_>, Reason> {
     let mut fields = Fields::of_sequence(bytes)?;
     if fields.integer(0)? != GSS_CHECKSUM {
         return Err(Reason::NoGssChecksum);
@@ -88,21 +105,42 @@ fn gss_checksum(bytes: &[u8]) -> Result<(Option<ChannelBindings>, ContextFlags),
     let (bindings, flags) = rest.split_first_chunk::<BINDINGS_LEN>().ok_or(Reason::Malformed)?;
     let flags = flags.first_chunk().ok_or(Reason::Malformed)?;
     let flags = ContextFlags::from_bits_retain(u32::from_le_bytes(*flags));
-    if flags.contains(ContextFlags::DELEGATION) {
-        pass_delegated(delegated)?;
-    }
+    let rest = delegated;
+    let extensions = if flags.contains(ContextFlags::DELEGATION) { pass_delegated(rest)? } else { rest };
     // a client that is not bound to a channel sends zeros
     let bindings = (*bindings != [0; BINDINGS_LEN]).then_some(ChannelBindings(*bindings));
-    Ok((bindings, flags))
+    Ok((bindings, flags, finished(extensions)))
 }
 
 /// DlgOpt (1), Dlgth and a KRB-CRED of that length. The ticket that the client forwards is not looked at and never kept.
-fn pass_delegated(bytes: &[u8]) -> Result<(), Reason> {
+fn pass_delegated(bytes: &[u8]) -> Result<&[u8], Reason> {
     let Some(([1, 0, low, high], rest)) = bytes.split_first_chunk::<4>() else {
         return Err(Reason::Malformed);
     };
     let length = usize::from(u16::from_le_bytes([*low, *high]));
-    if rest.len() < length { Err(Reason::Malformed) } else { Ok(()) }
+    rest.get(length..).ok_or(Reason::Malformed)
+}
+
+/// An IAKERB-FINISHED, and what its key is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Finished<B> {
+    pub(crate) usage: KeyUsage,
+    pub(crate) bytes: B,
+}
+
+/// The first extension with an IAKERB-FINISHED: a type and a length, the highest byte first, and as many bytes. RFC 6542 3.1.
+/// What follows the last whole extension is ignored.
+fn finished(mut bytes: &[u8]) -> Option<Finished<&[u8]>> {
+    while let Some((head, rest)) = bytes.split_first_chunk::<8>() {
+        let [a, b, c, d, length @ ..] = *head;
+        let (data, rest) = rest.split_at_checked(usize::try_from(u32::from_be_bytes(length)).ok()?)?;
+        let kind = u32::from_be_bytes([a, b, c, d]);
+        if let Some((_, usage)) = FINISHED.into_iter().find(|(known, _)| *known == kind) {
+            return Some(Finished { usage, bytes: data });
+        }
+        bytes = rest;
+    }
+    None
 }
 
 bitflags! {
@@ -176,8 +214,9 @@ mod tests {
 
     #[test]
     fn flags_and_bindings_are_in_the_checksum() {
-        let (bindings, flags) = gss_checksum(&checksum(0x8003, &octets(0x3e))).unwrap();
-        assert_eq!(bindings, None);
+        let plain = checksum(0x8003, &octets(0x3e));
+        let (bindings, flags, finished) = gss_checksum(&plain).unwrap();
+        assert_eq!((bindings, finished), (None, None));
         assert_eq!(flags.bits(), 0x3e);
         let mut bound = octets(0);
         bound[4..20].fill(7);
@@ -199,15 +238,38 @@ mod tests {
 
     #[test]
     fn a_forwarded_ticket_is_passed_over() {
-        let with = |rest: &[u8]| gss_checksum(&checksum(0x8003, &[&octets(1)[..], rest].concat()));
+        let with = |rest: &[u8]| {
+            let whole = checksum(0x8003, &[&octets(1)[..], rest].concat());
+            gss_checksum(&whole).map(|(_, flags, _)| flags)
+        };
         for rest in [&[1, 0, 0, 0][..], &[1, 0, 3, 0, 7, 7, 7], &[1, 0, 2, 0, 7, 7, 7, 7]] {
-            assert_eq!(with(rest).unwrap().1, ContextFlags::DELEGATION, "{rest:?}");
+            assert_eq!(with(rest), Ok(ContextFlags::DELEGATION), "{rest:?}");
         }
         for rest in [&[][..], &[1, 0, 1], &[2, 0, 0, 0], &[1, 0, 3, 0, 7, 7], &[1, 0, 0, 1, 7]] {
             assert_eq!(with(rest), Err(Reason::Malformed), "{rest:?}");
         }
         // without the flag, more bytes are extensions
         assert!(gss_checksum(&checksum(0x8003, &[&octets(0)[..], &[9]].concat())).is_ok());
+    }
+
+    #[test]
+    fn the_finished_extension_is_found_among_others() {
+        let other = [0, 0, 0, 7, 0, 0, 0, 2, 9, 9];
+        let finished = [0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3];
+        let with = |flags: u32, rest: &[u8]| {
+            let whole = checksum(0x8003, &[&octets(flags)[..], rest].concat());
+            gss_checksum(&whole).unwrap().2.map(|found| found.bytes.to_vec())
+        };
+        assert_eq!(with(0, &finished), Some(vec![1, 2, 3]));
+        assert_eq!(with(0, &[&other[..], &finished].concat()), Some(vec![1, 2, 3]));
+        let mut of_mit = finished;
+        of_mit[3] = 1;
+        assert_eq!(with(0, &of_mit), Some(vec![1, 2, 3]));
+        assert_eq!(with(1, &[&[1, 0, 1, 0, 7][..], &finished].concat()), Some(vec![1, 2, 3]));
+        for cut in 0..finished.len() {
+            assert_eq!(with(0, &finished[..cut]), None, "{cut}");
+        }
+        assert_eq!(with(0, &other), None);
     }
 
     /// The hash was computed with Python's hashlib over the struct.

@@ -16,6 +16,8 @@ pub const OBJECT_IDENTIFIER: u8 = 0x06;
 pub const ENUMERATED: u8 = 0x0a;
 /// GeneralizedTime
 pub const GENERALIZED_TIME: u8 = 0x18;
+/// UTF8String
+pub const UTF8_STRING: u8 = 0x0c;
 /// GeneralString
 pub const GENERAL_STRING: u8 = 0x1b;
 /// SEQUENCE and SEQUENCE OF
@@ -24,7 +26,7 @@ pub const SEQUENCE: u8 = 0x30;
 pub const APPLICATION_0: u8 = 0x60;
 
 /// `[APPLICATION number]`, constructed: the tags of Kerberos messages, all below 31.
-pub(crate) const fn application(number: u8) -> u8 {
+pub const fn application(number: u8) -> u8 {
     0x60 | number
 }
 

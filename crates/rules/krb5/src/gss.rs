@@ -8,6 +8,34 @@ pub const KERBEROS: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 1, 2, 2];
 /// 1.2.840.48018.1.2.2: Kerberos as Windows names it in SPNEGO, with a bit missing. [MS-SPNG] 1.9.
 pub const MS_KERBEROS: &[u8] = &[0x2a, 0x86, 0x48, 0x82, 0xf7, 0x12, 1, 2, 2];
 
+/// 1.3.6.1.5.2.5: Kerberos whose KDC is reached through the acceptor. draft-ietf-kitten-iakerb-03 2.
+pub const IAKERB: &[u8] = &[0x2b, 6, 1, 5, 2, 5];
+
+/// The mechanism that a token says it is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mechanism {
+    /// Kerberos, by either of its two names
+    Kerberos,
+    /// IAKERB
+    Iakerb,
+}
+
+impl Mechanism {
+    fn has(self, oid: &[u8]) -> bool {
+        match self {
+            Self::Kerberos => oid == KERBEROS || oid == MS_KERBEROS,
+            Self::Iakerb => oid == IAKERB,
+        }
+    }
+
+    fn oid(self) -> &'static [u8] {
+        match self {
+            Self::Kerberos => KERBEROS,
+            Self::Iakerb => IAKERB,
+        }
+    }
+}
+
 /// Which message a token holds (TOK_ID). RFC 4121 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenId {
@@ -33,10 +61,15 @@ impl TokenId {
 
 /// The message in a token, and its kind. `None` if these are not the bytes of a token of Kerberos.
 pub fn unframe(token: &[u8]) -> Option<(TokenId, &[u8])> {
+    unframe_as(Mechanism::Kerberos, token)
+}
+
+/// The same for a mechanism.
+pub fn unframe_as(of: Mechanism, token: &[u8]) -> Option<(TokenId, &[u8])> {
     let mut outer = Reader::new(token);
     let mut content = Reader::new(outer.element(APPLICATION_0).ok()?);
     let mechanism = content.element(OBJECT_IDENTIFIER).ok()?;
-    if !outer.is_empty() || (mechanism != KERBEROS && mechanism != MS_KERBEROS) {
+    if !outer.is_empty() || !of.has(mechanism) {
         return None;
     }
     let (id, message) = content.rest().split_first_chunk::<2>()?;
@@ -51,11 +84,16 @@ pub fn is_ap_req(token: &[u8]) -> bool {
 
 /// The token that holds `message`.
 pub fn frame(id: TokenId, message: &[u8]) -> Vec<u8> {
+    frame_as(Mechanism::Kerberos, id, message)
+}
+
+/// The same for a mechanism.
+pub fn frame_as(of: Mechanism, id: TokenId, message: &[u8]) -> Vec<u8> {
     let mut builder = Builder::with_capacity(message.len().saturating_add(32));
     builder.element(APPLICATION_0, |content| {
         content.bytes(message);
         content.bytes(&id.bytes());
-        content.primitive(OBJECT_IDENTIFIER, KERBEROS);
+        content.primitive(OBJECT_IDENTIFIER, of.oid());
     });
     builder.finish()
 }

@@ -14,7 +14,7 @@ use crate::der::{
 };
 use crate::fields::{EncryptedData, Fields, KeyFault, key, unsigned};
 use crate::gss::{TokenId, frame, unframe};
-use crate::name::Principal;
+use crate::name::{NameType, Principal};
 use crate::per_message::{KeyOrigin, PerMessage, Side};
 use crate::time::Time;
 use crate::{Enctype, Key};
@@ -25,8 +25,6 @@ const KRB_ERROR: u8 = 30;
 const AUTHENTICATOR: u8 = 2;
 const ENC_AP_REP_PART: u8 = 27;
 const PROTOCOL_VERSION: i64 = 5;
-/// NT-PRINCIPAL. RFC 4120 6.2.
-const NAME_TYPE: i64 = 1;
 /// MUTUAL-REQUIRED, bit 2 of the options of an AP-REQ. RFC 4120 5.5.1.
 const MUTUAL_REQUIRED: u32 = 1 << 29;
 /// The type of the checksum that has the GSS-API's flags, and its fixed part. RFC 4121 4.1.1.
@@ -134,7 +132,7 @@ impl Initiator {
             fields.element(context(5), |field| field.primitive(GENERALIZED_TIME, &self.ctime.to_text()));
             fields.element(context(4), |field| field.integer(self.cusec.into()));
             fields.element(context(3), |field| put_typed(field, GSS_CHECKSUM, &checksum));
-            fields.element(context(2), |field| client.encode(field, NAME_TYPE));
+            fields.element(context(2), |field| client.put(field, NameType::Principal));
             fields.element(context(1), |field| field.primitive(GENERAL_STRING, client.realm().as_bytes()));
             fields.element(context(0), |field| field.integer(PROTOCOL_VERSION));
         })

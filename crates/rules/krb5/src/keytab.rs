@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::HostRule;
 use crate::crypto::{ChecksumKey, CryptoError, KeyUsage, Opener};
 use crate::name::{NameError, Principal};
 use crate::reason::Reason;
@@ -232,10 +233,12 @@ impl Keytab {
         service: &Principal,
         enctype: Enctype,
         kvno: Option<u32>,
+        hosts: HostRule,
     ) -> impl Iterator<Item = &'k Entry> {
         // the cheap comparisons first
         let fits = move |entry: &&Entry| entry.enctype() == enctype && entry.has_version(kvno);
-        self.entries.iter().filter(fits).filter(|entry| entry.principal.is_same(service))
+        let named = move |entry: &&Entry| hosts == HostRule::Any || entry.principal.is_same(service);
+        self.entries.iter().filter(fits).filter(named)
     }
 
     /// Why there is no key.

@@ -20,8 +20,9 @@ pub mod ccache;
 pub mod clock;
 pub mod crypto;
 pub mod der;
-mod fields;
+pub mod fields;
 pub mod gss;
+pub mod iakerb;
 mod initiator;
 pub mod keytab;
 mod krb_error;
@@ -34,15 +35,17 @@ mod ticket;
 mod time;
 
 pub use acceptor::{
-    Accepted, Acceptor, ChannelBindingRule, Context, PacRule, Randomness, Refused, Request, Settings,
-    TOKEN_BYTES_MAX,
+    Accepted, Acceptor, ChannelBindingRule, Context, HostRule, PacRule, Randomness, Refused, Request,
+    Settings, TOKEN_BYTES_MAX,
 };
-pub use ap_req::{ChannelBindings, ContextFlags};
+pub use ap_req::{ApReq, ChannelBindings, ContextFlags};
 pub use crypto::{CryptoError, Enctype, Key, KeyError, string_to_key};
 pub use initiator::{Initiator, InitiatorError};
-pub use name::{NameError, Principal};
+pub use krb_error::KrbError;
+pub use name::{NameError, NameType, Principal};
 pub use pac::{LogonInfo, Pac, PacError, UpnInfo};
 pub use per_message::{KeyOrigin, Mic, PerMessage, PerMessageError, Protection, Side, Unwrapped};
 pub use reason::{Reason, ReasonClass};
 pub use replay::{Noted, ReplayCache, ReplayId, Replays};
+pub use ticket::{Ticket, TicketContent, TicketFlags};
 pub use time::Time;

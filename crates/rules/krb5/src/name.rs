@@ -30,6 +30,24 @@ pub enum NameError {
     Malformed,
 }
 
+/// What a name is for: a hint, and no part of the name. RFC 4120 6.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameType {
+    /// NT-PRINCIPAL: a user
+    Principal,
+    /// NT-SRV-INST: a service, of which there may be several
+    Service,
+}
+
+impl NameType {
+    fn number(self) -> i64 {
+        match self {
+            Self::Principal => 1,
+            Self::Service => 2,
+        }
+    }
+}
+
 /// A client or service, with its realm: `alice@EXAMPLE.ORG`, `cifs/files.example.org@EXAMPLE.ORG`.
 ///
 /// No component contains `/`, `@` or NUL, so the text stands for one name only. It is the client's or the KDC's choice;
@@ -76,7 +94,10 @@ impl Principal {
 
     /// Decodes a PrincipalName: `SEQUENCE { name-type [0] Int32, name-string [1] SEQUENCE OF KerberosString }`. The
     /// type is a hint and no part of a name (RFC 4120 6.2).
-    pub(crate) fn decode(name: &[u8], realm: &[u8]) -> Result<Self, NameError> {
+    ///
+    /// # Errors
+    /// [`NameError`].
+    pub fn decode(name: &[u8], realm: &[u8]) -> Result<Self, NameError> {
         let mut strings = Reader::new(name_string(name).map_err(|DerError| NameError::Malformed)?);
         let components = std::iter::from_fn(|| {
             if strings.is_empty() {
@@ -87,9 +108,8 @@ impl Principal {
         Self::collect(components, realm)
     }
 
-    /// Writes the name without its realm: `PrincipalName ::= SEQUENCE { name-type [0] Int32, name-string [1] SEQUENCE OF
-    /// KerberosString }`. RFC 4120 5.2.2.
-    pub(crate) fn encode(&self, builder: &mut Builder, name_type: i64) {
+    /// Puts the PrincipalName, without the realm, in front.
+    pub fn put(&self, builder: &mut Builder, kind: NameType) {
         builder.element(SEQUENCE, |fields| {
             fields.element(context(1), |field| {
                 field.element(SEQUENCE, |strings| {
@@ -99,7 +119,7 @@ impl Principal {
                     }
                 });
             });
-            fields.element(context(0), |field| field.integer(name_type));
+            fields.element(context(0), |field| field.integer(kind.number()));
         });
     }
 

@@ -107,6 +107,9 @@ pub enum Reason {
     /// The PAC is refused
     #[error("the PAC is refused: {0}")]
     Pac(#[from] PacError),
+    /// The tokens of IAKERB before the ticket are not those that the client sent and got
+    #[error("what client and KDC said to each other was changed on the way: somebody may be in between")]
+    ConversationChanged,
     /// The token was used before
     #[error("the token was used before")]
     Replayed,
@@ -165,6 +168,7 @@ impl Reason {
             Self::TransitedUnchecked => "transited-unchecked",
             Self::NoPac => "no-pac",
             Self::Pac(_) => "pac",
+            Self::ConversationChanged => "conversation-changed",
             Self::Replayed => "replayed",
             Self::ReplayCacheFull => "replay-cache-full",
             Self::Library => "library",
@@ -192,6 +196,7 @@ impl Reason {
             | Self::TransitedUnchecked
             | Self::NoPac
             | Self::Pac(_)
+            | Self::ConversationChanged
             | Self::Replayed => ReasonClass::Denied,
             Self::NotYetValid { .. } | Self::ClockSkew { .. } => ReasonClass::Clock,
             Self::Expired { .. } => ReasonClass::Expired,
@@ -207,21 +212,21 @@ impl Reason {
     /// The error-code of a KRB-ERROR. RFC 4120 7.5.9.
     pub(crate) fn error_code(self) -> i64 {
         match self {
-            Self::Enctype { .. } => 14,                             // KDC_ERR_ETYPE_NOSUPP
-            Self::WrongAuthenticator => 31,                         // KRB_AP_ERR_BAD_INTEGRITY
-            Self::Expired { .. } => 32,                             // KRB_AP_ERR_TKT_EXPIRED
-            Self::InvalidTicket | Self::NotYetValid { .. } => 33,   // KRB_AP_ERR_TKT_NYV
-            Self::Replayed => 34,                                   // KRB_AP_ERR_REPEAT
-            Self::OtherService => 35,                               // KRB_AP_ERR_NOT_US
-            Self::OtherClient => 36,                                // KRB_AP_ERR_BADMATCH
-            Self::ClockSkew { .. } => 37,                           // KRB_AP_ERR_SKEW
-            Self::Version => 39,                                    // KRB_AP_ERR_BADVERSION
-            Self::NotKerberos => 40,                                // KRB_AP_ERR_MSG_TYPE
-            Self::WrongKey | Self::Pac(_) => 41,                    // KRB_AP_ERR_MODIFIED
-            Self::NoSuchKeyVersion { .. } => 44,                    // KRB_AP_ERR_BADKEYVER
-            Self::NoSuchService | Self::NoSuchEnctype { .. } => 45, // KRB_AP_ERR_NOKEY
-            Self::NoGssChecksum => 50,                              // KRB_AP_ERR_INAPP_CKSUM
-            Self::TransitedUnchecked => 28,                         // KDC_ERR_PATH_NOT_ACCEPTED
+            Self::Enctype { .. } => 14,                                 // KDC_ERR_ETYPE_NOSUPP
+            Self::WrongAuthenticator | Self::ConversationChanged => 31, // KRB_AP_ERR_BAD_INTEGRITY
+            Self::Expired { .. } => 32,                                 // KRB_AP_ERR_TKT_EXPIRED
+            Self::InvalidTicket | Self::NotYetValid { .. } => 33,       // KRB_AP_ERR_TKT_NYV
+            Self::Replayed => 34,                                       // KRB_AP_ERR_REPEAT
+            Self::OtherService => 35,                                   // KRB_AP_ERR_NOT_US
+            Self::OtherClient => 36,                                    // KRB_AP_ERR_BADMATCH
+            Self::ClockSkew { .. } => 37,                               // KRB_AP_ERR_SKEW
+            Self::Version => 39,                                        // KRB_AP_ERR_BADVERSION
+            Self::NotKerberos => 40,                                    // KRB_AP_ERR_MSG_TYPE
+            Self::WrongKey | Self::Pac(_) => 41,                        // KRB_AP_ERR_MODIFIED
+            Self::NoSuchKeyVersion { .. } => 44,                        // KRB_AP_ERR_BADKEYVER
+            Self::NoSuchService | Self::NoSuchEnctype { .. } => 45,     // KRB_AP_ERR_NOKEY
+            Self::NoGssChecksum => 50,                                  // KRB_AP_ERR_INAPP_CKSUM
+            Self::TransitedUnchecked => 28,                             // KDC_ERR_PATH_NOT_ACCEPTED
             Self::TooLarge
             | Self::Malformed
             | Self::Name(_)

@@ -20,14 +20,20 @@ const CONTAINERS_MAX: u8 = 2;
 const ELEMENTS_MAX: usize = 32;
 
 /// A ticket as the client sent it. Nothing in it is authenticated.
-pub(crate) struct Ticket<'a> {
-    pub(crate) service: Principal,
-    pub(crate) sealed: EncryptedData<'a>,
+#[derive(Debug)]
+pub struct Ticket<'a> {
+    /// The service; not authenticated
+    pub service: Principal,
+    /// A [`TicketContent`], encrypted with the service's key
+    pub sealed: EncryptedData<'a>,
 }
 
 impl<'a> Ticket<'a> {
     /// `[APPLICATION 1] SEQUENCE { tkt-vno [0], realm [1], sname [2], enc-part [3] }`.
-    pub(crate) fn decode(bytes: &'a [u8]) -> Result<Self, Reason> {
+    ///
+    /// # Errors
+    /// The reason why it is none.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, Reason> {
         let mut fields = Fields::of_message(bytes, TICKET)?;
         if fields.integer(0)? != 5 {
             return Err(Reason::Version);
@@ -39,26 +45,38 @@ impl<'a> Ticket<'a> {
 }
 
 /// What the KDC says about a client: the decrypted part of a ticket.
-pub(crate) struct TicketContent<'a> {
-    pub(crate) flags: TicketFlags,
-    pub(crate) session_key: Key,
-    pub(crate) client: Principal,
-    pub(crate) auth_time: Time,
-    pub(crate) start_time: Time,
-    pub(crate) end_time: Time,
-    pub(crate) authorization_data: Option<&'a [u8]>,
+#[derive(Debug)]
+pub struct TicketContent<'a> {
+    /// What the KDC says of the ticket
+    pub flags: TicketFlags,
+    /// The key that client and service share
+    pub session_key: Key,
+    /// The client
+    pub client: Principal,
+    /// When the client proved itself to the KDC
+    pub auth_time: Time,
+    /// When the ticket begins
+    pub start_time: Time,
+    /// When it ends
+    pub end_time: Time,
+    /// AuthorizationData
+    pub authorization_data: Option<&'a [u8]>,
 }
 
 /// TicketFlags. RFC 4120 5.3: bit 0 is the highest one.
-#[derive(Clone, Copy)]
-pub(crate) struct TicketFlags(u32);
+#[derive(Clone, Copy, Debug)]
+pub struct TicketFlags(u32);
 
 impl TicketFlags {
-    pub(crate) fn is_invalid(self) -> bool {
+    /// INVALID: it is postdated
+    #[must_use]
+    pub fn is_invalid(self) -> bool {
         self.0 & (1 << 24) != 0 // bit 7
     }
 
-    pub(crate) fn is_transited_policy_checked(self) -> bool {
+    /// TRANSITED-POLICY-CHECKED: the KDC has checked through which realms it came
+    #[must_use]
+    pub fn is_transited_policy_checked(self) -> bool {
         self.0 & (1 << 19) != 0 // bit 12
     }
 }
@@ -67,7 +85,10 @@ impl<'a> TicketContent<'a> {
     /// `[APPLICATION 3] SEQUENCE { flags [0], key [1], crealm [2], cname [3], transited [4], authtime [5],
     /// starttime [6] OPTIONAL, endtime [7], renew-till [8] OPTIONAL, caddr [9] OPTIONAL,
     /// authorization-data [10] OPTIONAL }`.
-    pub(crate) fn decode(plain: &'a [u8]) -> Result<Self, Reason> {
+    ///
+    /// # Errors
+    /// The reason why it is none.
+    pub fn decode(plain: &'a [u8]) -> Result<Self, Reason> {
         let mut fields = Fields::of_message(plain, ENC_TICKET_PART)?;
         let flags = TicketFlags(fields.flags(0)?);
         let session_key = key(fields.raw(1)?)?;
@@ -85,7 +106,10 @@ impl<'a> TicketContent<'a> {
     }
 
     /// The PAC, if there is one.
-    pub(crate) fn pac(&self) -> Result<Option<&'a [u8]>, Reason> {
+    ///
+    /// # Errors
+    /// The authorization data is malformed.
+    pub fn pac(&self) -> Result<Option<&'a [u8]>, Reason> {
         let Some(list) = self.authorization_data else { return Ok(None) };
         Ok(find_pac(list, 0)?)
     }

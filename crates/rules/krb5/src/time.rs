@@ -5,7 +5,7 @@
 pub struct Time(i64);
 
 /// The bytes of a KerberosTime: `YYYYMMDDHHMMSSZ`.
-pub(crate) const TEXT_LEN: usize = 15;
+const TEXT_LEN: usize = 15;
 
 /// Days from 1 March of the year 0 to 1970-01-01.
 const EPOCH_DAY: i64 = 719_468;
@@ -39,6 +39,18 @@ impl Time {
         seconds.checked_sub(WINDOWS_EPOCH).map(Self)
     }
 
+    /// The FILETIME of this moment; 0 for one before 1601. [MS-DTYP] 2.3.3.
+    #[must_use]
+    pub fn to_filetime(self) -> u64 {
+        u64::try_from(self.0.saturating_add(WINDOWS_EPOCH)).unwrap_or(0).saturating_mul(TICKS)
+    }
+
+    /// This moment and so many seconds.
+    #[must_use]
+    pub const fn plus(self, seconds: i64) -> Self {
+        Self(self.0.saturating_add(seconds))
+    }
+
     /// No fractions of seconds, and always UTC. RFC 4120 5.2.3.
     pub(crate) fn from_text(text: &[u8]) -> Option<Self> {
         let (digits, zone) = text.split_first_chunk::<14>()?;
@@ -58,7 +70,8 @@ impl Time {
     }
 
     /// The text of a KerberosTime. A year outside 0 to 9999 becomes the nearest that can be written.
-    pub(crate) fn to_text(self) -> [u8; TEXT_LEN] {
+    #[must_use]
+    pub fn to_text(self) -> [u8; TEXT_LEN] {
         const LEAST: i64 = -62_167_219_200;
         const MOST: i64 = 253_402_300_799;
         let at = self.0.clamp(LEAST, MOST);

@@ -35,6 +35,7 @@ pub(crate) fn use_keys(server: &TestServer, service: &[&str], enctype: Enctype) 
     let account = |name: &str, uid| Account {
         name: name.to_owned(),
         nt_hash: None,
+        keys: None,
         uid,
         gid: uid,
         groups: vec![uid + 1],

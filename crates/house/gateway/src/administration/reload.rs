@@ -15,7 +15,7 @@ use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, ShareSettings, same_share_name};
 use crate::waiting::wait_for;
-use crate::{accounts, control_access, control_tls, kerberos, logged, opening, without_ntlm};
+use crate::{accounts, control_access, control_tls, iakerb, kerberos, logged, opening, without_ntlm};
 
 impl Administration {
     /// Serves the shares and users that the configuration declares now, in place of those that it declared before.
@@ -63,6 +63,11 @@ impl Administration {
         let of_nfs = kerberos.as_ref().map(|keys| kerberos::nfs_keys(keys, &serving.accounts));
         serving.nfs.use_kerberos(of_nfs);
         serving.smb.use_kerberos(kerberos);
+        // Who has tickets of a realm keeps them.
+        if serving.smb.iakerb_realm() != settings.kerberos.realm {
+            let used = serving.smb.use_iakerb(iakerb::kdc(settings)?);
+            told(used.map_err(|e| iakerb::no_kdc(&e)));
+        }
         serving.accounts.use_tickets(tickets);
         serving.admins.use_list(&settings.admins);
         *self.declared.write() = Arc::new(now);

@@ -20,6 +20,7 @@ const UNIX_EPOCH: i64 = 11_644_473_600;
 #[derive(Debug)]
 pub(super) struct Ticketed {
     identity: Identity,
+    mechanism: Mechanism,
     session_key: SessionKey,
     /// Units of 100 ns since 1601
     expires: u64,
@@ -54,24 +55,27 @@ pub(super) fn accept(
         service: refused.service.map(|service| service.to_string()),
     })?;
     let (user, service) = (Some(accepted.client.to_string()), Some(accepted.service.to_string()));
-    ticketed(kerberos, accepted, now, accounts).map_err(|reason| Failure { reason, user, service })
+    let identity = kerberos.mapping.identify(&accepted, accounts);
+    let ticketed = identity.and_then(|identity| ticketed(Mechanism::Kerberos, accepted, now, identity));
+    ticketed.map_err(|reason| Failure { reason, user, service })
 }
 
-fn ticketed(
-    kerberos: &Kerberos,
+/// What a ticket makes of a client that was identified by it.
+pub(super) fn ticketed(
+    mechanism: Mechanism,
     accepted: Accepted,
     now: Time,
-    accounts: &dyn Accounts,
+    identity: Identity,
 ) -> Result<Ticketed, Reason> {
     // The acceptor allows for clocks that differ. A session that had ended when it began would be of no use, and its
     // client would begin another one with every request.
     if accepted.end_time <= now {
         return Err(Reason::TicketEnded { seconds: now.seconds_after(accepted.end_time) });
     }
-    let identity = kerberos.mapping.identify(&accepted, accounts)?;
     let key = SessionKey::new(accepted.context.session_key().as_bytes()).ok_or(Reason::Malformed)?;
     Ok(Ticketed {
         identity,
+        mechanism,
         session_key: key,
         expires: filetime(accepted.end_time),
         mic: accepted.context.per_message().map_err(|_| Reason::Ticket(krb5::Reason::Library))?,
@@ -82,14 +86,10 @@ fn ticketed(
 
 impl Ticketed {
     /// What the client gets for its ticket. RFC 4178 5: without a MIC only if the mechanism is the one that the client
-    /// prefers.
-    pub(super) fn answer(self, negotiation: &Negotiation) -> Next {
+    /// prefers. `supported_mech`: in the first answer, what the client calls the mechanism.
+    pub(super) fn answer(self, negotiation: &Negotiation, supported_mech: Option<&[u8]>) -> Next {
         let response_token = Some(self.reply.as_slice()).filter(|reply| !reply.is_empty());
-        let response = NegTokenResp {
-            supported_mech: Some(negotiation.oid()),
-            response_token,
-            ..NegTokenResp::default()
-        };
+        let response = NegTokenResp { supported_mech, response_token, ..NegTokenResp::default() };
         if !negotiation.needs_mic() {
             let response = NegTokenResp { neg_state: Some(NegState::AcceptCompleted), ..response };
             let reply = response.encode();
@@ -118,14 +118,19 @@ impl Ticketed {
         Ok(self.authenticated(reply, true))
     }
 
+    /// The client outside SPNEGO, where there is no list to protect.
+    pub(super) fn bare(mut self) -> Authenticated {
+        let reply = std::mem::take(&mut self.reply);
+        self.authenticated(reply, false)
+    }
+
     fn authenticated(self, reply: Vec<u8>, mic: bool) -> Authenticated {
-        let Self { identity, session_key, expires, .. } = self;
-        let mechanism = Mechanism::Kerberos;
+        let Self { identity, mechanism, session_key, expires, .. } = self;
         Authenticated { identity, mechanism, session_key, mic, expires: Some(expires), reply }
     }
 }
 
-fn unix_time(timestamp: u64) -> Time {
+pub(super) fn unix_time(timestamp: u64) -> Time {
     let seconds = i64::try_from(timestamp.checked_div(TICKS).unwrap_or_default()).unwrap_or(i64::MAX);
     Time::from_unix(seconds.saturating_sub(UNIX_EPOCH))
 }

@@ -1,5 +1,6 @@
 //! The server's side of an authentication: SPNEGO around Kerberos or NTLM, or NTLM alone. RFC 4178 4.2, 5; [MS-SPNG].
 
+mod iakerb;
 mod kerberos;
 mod negotiate;
 mod ntlm;
@@ -8,14 +9,16 @@ use std::sync::Arc;
 
 use crate::accounts::{Account, Accounts, Identity};
 use crate::failure::{Failure, Reason};
+use crate::iakerb::Iakerb;
 use crate::kerberos::Kerberos;
 use crate::ntlm::{self as mechanism, Challenge, ServerNames};
 use crate::session_key::SessionKey;
 use crate::spnego::{NTLMSSP, Token};
 
+use self::iakerb::{Exchange, Proxy};
 use self::kerberos::{Next, Ticketed};
 pub use self::negotiate::Mechanism;
-use self::negotiate::{Negotiation, begin, choose, incomplete, response};
+use self::negotiate::{Negotiation, begin, choose, continued, response};
 use self::ntlm::{authenticate, complete, done, name};
 
 /// How a server authenticates its clients.
@@ -29,6 +32,8 @@ pub struct Config {
     pub guest: Option<Account>,
     /// How tickets are accepted. None: Kerberos is not offered.
     pub kerberos: Option<Arc<Kerberos>>,
+    /// How clients with a password get tickets through this server. None: IAKERB is not offered.
+    pub iakerb: Option<Arc<Iakerb>>,
     /// Whether NTLM is offered and accepted.
     pub ntlm: Ntlm,
 }
@@ -48,13 +53,14 @@ impl Config {
     #[must_use]
     pub fn mechanisms(&self) -> Vec<Mechanism> {
         let kerberos = self.kerberos.is_some().then_some(Mechanism::Kerberos);
+        let iakerb = self.iakerb.is_some().then_some(Mechanism::Iakerb);
         let ntlm = (self.ntlm == Ntlm::On).then_some(Mechanism::Ntlm);
-        kerberos.into_iter().chain(ntlm).collect()
+        kerberos.into_iter().chain(iakerb).chain(ntlm).collect()
     }
 }
 
 /// Random bytes for one authentication.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub struct Nonces {
     /// What an NTLM client proves its password with
     pub server_challenge: [u8; 8],
@@ -64,6 +70,8 @@ pub struct Nonces {
     pub subkey: [u8; 32],
     /// The number of the first message that is protected with that key
     pub sequence_number: [u8; 4],
+    /// For the tickets that a client of IAKERB gets
+    pub kdc: [kdc::Randomness; 3],
 }
 
 impl std::fmt::Debug for Nonces {
@@ -74,7 +82,7 @@ impl std::fmt::Debug for Nonces {
 
 impl Nonces {
     fn kerberos(&self) -> krb5::Randomness {
-        let Self { confounder, subkey, sequence_number, .. } = *self;
+        let &Self { confounder, subkey, sequence_number, .. } = self;
         krb5::Randomness { confounder, subkey: subkey.into(), sequence_number }
     }
 }
@@ -112,6 +120,8 @@ pub enum Step {
         reply: Vec<u8>,
         /// The authentication in its next state
         next: Acceptor,
+        /// The account whose password the client has proved with this token: the client learns that it is right
+        proved: Option<String>,
     },
     /// The client has authenticated.
     Done(Authenticated),
@@ -136,6 +146,8 @@ enum AcceptorState {
     Chosen(Negotiation),
     /// The ticket is good; the client is to protect the list of mechanisms.
     Confirming(Box<Ticketed>, Negotiation),
+    /// The client talks to the KDC; None: outside SPNEGO.
+    Proxying(Exchange, Option<Negotiation>),
     /// The challenge was sent to the client.
     Challenged(Challenge, Option<Negotiation>),
 }
@@ -154,37 +166,26 @@ impl Acceptor {
     fn advance(self, token: &[u8], accounts: &dyn Accounts) -> Result<Step, Failure> {
         let Self { config, nonces, timestamp, state } = self;
         let server = Server { config: &config, nonces: &nonces, timestamp, accounts };
-        let (reply, state) = match state {
-            AcceptorState::Start if mechanism::is_ntlm(token) => {
-                if config.ntlm == Ntlm::Off {
-                    return Err(Reason::NtlmOff.into());
-                }
-                let challenge = server.challenge(token)?;
-                (challenge.message().to_vec(), AcceptorState::Challenged(challenge, None))
+        let next = match state {
+            AcceptorState::Start if mechanism::is_ntlm(token) => server.bare_ntlm(token)?,
+            AcceptorState::Start if krb5::iakerb::is_first(token) && config.iakerb.is_some() => {
+                server.proxied(Exchange::default(), None, token, Naming::NotAgain)?
             }
-            AcceptorState::Start => {
-                let Ok(Token::Init(init)) = Token::decode(token) else {
-                    return Err(Reason::Malformed.into());
-                };
-                let (negotiation, optimistic) = begin(init, &config.mechanisms())?;
-                match optimistic {
-                    None => (choose(&negotiation), AcceptorState::Chosen(negotiation)),
-                    Some(token) => match server.first(negotiation, token, true)? {
-                        First::Wait(reply, state) => (reply, state),
-                        First::Done(authenticated) => return Ok(Step::Done(authenticated)),
-                    },
-                }
-            }
+            AcceptorState::Start => server.begun(token)?,
             AcceptorState::Chosen(negotiation) => {
                 let token = response(token)?.response_token.ok_or(Reason::Malformed)?;
-                match server.first(negotiation, token, false)? {
-                    First::Wait(reply, state) => (reply, state),
-                    First::Done(authenticated) => return Ok(Step::Done(authenticated)),
-                }
+                server.first(negotiation, token, Naming::NotAgain)?
             }
             AcceptorState::Confirming(ticketed, negotiation) => {
                 let mic = response(token)?.mech_list_mic;
                 return ticketed.confirm(&negotiation, mic).map(Step::Done);
+            }
+            AcceptorState::Proxying(exchange, None) => {
+                server.proxied(exchange, None, token, Naming::NotAgain)?
+            }
+            AcceptorState::Proxying(exchange, negotiation) => {
+                let token = response(token)?.response_token.ok_or(Reason::Malformed)?;
+                server.proxied(exchange, negotiation, token, Naming::NotAgain)?
             }
             AcceptorState::Challenged(challenge, None) => {
                 let outcome = authenticate(&config, &challenge, token, accounts)?;
@@ -199,7 +200,12 @@ impl Acceptor {
                 return Ok(done(outcome, reply));
             }
         };
-        Ok(Step::Continue { reply, next: Self { config, nonces, timestamp, state } })
+        Ok(match next {
+            First::Wait { reply, state, proved } => {
+                Step::Continue { reply, next: Self { config, nonces, timestamp, state }, proved }
+            }
+            First::Done(authenticated) => Step::Done(*authenticated),
+        })
     }
 }
 
@@ -211,12 +217,25 @@ struct Server<'a> {
     accounts: &'a dyn Accounts,
 }
 
-/// What follows the first token of a mechanism.
+/// What follows a token of a mechanism.
 enum First {
     /// The client gets this token and continues.
-    Wait(Vec<u8>, AcceptorState),
+    Wait { reply: Vec<u8>, state: AcceptorState, proved: Option<String> },
     /// The client has authenticated.
-    Done(Authenticated),
+    Done(Box<Authenticated>),
+}
+
+/// Whether an answer of SPNEGO names the mechanism. RFC 4178 4.2.2: the first one does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    Here,
+    NotAgain,
+}
+
+impl First {
+    fn wait(reply: Vec<u8>, state: AcceptorState) -> Self {
+        Self::Wait { reply, state, proved: None }
+    }
 }
 
 impl Server<'_> {
@@ -224,25 +243,84 @@ impl Server<'_> {
         Challenge::new(&self.config.names, token, self.nonces.server_challenge, self.timestamp)
     }
 
-    /// Takes the first token of the selected mechanism. `is_optimistic`: it came with the list of mechanisms.
-    fn first(&self, negotiation: Negotiation, token: &[u8], is_optimistic: bool) -> Result<First, Failure> {
+    fn bare_ntlm(&self, token: &[u8]) -> Result<First, Failure> {
+        if self.config.ntlm == Ntlm::Off {
+            return Err(Reason::NtlmOff.into());
+        }
+        let challenge = self.challenge(token)?;
+        Ok(First::wait(challenge.message().to_vec(), AcceptorState::Challenged(challenge, None)))
+    }
+
+    /// Takes the first token of SPNEGO.
+    fn begun(&self, token: &[u8]) -> Result<First, Failure> {
+        let Ok(Token::Init(init)) = Token::decode(token) else {
+            return Err(Reason::Malformed.into());
+        };
+        let (negotiation, optimistic) = begin(init, &self.config.mechanisms())?;
+        match optimistic {
+            None => Ok(First::wait(choose(&negotiation), AcceptorState::Chosen(negotiation))),
+            Some(token) => self.first(negotiation, token, Naming::Here),
+        }
+    }
+
+    /// Takes the first token of the selected mechanism.
+    fn first(&self, negotiation: Negotiation, token: &[u8], naming: Naming) -> Result<First, Failure> {
         match (negotiation.mechanism, &self.config.kerberos) {
             (Mechanism::Kerberos, Some(kerberos)) => {
                 let (nonces, timestamp) = (self.nonces, self.timestamp);
                 let ticketed = kerberos::accept(kerberos, token, nonces, timestamp, self.accounts)?;
-                Ok(match ticketed.answer(&negotiation) {
-                    Next::Done(authenticated) => First::Done(*authenticated),
-                    Next::Confirm(reply, ticketed) => {
-                        First::Wait(reply, AcceptorState::Confirming(ticketed, negotiation))
-                    }
-                })
+                let oid = negotiation.oid().to_vec();
+                Ok(answered(ticketed, negotiation, Some(&oid)))
             }
+            (Mechanism::Iakerb, _) => self.proxied(Exchange::default(), Some(negotiation), token, naming),
             // without keys, Kerberos is not selected
             (Mechanism::Kerberos, None) | (Mechanism::Ntlm, _) => {
                 let challenge = self.challenge(token)?;
-                let reply = incomplete(&challenge, is_optimistic.then_some(NTLMSSP));
-                Ok(First::Wait(reply, AcceptorState::Challenged(challenge, Some(negotiation))))
+                let supported = (naming == Naming::Here).then_some(NTLMSSP);
+                let reply = continued(challenge.message(), supported);
+                Ok(First::wait(reply, AcceptorState::Challenged(challenge, Some(negotiation))))
             }
+        }
+    }
+
+    /// Takes a token of IAKERB.
+    fn proxied(
+        &self,
+        exchange: Exchange,
+        negotiation: Option<Negotiation>,
+        token: &[u8],
+        naming: Naming,
+    ) -> Result<First, Failure> {
+        // without a KDC, IAKERB is not selected
+        let iakerb = self.config.iakerb.as_deref().ok_or(Reason::NoCommonMechanism)?;
+        let (nonces, timestamp, accounts) = (self.nonces, self.timestamp, self.accounts);
+        let proxy = Proxy { iakerb, nonces, timestamp, accounts };
+        let oid = |negotiation: &Negotiation| (naming == Naming::Here).then(|| negotiation.oid().to_vec());
+        match proxy.step(exchange, token)? {
+            iakerb::Next::Wait { reply, proved, exchange } => {
+                let reply = match &negotiation {
+                    Some(negotiation) => continued(&reply, oid(negotiation).as_deref()),
+                    None => reply,
+                };
+                Ok(First::Wait { reply, state: AcceptorState::Proxying(exchange, negotiation), proved })
+            }
+            iakerb::Next::Ticketed(ticketed) => Ok(match negotiation {
+                Some(negotiation) => {
+                    let oid = oid(&negotiation);
+                    answered(*ticketed, negotiation, oid.as_deref())
+                }
+                None => First::Done(Box::new(ticketed.bare())),
+            }),
+        }
+    }
+}
+
+/// What a client with a good ticket gets.
+fn answered(ticketed: Ticketed, negotiation: Negotiation, supported_mech: Option<&[u8]>) -> First {
+    match ticketed.answer(&negotiation, supported_mech) {
+        Next::Done(authenticated) => First::Done(authenticated),
+        Next::Confirm(reply, ticketed) => {
+            First::wait(reply, AcceptorState::Confirming(ticketed, negotiation))
         }
     }
 }

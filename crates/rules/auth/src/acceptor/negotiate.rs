@@ -1,7 +1,8 @@
 //! SPNEGO around a mechanism: which one is selected, and what the initiator is told. RFC 4178 4.2, 5.
 
 use crate::failure::Reason;
-use crate::ntlm::Challenge;
+use krb5::gss::IAKERB;
+
 use crate::spnego::{KERBEROS, MS_KERBEROS, MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
 
 /// A mechanism of this server.
@@ -9,6 +10,8 @@ use crate::spnego::{KERBEROS, MS_KERBEROS, MechTypes, NTLMSSP, NegState, NegToke
 pub enum Mechanism {
     /// A ticket
     Kerberos,
+    /// A password, with which the client gets a ticket through this server
+    Iakerb,
     /// A password, or nothing
     Ntlm,
 }
@@ -19,6 +22,7 @@ impl Mechanism {
     pub fn oids(self) -> &'static [&'static [u8]] {
         match self {
             Self::Kerberos => &[MS_KERBEROS, KERBEROS],
+            Self::Iakerb => &[IAKERB],
             Self::Ntlm => &[NTLMSSP],
         }
     }
@@ -69,11 +73,12 @@ pub(super) fn choose(negotiation: &Negotiation) -> Vec<u8> {
         .encode()
 }
 
-pub(super) fn incomplete(challenge: &Challenge, supported_mech: Option<&[u8]>) -> Vec<u8> {
+/// The answer with a token of a mechanism that goes on. RFC 4178 4.2.2: the mechanism is named in the first one only.
+pub(super) fn continued(token: &[u8], supported_mech: Option<&[u8]>) -> Vec<u8> {
     NegTokenResp {
         neg_state: Some(NegState::AcceptIncomplete),
         supported_mech,
-        response_token: Some(challenge.message()),
+        response_token: Some(token),
         mech_list_mic: None,
     }
     .encode()

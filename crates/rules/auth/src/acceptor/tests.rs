@@ -18,13 +18,14 @@ fn config() -> Config {
         dns_computer: "anabranch.example".into(),
         dns_domain: "example".into(),
     };
-    Config { names, allow_anonymous: false, guest: None, kerberos: None, ntlm: Ntlm::On }
+    Config { names, allow_anonymous: false, guest: None, kerberos: None, iakerb: None, ntlm: Ntlm::On }
 }
 
 fn account(name: &str, password: &str) -> Account {
     Account {
         name: name.into(),
         nt_hash: Some(nt_hash(password)),
+        keys: None,
         uid: 1000,
         gid: 100,
         groups: vec![27],
@@ -44,6 +45,7 @@ fn nonces() -> Nonces {
         confounder: [0x52; 16],
         subkey: [0x53; 32],
         sequence_number: [0x54; 4],
+        kdc: [5, 6, 7].map(|fill| kdc::Randomness::new([fill; 32], [fill; 16], [fill; 16])),
     }
 }
 
@@ -53,7 +55,7 @@ fn acceptor(config: Config) -> Acceptor {
 
 fn proceed(step: Step) -> (Vec<u8>, Acceptor) {
     match step {
-        Step::Continue { reply, next } => (reply, next),
+        Step::Continue { reply, next, .. } => (reply, next),
         other => panic!("{other:?}"),
     }
 }

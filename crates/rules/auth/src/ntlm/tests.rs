@@ -20,6 +20,7 @@ fn account(name: &str, password: &str) -> AccountList {
     let account = Account {
         name: name.into(),
         nt_hash: Some(nt_hash(password)),
+        keys: None,
         uid: 1000,
         gid: 1000,
         groups: vec![],

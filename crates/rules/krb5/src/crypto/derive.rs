@@ -17,6 +17,22 @@ pub struct KeyUsage(pub u32);
 impl KeyUsage {
     /// The encrypted part of a ticket. RFC 4120 7.5.1.
     pub const TICKET: Self = Self(2);
+    /// The time by which a client proves its password to a KDC. RFC 4120 7.5.1.
+    pub const AS_REQ_TIMESTAMP: Self = Self(1);
+    /// The encrypted part of an AS-REP. RFC 4120 7.5.1.
+    pub const AS_REP: Self = Self(3);
+    /// The checksum over a TGS-REQ. RFC 4120 7.5.1.
+    pub const TGS_REQ_CHECKSUM: Self = Self(6);
+    /// The authenticator in a TGS-REQ. RFC 4120 7.5.1.
+    pub const TGS_REQ_AUTHENTICATOR: Self = Self(7);
+    /// The encrypted part of a TGS-REP, with the key of the session. RFC 4120 7.5.1.
+    pub const TGS_REP_SESSION: Self = Self(8);
+    /// The encrypted part of a TGS-REP, with the client's subkey. RFC 4120 7.5.1.
+    pub const TGS_REP_SUBKEY: Self = Self(9);
+    /// The checksum over all tokens of IAKERB. draft-ietf-kitten-iakerb-03 5 (IAKERB-FINISHED).
+    pub const IAKERB_FINISHED: Self = Self(41);
+    /// The same of MIT up to 1.20 (KRB5_KEYUSAGE_IAKERB_FINISHED in its krb5.h).
+    pub const IAKERB_FINISHED_MIT: Self = Self(42);
     /// The authenticator of an AP-REQ. RFC 4120 7.5.1.
     pub const AP_REQ_AUTHENTICATOR: Self = Self(11);
     /// The encrypted part of an AP-REP. RFC 4120 7.5.1.

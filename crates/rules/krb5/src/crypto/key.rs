@@ -41,7 +41,8 @@ impl Key {
     }
 
     /// A key of which the first bytes of `random` are the bytes.
-    pub(crate) fn from_random(enctype: Enctype, random: &[u8; KEY_LEN_MAX]) -> Self {
+    #[must_use]
+    pub fn from_random(enctype: Enctype, random: &[u8; KEY_LEN_MAX]) -> Self {
         let mut bytes = Zeroizing::new([0; KEY_LEN_MAX]);
         for (byte, random) in bytes.iter_mut().zip(random).take(enctype.key_len()) {
             *byte = *random;

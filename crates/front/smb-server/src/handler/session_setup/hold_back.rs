@@ -40,7 +40,7 @@ pub(super) async fn hold_back(
         return Err(NtStatus::ACCOUNT_LOCKED_OUT);
     }
     match outcome {
-        Step::Continue { reply, next } => Ok(Authentication::Continue(reply, next)),
+        Step::Continue { reply, next, .. } => Ok(Authentication::Continue(reply, next)),
         Step::Done(authenticated) => Ok(Authentication::Done(authenticated)),
         Step::Fail(failure) => {
             connection.note_failed_logon(false);

@@ -132,6 +132,7 @@ fn new_acceptor(config: Arc<auth::Config>) -> Acceptor {
         confounder: random(),
         subkey: random(),
         sequence_number: random(),
+        kdc: std::array::from_fn(|_| kdc::Randomness::new(random(), random(), random())),
     };
     Acceptor::new(config, nonces, now().0)
 }
@@ -246,7 +247,7 @@ fn who(
     };
     let proof = |name: &str| match authenticated.mechanism {
         Mechanism::Ntlm => Proof::Password(name.into()),
-        Mechanism::Kerberos => Proof::Ticket(name.into()),
+        Mechanism::Kerberos | Mechanism::Iakerb => Proof::Ticket(name.into()),
     };
     let (principal, user, identity, proof) = match &authenticated.identity {
         Identity::Account(account) => {

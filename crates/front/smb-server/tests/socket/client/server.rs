@@ -67,6 +67,7 @@ impl TestServer {
         let account = |name: &str, uid| Account {
             name: name.to_owned(),
             nt_hash: Some(nt_hash(PASSWORD)),
+            keys: None,
             uid,
             gid: uid,
             groups: Vec::new(),
