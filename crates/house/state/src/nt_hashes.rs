@@ -231,8 +231,8 @@ mod tests {
         let records: Vec<_> = (0..500).map(|object| (object, record.clone())).collect();
         state.handle_records("data").key([9; 16]).unwrap();
         state.handle_records("data").enter(&records).unwrap();
-        state.keep_credits(&[("data".to_owned(), Some(1))]).unwrap();
         state.share_id("data").unwrap();
+        state.keep_credits(&[("data".to_owned(), Some(1))]).unwrap();
         state.keep_copy();
         state
     }
