@@ -408,7 +408,8 @@ mod tests {
         let book = AccountBook::default();
         let account = |name: &str, uid, disabled| Account {
             name: name.to_owned(),
-            nt_hash: [0; 16],
+            nt_hash: None,
+            keys: None,
             uid,
             gid: uid,
             groups: Vec::new(),

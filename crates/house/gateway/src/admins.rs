@@ -8,6 +8,8 @@ use std::sync::Arc;
 use auth::{Account, Accounts, nt_hash};
 use control::tokens::Scope;
 use control::{Administrator, Administrators, Digest};
+use kdc::ClientKeys;
+use krb5::{Enctype, Key, string_to_key};
 use parking_lot::RwLock;
 use share::{Group, Identity, Names, Proof, Right, Role, Rules, Who};
 
@@ -111,9 +113,9 @@ impl Admins {
 
 impl Administrators for Admins {
     fn known(&self, name: &str, password: &str) -> Option<(Administrator, Scope)> {
-        let shown = Digest::of(&nt_hash(password));
         let account = self.account(name)?;
-        if Digest::of(&account.nt_hash) != shown {
+        let shown = shown(password, &account)?;
+        if kept(&account)? != shown {
             return None;
         }
         let scope = self.scope_of(&account)?;
@@ -122,8 +124,34 @@ impl Administrators for Admins {
 
     fn scope(&self, administrator: &Administrator) -> Option<Scope> {
         let account = self.account(&administrator.name)?;
-        if Digest::of(&account.nt_hash) == administrator.password { self.scope_of(&account) } else { None }
+        if kept(&account)? == administrator.password { self.scope_of(&account) } else { None }
     }
+}
+
+/// What is kept of an account's password, as a digest. None: nothing is.
+fn kept(account: &Account) -> Option<Digest> {
+    match (&account.nt_hash, &account.keys) {
+        (Some(hash), _) => Some(Digest::of(hash)),
+        (None, Some(keys)) => Some(Digest::of(checked(keys)?.as_bytes())),
+        (None, None) => None,
+    }
+}
+
+/// The same of a password that is shown for an account. Without an NT hash it takes some 2 ms.
+fn shown(password: &str, account: &Account) -> Option<Digest> {
+    match (&account.nt_hash, &account.keys) {
+        (Some(_), _) => Some(Digest::of(&nt_hash(password))),
+        (None, Some(keys)) => {
+            let made = string_to_key(checked(keys)?.enctype(), password, keys.salt.as_bytes()).ok()?;
+            Some(Digest::of(made.as_bytes()))
+        }
+        (None, None) => None,
+    }
+}
+
+/// The key with which passwords are compared: the one that takes least to derive.
+fn checked(keys: &ClientKeys) -> Option<&Key> {
+    keys.keys.iter().find(|key| key.enctype() == Enctype::Aes256Sha1)
 }
 
 #[cfg(test)]
@@ -134,7 +162,8 @@ mod tests {
         let accounts = Arc::new(AccountBook::default());
         let account = |name: &str, gid| Account {
             name: name.to_owned(),
-            nt_hash: nt_hash("correct horse"),
+            nt_hash: Some(nt_hash("correct horse")),
+            keys: None,
             uid: gid,
             gid,
             groups: Vec::new(),
@@ -167,7 +196,7 @@ mod tests {
         let (anna, _) = admins.known("anna", "correct horse").unwrap();
         assert_eq!(admins.scope(&anna), Some(Scope::All));
         let account = admins.accounts.find("anna").unwrap();
-        admins.accounts.enter(Account { nt_hash: nt_hash("another"), ..account.clone() });
+        admins.accounts.enter(Account { nt_hash: Some(nt_hash("another")), ..account.clone() });
         assert_eq!(admins.scope(&anna), None);
         admins.accounts.enter(Account { disabled: true, ..account.clone() });
         assert_eq!(admins.scope(&anna), None);
@@ -175,6 +204,25 @@ mod tests {
         assert_eq!(admins.scope(&anna), Some(Scope::All));
         admins.use_list(&["anna:read".parse().unwrap()]);
         assert_eq!(admins.scope(&anna), Some(Scope::Read));
+    }
+
+    #[test]
+    fn without_nt_hashes_the_keys_of_the_password_count() {
+        let admins = admins(&["anna"]);
+        let with_keys = |password: &str| {
+            let salt = "LAB.TESTanna".to_owned();
+            let key = string_to_key(Enctype::Aes256Sha1, password, salt.as_bytes()).unwrap();
+            let keys = Some(Arc::new(ClientKeys { salt, keys: vec![key] }));
+            Account { nt_hash: None, keys, ..admins.accounts.find("anna").unwrap() }
+        };
+        admins.accounts.enter(with_keys("battery staple"));
+        assert_eq!(admins.known("anna", "correct horse"), None);
+        let (anna, scope) = admins.known("anna", "battery staple").unwrap();
+        assert_eq!((scope, admins.scope(&anna)), (Scope::All, Some(Scope::All)));
+        admins.accounts.enter(with_keys("another"));
+        assert_eq!(admins.scope(&anna), None);
+        admins.accounts.enter(Account { keys: None, ..with_keys("another") });
+        assert_eq!(admins.known("anna", "another"), None);
     }
 
     #[test]

@@ -207,6 +207,7 @@ mod tests {
             gid: 100,
             groups,
             nt_hash: None,
+            keys: None,
             disabled: false,
             sid: None,
         });

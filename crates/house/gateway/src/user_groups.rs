@@ -82,7 +82,7 @@ mod tests {
 
     fn account(name: &str, uid: u32, groups: &[u32]) -> Account {
         let (name, groups) = (name.to_owned(), groups.to_vec());
-        Account { name, nt_hash: [0; 16], uid, gid: 100, groups, disabled: false, sid: None }
+        Account { name, nt_hash: None, keys: None, uid, gid: 100, groups, disabled: false, sid: None }
     }
 
     fn groups(directory: &GroupsHere, uid: u32) -> (Option<u32>, Vec<u32>) {

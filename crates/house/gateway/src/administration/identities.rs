@@ -7,7 +7,7 @@ use acl::Sid;
 use auth::{Account, Accounts, DomainUser, Reason};
 use control::identities::{Knowledge, TestFinding, TestedGroup, TestedShare, TestedUser};
 use control::{Refusal, RefusalKind};
-use share::{Identity, Proof, Role};
+use share::{Identity, Proof};
 
 use super::{Administration, Serving, invalid};
 use crate::acquaintances::Acquaintance;
@@ -345,7 +345,7 @@ impl Test<'_> {
         let shares = self.serving.shares.present();
         let role = |share: &Arc<share::Share>| TestedShare {
             share: share.name().to_owned(),
-            role: share.role(identity, proof).map(|role| role_name(role).to_owned()),
+            role: share.role(identity, proof).map(|role| role.name().to_owned()),
         };
         shares.in_order().iter().map(role).collect()
     }
@@ -385,13 +385,6 @@ fn rule(tickets: &Tickets) -> String {
             "domain-id-mapping = \"sss\": as SSSD, from the domain's SID, plus the last part of the SID."
                 .to_owned()
         }
-    }
-}
-
-fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Reader => "reader",
-        Role::Contributor => "contributor",
     }
 }
 

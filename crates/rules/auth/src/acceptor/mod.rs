@@ -113,6 +113,7 @@ impl std::fmt::Debug for Authenticated {
 
 /// What to do after a token.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "there is one at a time, for as long as a logon takes")]
 pub enum Step {
     /// Send the reply (STATUS_MORE_PROCESSING_REQUIRED) and pass the client's next token to `next`.
     Continue {
