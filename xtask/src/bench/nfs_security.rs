@@ -25,45 +25,47 @@ const PRIMITIVE_TIMES: &str = "500";
 /// A way to protect calls.
 struct Mode {
     name: &'static str,
-    /// The first part of the host's name; the realm has keys of one encryption type for some names.
-    host: &'static str,
     /// What the target says.
     query: &'static str,
+    /// The encryption type of the session key.
+    enctype: &'static str,
     /// The bare primitive that does the same to the data, by its name in the example `primitive_cost`.
     primitive: Option<&'static str>,
 }
 
+const SHA1: &str = "aes256-cts-hmac-sha1-96";
+const SHA384: &str = "aes256-cts-hmac-sha384-192";
 const MODES: [Mode; 7] = [
-    Mode { name: "plain (AUTH_SYS)", host: "files", query: "", primitive: None },
-    Mode { name: "krb5", host: "files", query: "&sec=krb5", primitive: None },
+    Mode { name: "plain (AUTH_SYS)", query: "", enctype: SHA1, primitive: None },
+    Mode { name: "krb5", query: "&sec=krb5", enctype: SHA1, primitive: None },
     Mode {
         name: "krb5i, aes256-sha1",
-        host: "sha1.files",
         query: "&sec=krb5i",
+        enctype: SHA1,
         primitive: Some("checksum aes256-sha1"),
     },
     Mode {
         name: "krb5i, aes256-sha384",
-        host: "sha384.files",
         query: "&sec=krb5i",
+        enctype: SHA384,
         primitive: Some("checksum aes256-sha384"),
     },
     Mode {
         name: "krb5p, aes256-sha1",
-        host: "sha1.files",
         query: "&sec=krb5p",
+        enctype: SHA1,
         primitive: Some("encryption aes256-sha1"),
     },
     Mode {
         name: "krb5p, aes256-sha384",
-        host: "sha384.files",
         query: "&sec=krb5p",
+        enctype: SHA384,
         primitive: Some("encryption aes256-sha384"),
     },
     Mode {
         name: "TLS, AES-256-GCM",
-        host: "files",
         query: "&xprtsec=tls&ca=",
+        enctype: SHA1,
         primitive: Some("encryption TLS"),
     },
 ];
@@ -134,16 +136,23 @@ fn cpu_of_read(
     server: &Server,
     mode: &Mode,
 ) -> Result<f64, String> {
-    let Mode { host, query, .. } = mode;
+    let Mode { name, query, enctype, .. } = mode;
     let (port, version) = (server.address("nfs").port(), &given.version);
     let authority = if query.ends_with("ca=") { place.authority() } else { String::new() };
     let user = if query.contains("krb5") { "" } else { "&uid=1000&gid=1000" };
-    let target = format!("nfs://{host}.lab.test:{port}/data?vers={version}{user}{query}{authority}");
-    let mut command = place.client(&program::anabranch()?);
+    let target = format!("nfs://files.lab.test:{port}/data?vers={version}{user}{query}{authority}");
+    let mut command = place.client(&program::anabranch()?, enctype);
     command.args(["bench", "job", "--target", &target, "--block-size", "64k", "--queue-depth", "8"]);
     command.args(["--server-pid", &server.pid().to_string(), "--seconds", &given.seconds.to_string()]);
     command.args(["--repetitions", "1", "--file-size", "16M", "--json"]);
-    let measured = json(&mut command).map_err(|e| format!("{}: {e}", mode.name))?;
+    let measured = json(&mut command).map_err(|e| format!("{name}: {e}"))?;
+    // The KDC chooses the type of the session key.
+    let negotiated = &measured["environment"]["negotiated"];
+    let is_of_type = |field: &str| negotiated[field].as_str().is_some_and(|text| text.ends_with(enctype));
+    let is_protected = ["krb5i", "krb5p"].iter().any(|how| query.ends_with(how));
+    if is_protected && !is_of_type("signing") && !is_of_type("cipher") {
+        return Err(format!("{name}: the session key is not of the type {enctype}: {negotiated}"));
+    }
     Ok(number(&measured["rows"][0]["measure"]["server_cpu_us"]["median"]))
 }
 

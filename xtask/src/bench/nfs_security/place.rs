@@ -1,5 +1,6 @@
 //! A realm with a KDC (tests/lab/kdc-lab) in a network namespace, a ticket, and certificates.
 
+use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{self, Command, Stdio};
@@ -9,15 +10,18 @@ use crate::bench::server::Server;
 use crate::command::{output, ran};
 use crate::repository;
 
+/// The encryption types of session keys.
+const ENCTYPES: [&str; 2] = [super::SHA1, super::SHA384];
 /// The address of the files server in that lab.
 const ADDRESS: [u8; 4] = [10, 78, 0, 2];
-const HOSTS: [&str; 3] = ["files", "sha1.files", "sha384.files"];
+/// A user of the lab.
+const USER: &str = "alice";
+const USER_PASSWORD: &str = "alice-Passw0rd";
 
 pub(super) struct Place {
     namespace: String,
-    /// KEYTAB and KRB5CCNAME as the lab gives them.
+    /// The keys of the server.
     keytab: String,
-    credential_cache: String,
     /// The certificates. When it is dropped, the lab ends.
     pki: Scratch,
 }
@@ -41,13 +45,12 @@ impl Place {
             let found = words.find(|(key, _)| *key == name).map(|(_, value)| value.to_owned());
             found.ok_or_else(|| format!("kdc-lab says no {name}"))
         };
-        let (keytab, credential_cache) = (value("LAB_KEYTAB")?, value("KRB5CCNAME")?);
-        output(&mut of_lab(&["kinit", "alice"]))?;
-        for host in HOSTS {
-            output(&mut of_lab(&["tool", "kvno", &format!("nfs/{host}.lab.test")]))?;
+        let (keytab, config) = (value("LAB_KEYTAB")?, value("KRB5_CONFIG")?);
+        for enctype in ENCTYPES {
+            get_ticket(of_lab(&["exec"]), pki.path(), &config, enctype)?;
         }
         certify(pki.path())?;
-        Ok(Self { namespace, keytab, credential_cache, pki })
+        Ok(Self { namespace, keytab, pki })
     }
 
     /// Where the server listens.
@@ -87,17 +90,35 @@ impl Place {
         let mut import = Command::new(program);
         import.args(["domain", "import", "--keytab", &self.keytab, "--state"]).arg(&state);
         output(&mut import)?;
-        let mut reload = self.client(program);
+        let mut reload = self.client(program, ENCTYPES[0]);
         output(reload.arg("reload").arg("--state").arg(&state)).map(drop)
     }
 
-    /// A program in the namespace, with the ticket.
-    pub(super) fn client(&self, program: &Path) -> Command {
+    /// A program in the namespace, with the ticket whose session key is of this type.
+    pub(super) fn client(&self, program: &Path, enctype: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.namespace]).arg(program);
-        command.env("KRB5CCNAME", &self.credential_cache);
+        command.env("KRB5CCNAME", credential_cache(self.pki.path(), enctype));
         command
     }
+}
+
+fn credential_cache(folder: &Path, enctype: &str) -> String {
+    format!("FILE:{}/{enctype}.ccache", folder.display())
+}
+
+/// Gets a ticket for the server. Its session key is of this type, because the client permits no other. `exec` runs its further
+/// arguments in the lab.
+fn get_ticket(mut exec: Command, folder: &Path, config: &str, enctype: &str) -> Result<(), String> {
+    let lab = fs::read_to_string(config).map_err(|e| format!("{config}: {e}"))?;
+    let own = folder.join(format!("{enctype}.conf"));
+    let permitted = format!("[libdefaults]\n  permitted_enctypes = {enctype}");
+    fs::write(&own, lab.replacen("[libdefaults]", &permitted, 1))
+        .map_err(|e| format!("{}: {e}", own.display()))?;
+    exec.arg("env").arg(format!("KRB5_CONFIG={}", own.display()));
+    exec.arg(format!("KRB5CCNAME={}", credential_cache(folder, enctype)));
+    exec.args(["sh", "-c", &format!("echo {USER_PASSWORD} | kinit {USER} && kvno nfs/files.lab.test")]);
+    output(&mut exec).map(drop)
 }
 
 /// Makes a key and a certificate that has signed itself.
