@@ -47,7 +47,7 @@ impl Place {
         };
         let (keytab, config) = (value("LAB_KEYTAB")?, value("KRB5_CONFIG")?);
         for enctype in ENCTYPES {
-            get_ticket(of_lab(&["exec"]), pki.path(), &config, enctype)?;
+            make_ticket(of_lab(&["exec"]), pki.path(), &config, enctype)?;
         }
         certify(pki.path())?;
         Ok(Self { namespace, keytab, pki })
@@ -109,7 +109,7 @@ fn credential_cache(folder: &Path, enctype: &str) -> String {
 
 /// Gets a ticket for the server. Its session key is of this type, because the client permits no other. `exec` runs its further
 /// arguments in the lab.
-fn get_ticket(mut exec: Command, folder: &Path, config: &str, enctype: &str) -> Result<(), String> {
+fn make_ticket(mut exec: Command, folder: &Path, config: &str, enctype: &str) -> Result<(), String> {
     let lab = fs::read_to_string(config).map_err(|e| format!("{config}: {e}"))?;
     let own = folder.join(format!("{enctype}.conf"));
     let permitted = format!("[libdefaults]\n  permitted_enctypes = {enctype}");
