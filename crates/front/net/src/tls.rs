@@ -29,7 +29,7 @@ const SEALED_BYTES_MAX: usize = SEND_BYTES + 16 * 1024;
 /// What the handshake has shown of a peer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Secured {
-    /// The cipher suite, as RFC 8446 B.4 writes it.
+    /// The cipher suite: TLS13_AES_256_GCM_SHA384 is TLS_AES_256_GCM_SHA384 of RFC 8446 B.4.
     pub cipher: String,
     /// The peer's certificate, if it has shown one; it was verified.
     pub certificate: Option<PeerCertificate>,
