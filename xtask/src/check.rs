@@ -30,6 +30,7 @@ type Check = (&'static str, fn() -> Chore);
 const CHECKS: [Check; 5] = [
     ("fmt", || cargo(&["fmt", "--all", "--check"])),
     ("clippy", || cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])),
+    ("without QUIC", || cargo(&["check", "--quiet", "--locked", "-p", "anabranch", "--no-default-features"])),
     ("layers", || layers::run(&layers::Chosen::default())),
     ("tidy", tidy::run),
     ("publish", || cargo(&["publish", "--quiet", "--workspace", "--dry-run", "--locked", "--allow-dirty"])),

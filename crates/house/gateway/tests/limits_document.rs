@@ -83,7 +83,7 @@ fn transport() -> Vec<(&'static str, Vec<u64>)> {
     let transfer = u64::from(nfs_server::TRANSFER_BYTES_MAX);
     let record = count(nfs_server::RECORD_BYTES_MAX);
     vec![
-        ("connections of SMB, and of NFS", vec![count(smb.connections_max)]),
+        ("connections of SMB (TCP and QUIC together), and of NFS", vec![count(smb.connections_max)]),
         ("an SMB connection without a logon", vec![milliseconds(general.greeting)]),
         ("an NFS connection without a session, silent", vec![milliseconds(nfs.silence)]),
         (

@@ -1,6 +1,7 @@
 //! What an administrator is told of open files, and what the administrator ends.
 
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 use anabranch_nfs_server::OpenFile;
 use nfs_wire::v4::compound::{ArgOp, ResOp};
@@ -24,6 +25,15 @@ fn locked(client: &mut V4Client, file: &[u8], open_stateid: Stateid) -> Stateid 
     let reply = client.ok(&[put(file), ArgOp::Lock(lock)]);
     let ResOp::Lock(Ok(ok)) = reply.last() else { panic!("{reply:?}") };
     ok.lock_stateid
+}
+
+/// The test has closed the connection over which it mounted; a busy server learns of that later.
+fn wait_for_one_connection(server: &TestServer) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while server.server.connections().iter().filter(|report| report.client.ip() == HERE).count() > 1 {
+        assert!(Instant::now() < deadline, "{:?}", server.server.connections());
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 fn tested(client: &mut V4Client, stateids: &[Stateid]) -> Vec<Result<(), Status>> {
@@ -82,6 +92,7 @@ fn a_client_that_is_disconnected_loses_what_it_had_and_comes_back() {
     let mut other = V4Client::start_at([127, 0, 0, 2].into(), server.address, "other");
     let (kept, kept_file) = other.open(&root, "kept");
     assert_eq!(runtime().block_on(server.server.disconnect([127, 0, 0, 9].into())), (0, 0));
+    wait_for_one_connection(&server);
     assert_eq!(runtime().block_on(server.server.disconnect(HERE)), (1, 1));
     let files = server.server.open_files();
     assert!(files.len() == 1 && files[0].open.node().path().unwrap() == b"kept", "{files:?}");
