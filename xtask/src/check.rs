@@ -27,7 +27,7 @@ pub(crate) fn run() -> Chore {
 
 type Check = (&'static str, fn() -> Chore);
 
-const CHECKS: [Check; 5] = [
+const CHECKS: [Check; 6] = [
     ("fmt", || cargo(&["fmt", "--all", "--check"])),
     ("clippy", || cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])),
     ("without QUIC", || cargo(&["check", "--quiet", "--locked", "-p", "anabranch", "--no-default-features"])),
