@@ -165,6 +165,7 @@ guest() {
     "$lab/client-lab" run --netns "$LAB_NETNS" --share "$LAB_STATE" --timeout "$seconds" "$lab/guest/$script" "$@" >"$scratch/guest" 2>&1
   local status=$?
   sed 's/^/  /' "$scratch/guest" >&2
+  [ $status = 0 ] || grep '^FAIL' "$scratch/guest" | tr '\n' ';' >&2 # the last line is shown
   return $status
 }
 
