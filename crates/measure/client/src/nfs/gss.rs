@@ -1,10 +1,10 @@
 //! The client's side of a security context of RPCSEC_GSS with Kerberos. RFC 2203.
 
 use krb5::ccache::{Credential, CredentialCache};
-use krb5::{Initiator, PerMessage, Randomness, Time};
+use krb5::{Initiator, PerMessage, Protection, Randomness, Time};
 use nfs_wire::gss::{self, ContextHandle, InitArgs, InitRes, Procedure, Service, Signed, Token, major};
 use nfs_wire::rpc::{AcceptStatus, Call, OpaqueAuth, Reply, ReplyBody, flavor};
-use nfs_wire::xdr::{Decode, Encode, Reader, padding};
+use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 
 use super::rpc::{self, finish, garbled};
 use crate::{Fault, FaultKind, NfsSecurity, NfsTarget, Result, Wire, World};
@@ -87,7 +87,7 @@ impl Context {
     pub(super) fn append_verifier(&self, header: usize, out: &mut Vec<u8>) {
         let mic = self.keys.mic(0, &[out.get(header..).unwrap_or_default()]);
         let verifier = OpaqueAuth { flavor: flavor::RPCSEC_GSS, body: mic.as_ref() };
-        out.extend_from_slice(&verifier.encode_to_vec());
+        verifier.encode(&mut Writer::new(out));
     }
 
     /// Appends what stands before the arguments of a call.
@@ -109,8 +109,9 @@ impl Context {
             Service::Integrity => {
                 let mic = self.keys.mic(0, &[out.get(body..).unwrap_or_default()]);
                 let length = put_length(out, begin)?;
-                out.resize(out.len() + padding(length), 0);
-                out.extend_from_slice(&OpaqueAuth { flavor: 0, body: mic.as_ref() }.encode_to_vec()[4..]);
+                let mut writer = Writer::new(out);
+                writer.pad(length);
+                writer.opaque(mic.as_ref());
             }
             Service::Privacy => {
                 out.resize(out.len() + self.keys.sealed_tail(), 0);
@@ -118,7 +119,7 @@ impl Context {
                 let sealed = out.get_mut(body..).unwrap_or_default();
                 self.keys.seal(0, &self.confounder.to_ne_bytes(), sealed).map_err(changed)?;
                 let length = put_length(out, begin)?;
-                out.resize(out.len() + padding(length), 0);
+                Writer::new(out).pad(length);
             }
         }
         Ok(())
@@ -146,6 +147,9 @@ impl Context {
                 let length = Reader::new(results).opaque(whole).map_err(garbled)?.len();
                 let sealed = results.get_mut(LENGTH_BYTES..LENGTH_BYTES + length).unwrap_or_default();
                 let opened = self.keys.unwrap(sealed).map_err(changed)?;
+                if opened.protection != Protection::Sealed {
+                    return Err(Fault::new(FaultKind::WrongSignature, "a reply is signed and not encrypted"));
+                }
                 (LENGTH_BYTES + opened.message.start, opened.message.len())
             }
         };
@@ -237,4 +241,69 @@ fn put_length(out: &mut [u8], begin: usize) -> Result<usize> {
 
 fn changed(why: krb5::PerMessageError) -> Fault {
     Fault::new(FaultKind::WrongSignature, format!("a reply is not protected as it must be: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use krb5::{Enctype, Key, KeyOrigin, Side};
+
+    use super::*;
+
+    fn sides(service: Service) -> (Context, PerMessage) {
+        let key = Key::new(Enctype::Aes256Sha1, &[7; 32]).unwrap();
+        let keys = |side| PerMessage::new(&key, side, KeyOrigin::Acceptor).unwrap();
+        let (handle, sequence, confounder) = (vec![1, 2, 3], 5, 9);
+        (Context { keys: keys(Side::Initiator), handle, service, sequence, confounder }, keys(Side::Acceptor))
+    }
+
+    /// The results of call 5 in a Wrap token of the server.
+    fn wrapped(server: &PerMessage, how: Protection) -> Vec<u8> {
+        let body = [&5_u32.to_be_bytes()[..], b"results."].concat();
+        let token = match how {
+            Protection::Sealed => {
+                let tail = vec![0; server.sealed_tail()];
+                let mut token = [&[0; PerMessage::SEALED_HEAD][..], &body, &tail].concat();
+                server.seal(0, &[4; 16], &mut token).unwrap();
+                token
+            }
+            Protection::Signed => {
+                let tail = vec![0; server.signed_tail()];
+                let mut token = [&[0; PerMessage::SIGNED_HEAD][..], &body, &tail].concat();
+                server.sign(0, &mut token).unwrap();
+                token
+            }
+        };
+        let mut message = b"head".to_vec();
+        Writer::new(&mut message).opaque(&token);
+        message
+    }
+
+    #[test]
+    fn a_sealed_reply_is_opened_and_one_that_is_only_signed_is_refused() {
+        let (context, server) = sides(Service::Privacy);
+        let verifier = server.mic(0, &[&5_u32.to_be_bytes()]);
+        let open = |sequence, mut message: Vec<u8>| {
+            let results = context.open(sequence, verifier.as_ref(), &mut message, 4)?;
+            Ok::<_, Fault>(message[results].to_vec())
+        };
+        assert_eq!(open(5, wrapped(&server, Protection::Sealed)), Ok(b"results.".to_vec()));
+        let refused = |outcome: Result<Vec<u8>>| outcome.unwrap_err().kind;
+        assert_eq!(refused(open(5, wrapped(&server, Protection::Signed))), FaultKind::WrongSignature);
+        assert_eq!(refused(open(6, wrapped(&server, Protection::Sealed))), FaultKind::WrongSignature);
+        let mut changed = wrapped(&server, Protection::Sealed);
+        changed[30] ^= 1;
+        assert_eq!(refused(open(5, changed)), FaultKind::WrongSignature);
+    }
+
+    #[test]
+    fn signed_arguments_are_those_that_the_server_checks() {
+        let (mut context, server) = sides(Service::Integrity);
+        let mut out = Vec::new();
+        context.append_head(5, &mut out);
+        out.extend_from_slice(b"arg.");
+        context.protect(0, &mut out).unwrap();
+        let Signed { body, checksum } = Signed::from_bytes(&out).unwrap();
+        assert_eq!(body, [&5_u32.to_be_bytes()[..], b"arg."].concat());
+        assert_eq!(server.verify_mic(&[body], checksum), Ok(0));
+    }
 }
