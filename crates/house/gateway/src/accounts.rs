@@ -354,10 +354,8 @@ mod tests {
     use super::*;
     use crate::kerberos::KerberosSettings;
 
-    #[test]
-    fn accounts_come_and_go_whatever_the_case() {
-        let book = AccountBook::default();
-        let account = |name: &str, uid| Account {
+    fn account(name: &str, uid: u32) -> Account {
+        Account {
             name: name.to_owned(),
             nt_hash: None,
             keys: None,
@@ -366,7 +364,12 @@ mod tests {
             groups: Vec::new(),
             sid: None,
             disabled: false,
-        };
+        }
+    }
+
+    #[test]
+    fn accounts_come_and_go_whatever_the_case() {
+        let book = AccountBook::default();
         book.enter(account("Anna", 1));
         book.enter(account("ANNA", 2));
         assert_eq!(book.find("anna").map(|found| found.uid), Some(2));
@@ -382,16 +385,7 @@ mod tests {
         let state = Arc::new(State::open(&directory.path().join("state")).unwrap());
         let machine = state.machine_sid().unwrap();
         let book = AccountBook::of(&state);
-        let account = Account {
-            name: "Anna".to_owned(),
-            nt_hash: None,
-            keys: None,
-            uid: 1000,
-            gid: 1000,
-            groups: Vec::new(),
-            sid: None,
-            disabled: false,
-        };
+        let account = account("Anna", 1000);
         book.enter(Account { name: "otto".to_owned(), uid: 7, ..account.clone() });
         book.enter(account.clone());
         let sid = book.find("anna").unwrap().sid.unwrap();
@@ -406,18 +400,8 @@ mod tests {
     #[test]
     fn owners_over_nfs_are_accounts_of_a_realm_and_users_of_domains() {
         let book = AccountBook::default();
-        let account = |name: &str, uid, disabled| Account {
-            name: name.to_owned(),
-            nt_hash: None,
-            keys: None,
-            uid,
-            gid: uid,
-            groups: Vec::new(),
-            sid: None,
-            disabled,
-        };
-        book.enter(account("otto", 7, false));
-        book.enter(account("gone", 8, true));
+        book.enter(account("otto", 7));
+        book.enter(Account { disabled: true, ..account("gone", 8) });
         let names = |uid| book.of_uid(uid).map(|name| name.to_string());
         assert_eq!((names(7), book.uid_of("otto@LAB.TEST")), (None, None), "no realm is one of accounts");
         let account_realms = vec!["LAB.TEST".to_owned()];

@@ -1,5 +1,7 @@
 //! The client's side of a security context of RPCSEC_GSS with Kerberos. RFC 2203.
 
+use std::time::Duration;
+
 use krb5::ccache::{Credential, CredentialCache};
 use krb5::{Initiator, PerMessage, Protection, Randomness, Time};
 use nfs_wire::gss::{self, ContextHandle, InitArgs, InitRes, Procedure, Service, Signed, Token, major};
@@ -38,9 +40,8 @@ impl Context {
         let ticket = ticket(world, target)?;
         let randomness = randomness(world)?;
         let now = world.now();
-        let seconds = i64::try_from(now.as_secs()).map_or(Time::from_unix(i64::MAX), Time::from_unix);
         let no_library = |e: krb5::CryptoError| Fault::new(FaultKind::ThisMachine, e.to_string());
-        let begun = Initiator::begin(&ticket, seconds, now.subsec_micros(), &randomness);
+        let begun = Initiator::begin(&ticket, time(now), now.subsec_micros(), &randomness);
         let (initiator, token) = begun.map_err(no_library)?;
         wire.send(&first_call(procedure, &token))?;
         let reply = wire.receive()?;
@@ -177,14 +178,18 @@ fn ticket(world: &impl World, target: &NfsTarget) -> Result<Credential> {
     let not_usable = |why: String| Fault::new(FaultKind::WrongPassword, why);
     let cache =
         CredentialCache::parse(&world.credential_cache()?).map_err(|why| not_usable(why.to_string()))?;
-    let now = Time::from_unix(i64::try_from(world.now().as_secs()).unwrap_or(i64::MAX));
     let host = &target.host;
-    cache.ticket(SERVICE_NAME, host, now).cloned().ok_or_else(|| {
+    cache.ticket(SERVICE_NAME, host, time(world.now())).cloned().ok_or_else(|| {
         not_usable(format!(
             "the credential cache has no ticket for {SERVICE_NAME}/{host} that is good now: get one with `kinit` and \
              `kvno {SERVICE_NAME}/{host}`, and name the server as its ticket does"
         ))
     })
+}
+
+/// The whole seconds of a world's time.
+fn time(now: Duration) -> Time {
+    Time::from_unix(i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
 }
 
 fn randomness(world: &impl World) -> Result<Randomness> {
