@@ -1,5 +1,5 @@
 //! Runs the simulation in a debug build and in an optimized one: a seed must have the same history, whatever the compiler does. Then a
-//! million operations run in the optimized build.
+//! million operations run in the optimized build, and each fault that can be planted must be found.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -13,6 +13,8 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=10;
 const OPERATIONS: &str = "5000";
 /// Seeds of the optimized build, operations of each, and how many seeds are simulated side by side.
 const MILLION: [&str; 6] = ["--seeds", "100", "--operations", "10000", "--jobs", "2"];
+/// Seeds that may be needed until a planted fault is found, and operations of each.
+const EACH_FAULT: [&str; 5] = ["--plant-each", "--seeds", "100", "--operations", "10000"];
 
 pub(crate) fn run() -> Chore {
     let (debug, optimized) = (built_for_tests()?, built_optimized()?);
@@ -30,7 +32,8 @@ pub(crate) fn run() -> Chore {
     }
     let million = simulated(&optimized, &MILLION)?;
     println!("{}", million.lines().last().unwrap_or_default());
-    passed += 1;
+    print!("{}", simulated(&optimized, &EACH_FAULT)?);
+    passed += 2;
     println!("{passed} passed, {failed} failed");
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -42,7 +45,7 @@ fn built_for_tests() -> Result<PathBuf, String> {
     Ok(repository::target().join("debug/anabranch-simulation"))
 }
 
-/// Builds the simulation with our crates as they ship (the profile `simulation`), and returns the path of the program.
+/// Builds the simulation in the profile `simulation`, and returns the path of the program.
 fn built_optimized() -> Result<PathBuf, String> {
     build(&["build", "--quiet", "--locked", "--package", "anabranch-simulation", "--profile", "simulation"])?;
     Ok(repository::target().join("simulation/anabranch-simulation"))

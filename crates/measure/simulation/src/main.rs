@@ -28,6 +28,9 @@ struct Arguments {
     /// A fault to plant in the servers, to see whether the simulation finds it
     #[arg(long, value_name = "FAULT")]
     plant: Option<String>,
+    /// Plant each fault in turn, and fail unless one of the seeds finds it
+    #[arg(long, conflicts_with_all = ["plant", "record"])]
+    plant_each: bool,
     /// How many seeds at a time
     #[arg(long, default_value_t = 1)]
     jobs: usize,
@@ -42,6 +45,10 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if !planted::CAN_BE_PLANTED && (arguments.plant_each || arguments.plant.is_some()) {
+        eprintln!("faults can be planted only in a build with debug assertions: --profile simulation");
+        return ExitCode::from(2);
+    }
     let fault = match &arguments.plant {
         None => None,
         Some(name) => match Fault::ALL.iter().find(|fault| fault.name() == name) {
@@ -53,12 +60,16 @@ fn main() -> ExitCode {
             }
         },
     };
-    if arguments.seeds <= 1 && arguments.record.is_none() {
+    let done = if arguments.plant_each {
+        each_fault(&arguments)
+    } else if arguments.seeds > 1 || arguments.record.is_some() {
+        many(&arguments)
+    } else {
         let Arguments { seed, operations, verbose, .. } = arguments;
-        return one(Scenario { seed, operations, fault, verbose });
-    }
-    many(&arguments).unwrap_or_else(|problem| {
-        eprintln!("the record of the run: {problem}");
+        Ok(one(Scenario { seed, operations, fault, verbose }))
+    };
+    done.unwrap_or_else(|problem| {
+        eprintln!("the run of several seeds: {problem}");
         ExitCode::from(2)
     })
 }
@@ -75,7 +86,7 @@ fn many(arguments: &Arguments) -> io::Result<ExitCode> {
             if record.lock().has(seed, arguments.operations) {
                 continue;
             }
-            let (is_well, said) = apart(seed, arguments)?;
+            let (is_well, said) = apart(seed, arguments, arguments.plant.as_deref())?;
             print!("{said}");
             if is_well {
                 record.lock().add(said.trim_end())?;
@@ -95,12 +106,34 @@ fn many(arguments: &Arguments) -> io::Result<ExitCode> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Plants each fault in turn, until a client notices it.
+fn each_fault(arguments: &Arguments) -> io::Result<ExitCode> {
+    let seeds = arguments.seed..arguments.seed.saturating_add(arguments.seeds);
+    let mut are_found = true;
+    for fault in Fault::ALL {
+        let mut finder = None;
+        for seed in seeds.clone() {
+            let (is_well, said) = apart(seed, arguments, Some(fault.name()))?;
+            if !is_well && said.contains("failed: client") {
+                finder = Some(seed);
+                break;
+            }
+        }
+        match finder {
+            Some(seed) => println!("{}: found with seed {seed}", fault.name()),
+            None => println!("{}: not found", fault.name()),
+        }
+        are_found &= finder.is_some();
+    }
+    Ok(if are_found { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
 /// Simulates in a separate process, because state that a process keeps from an earlier simulation would influence a
 /// later one. Returns whether the simulation went well, and its output.
-fn apart(seed: u64, arguments: &Arguments) -> io::Result<(bool, String)> {
+fn apart(seed: u64, arguments: &Arguments, plant: Option<&str>) -> io::Result<(bool, String)> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["--seed", &seed.to_string(), "--operations", &arguments.operations.to_string()]);
-    command.args(arguments.plant.iter().flat_map(|fault| ["--plant", fault]));
+    command.args(plant.iter().flat_map(|fault| ["--plant", fault]));
     command.args(arguments.verbose.then_some("--verbose"));
     let output = command.stderr(Stdio::inherit()).output()?;
     Ok((output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned()))

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many simulations run side by side.
 const SIDE_BY_SIDE: usize = 2;
+/// How many seeds are simulated. An optimized build does many more (`cargo xtask simulation`).
+const SEEDS: u64 = 5;
 
 /// Runs a simulation. Returns whether it went well, and its output.
 fn simulate(seed: u64, operations: u64, more: &[&str]) -> (bool, String) {
@@ -17,13 +19,13 @@ fn simulate(seed: u64, operations: u64, more: &[&str]) -> (bool, String) {
 }
 
 #[test]
-fn operations_of_twenty_seeds_are_answered_as_they_must_be() {
+fn operations_of_some_seeds_are_answered_as_they_must_be() {
     let next = AtomicU64::new(1);
     let work = || {
         let mut failed = Vec::new();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed > 20 {
+            if seed > SEEDS {
                 return failed;
             }
             let (is_well, said) = simulate(seed, 10_000, &[]);
@@ -41,20 +43,9 @@ fn operations_of_twenty_seeds_are_answered_as_they_must_be() {
 
 #[test]
 fn one_seed_has_one_history() {
-    for seed in 1..=5 {
+    for seed in 1..=2 {
         let first = simulate(seed, 5_000, &[]);
         assert!(first.0 && first.1.contains("events "), "{}", first.1);
         assert_eq!(first, simulate(seed, 5_000, &[]));
-    }
-}
-
-#[test]
-fn each_planted_fault_is_found() {
-    for fault in anabranch_simulation::Fault::ALL {
-        let is_found = |seed| {
-            let (is_well, said) = simulate(seed, 10_000, &["--plant", fault.name()]);
-            !is_well && said.contains("failed: client")
-        };
-        assert!((1..=100).any(is_found), "{fault:?}");
     }
 }

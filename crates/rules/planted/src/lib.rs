@@ -1,8 +1,8 @@
 //! Faults that a simulation plants in the servers, to show that it finds them.
 //!
-//! Where a fault could happen, the server calls [`strikes`]. In a program that is built without the feature `plant`,
-//! `strikes` always returns `false`, and the compiler removes the call. With the feature, a fault strikes only on a
-//! thread on which a simulation has planted it.
+//! Where a fault could happen, the server calls [`strikes`]. In a program that is built without debug assertions,
+//! `strikes` always returns `false`, and the compiler removes the call. With debug assertions, a fault strikes only on
+//! a thread on which a simulation has planted it.
 #![warn(missing_docs)]
 
 macro_rules! faults {
@@ -53,7 +53,10 @@ faults! {
     GraceForgotten,
 }
 
-#[cfg(feature = "plant")]
+/// Whether faults can be planted in this build.
+pub const CAN_BE_PLANTED: bool = cfg!(debug_assertions);
+
+#[cfg(debug_assertions)]
 mod thread {
     use std::cell::Cell;
 
@@ -80,11 +83,15 @@ mod thread {
     }
 }
 
-#[cfg(feature = "plant")]
+#[cfg(debug_assertions)]
 pub use thread::{plant, strikes};
 
-/// Whether the fault strikes here and now. Without the feature `plant`, it never does.
-#[cfg(not(feature = "plant"))]
+/// Plants a fault on this thread: not in this build ([`CAN_BE_PLANTED`]).
+#[cfg(not(debug_assertions))]
+pub const fn plant(_: Fault, _one_in: u64) {}
+
+/// Whether the fault strikes here and now. Without debug assertions, it never does.
+#[cfg(not(debug_assertions))]
 #[must_use]
 #[inline(always)]
 pub const fn strikes(_: Fault) -> bool {
@@ -100,7 +107,7 @@ mod tests {
         assert!(Fault::ALL.iter().all(|fault| !strikes(*fault)));
     }
 
-    #[cfg(feature = "plant")]
+    #[cfg(debug_assertions)]
     #[test]
     fn a_planted_fault_strikes_as_often_as_it_is_to() {
         plant(Fault::WriteLost, 3);
