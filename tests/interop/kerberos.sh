@@ -139,7 +139,7 @@ part_nfs() {
     check "alice gets a ticket for $host" "$lab_script" tool kvno "nfs/$host.lab.test"
     for version in 3 4.1; do
       for security in krb5 krb5i krb5p; do
-        check "the load generator, $security of NFSv$version on $host" loads "$host.lab.test/$SHARE?vers=$version&sec=$security"
+        check "the load generator, $security of NFSv$version on $host" loads "nfs://$host.lab.test/$SHARE?vers=$version&sec=$security"
       done
     done
   done
@@ -149,13 +149,13 @@ part_nfs() {
   check "the log says that there is no account" log_has "no account has the name of the principal"
   end_lab
 }
-# loads PLACE: reads and writes there, and compares what comes back.
+# loads TARGET: reads and writes there, and compares what comes back.
 loads() {
-  "$lab_script" exec "$ANABRANCH" bench job --target "nfs://$1" --reads 50 --block-size 64k --connections 2 --queue-depth 4 \
+  "$lab_script" exec "$ANABRANCH" bench job --target "$1" --reads 50 --block-size 64k --connections 2 --queue-depth 4 \
     --file-size 1M --seconds 0.3 --repetitions 1
 }
 says_which_ticket() {
-  loads "files.lab.test/$SHARE?sec=krb5" >"$scratch/said" 2>&1 && return 1
+  loads "nfs://files.lab.test/$SHARE?sec=krb5" >"$scratch/said" 2>&1 && return 1
   grep -q 'kvno nfs/files.lab.test' "$scratch/said" || { tail -n 3 "$scratch/said"; return 1; }
 }
 # guest SECONDS SCRIPT ARGUMENT...: a script in the guest, which sees the lab.
@@ -173,6 +173,8 @@ part_ad() {
   in_lab ad-lab || return
   check "alice gets a ticket of the domain" ticket alice
   check "a user of the domain logs on, and makes a file" client files.ad.lab.test "put /etc/hostname of-domain-alice"
+  check "alice gets a ticket for the load generator" "$lab_script" tool kvno cifs/files.ad.lab.test
+  check "the load generator logs on with the ticket, over two channels" loads "smb://files.ad.lab.test/$SHARE?sec=krb5"
   check "the file is of the base and the RID" owner_is of-domain-alice "$(rid_of alice)"
   check "a session encrypts with AES-256-GCM" client files.ad.lab.test ls --client-protection=encrypt "--option=client smb3 encryption algorithms=AES-256-GCM"
   check "the short name works" client files ls

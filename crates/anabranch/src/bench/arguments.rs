@@ -69,7 +69,7 @@ pub(crate) struct BenchWorker {
 /// What is measured on, and how it is spoken to.
 #[derive(Debug, Args)]
 pub(crate) struct Where {
-    /// smb://USER@HOST[:PORT]/SHARE (password in ANABRANCH_PASSWORD), nfs://HOST[:PORT]/PATH[?vers=3|4.1], or dir:/PATH
+    /// smb://USER@HOST[:PORT]/SHARE (password in ANABRANCH_PASSWORD), smb://HOST[:PORT]/SHARE?sec=krb5 (with a Kerberos ticket), nfs://HOST[:PORT]/PATH[?vers=3|4.1], or dir:/PATH
     #[arg(long)]
     pub(crate) target: Target,
     /// A further address of the server for channels or connections; repeatable

@@ -1,12 +1,13 @@
 //! What to do where nothing could be measured.
 
 use load::result::ProblemKind;
-use load::target::Target;
+use load::target::{SmbLogon, SmbTarget, Target};
 
 /// What to do about it. None: the sentence about the problem says all that is known.
 pub(super) fn hint(kind: ProblemKind, target: &Target) -> Option<String> {
     use ProblemKind::{Closed, NoReply, NoSuchShare, Protocol, ReadOnly, Unreachable, WrongPassword};
     let form = match target {
+        Target::Smb(SmbTarget { logon: SmbLogon::Ticket, .. }) => "smb://HOST:PORT/SHARE?sec=krb5",
         Target::Smb(_) => "smb://USER:PASSWORD@HOST:PORT/SHARE",
         Target::Nfs(_) => "nfs://HOST:PORT/PATH",
         Target::Directory(_) => return None,
@@ -17,14 +18,16 @@ pub(super) fn hint(kind: ProblemKind, target: &Target) -> Option<String> {
         Target::Directory(_) => return None,
     };
     let hint = match (kind, target) {
-        (WrongPassword, Target::Smb(target)) => format!(
-            "The server does not accept the password of {}. Characters such as @ and : are written %40 and %3A in {form}.",
-            target.user
+        (WrongPassword, Target::Smb(SmbTarget { logon: SmbLogon::Password { user, .. }, .. })) => format!(
+            "The server does not accept the password of {user}. Characters such as @ and : are written %40 and %3A in {form}."
         ),
-        (ReadOnly, Target::Smb(target)) => {
+        (ReadOnly, Target::Smb(SmbTarget { logon, .. })) => {
+            let user = match logon {
+                SmbLogon::Password { user, .. } => user,
+                SmbLogon::Ticket => "the user of the ticket",
+            };
             format!(
-                "The program creates and removes a folder there: {} must be allowed to write in the share.",
-                target.user
+                "The program creates and removes a folder there: {user} must be allowed to write in the share."
             )
         }
         (ReadOnly, Target::Nfs(target)) => format!(
@@ -52,10 +55,12 @@ mod tests {
     #[test]
     fn what_people_get_wrong_is_named() {
         let smb: Target = "smb://anna:pw@host:2049/data".parse().unwrap();
+        let ticket: Target = "smb://host/data?sec=krb5".parse().unwrap();
         let nfs: Target = "nfs://host:445/data?uid=1000".parse().unwrap();
         for (kind, target, word) in [
             (ProblemKind::WrongPassword, &smb, "password of anna"),
             (ProblemKind::ReadOnly, &smb, "anna must be allowed to write"),
+            (ProblemKind::ReadOnly, &ticket, "user of the ticket must be"),
             (ProblemKind::ReadOnly, &nfs, "user 1000"),
             (ProblemKind::NoSuchShare, &nfs, "showmount -e"),
             (ProblemKind::NoReply, &smb, "Is 2049 the port of SMB?"),
@@ -65,6 +70,7 @@ mod tests {
             assert!(hint.contains(word), "{hint}");
         }
         assert_eq!(hint(ProblemKind::WrongData, &smb), None);
+        assert_eq!(hint(ProblemKind::WrongPassword, &ticket), None);
         assert_eq!(hint(ProblemKind::ReadOnly, &Target::Directory("/x".into())), None);
     }
 }

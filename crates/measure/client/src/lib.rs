@@ -15,6 +15,7 @@ pub mod nfs;
 mod security;
 pub mod smb;
 mod target;
+mod ticket;
 mod world;
 
 pub use smb_proto::dialect::{Cipher, SigningAlgorithm};
@@ -22,7 +23,7 @@ pub use smb_proto::dialect::{Cipher, SigningAlgorithm};
 pub use fault::{Fault, FaultKind, Result};
 pub use negotiated::{Negotiated, ServerInterface};
 pub use security::Security;
-pub use target::{NfsSecurity, NfsTarget, NfsTls, SmbTarget};
+pub use target::{NfsSecurity, NfsTarget, NfsTls, SmbLogon, SmbTarget};
 pub use world::{Wire, World};
 
 use nfs_wire::v3::types::FileHandle;

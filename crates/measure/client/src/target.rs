@@ -8,10 +8,8 @@ use serde::{Deserialize, Serialize};
 /// A share of an SMB server. Serialized, it has its password: only for connections that are protected.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmbTarget {
-    /// Who logs on; may have a domain in front, `DOMAIN;user`.
-    pub user: String,
-    /// The user's password.
-    pub password: String,
+    /// Who logs on.
+    pub logon: SmbLogon,
     /// The server.
     pub host: String,
     /// Its port.
@@ -22,7 +20,31 @@ pub struct SmbTarget {
 
 impl fmt::Debug for SmbTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SmbTarget({}@{}:{}/{})", self.user, self.host, self.port, self.share)
+        write!(f, "SmbTarget({:?}@{}:{}/{})", self.logon, self.host, self.port, self.share)
+    }
+}
+
+/// How an SMB client proves who it is.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SmbLogon {
+    /// With a password, by NTLM.
+    Password {
+        /// The user; may have a domain in front, `DOMAIN;user`.
+        user: String,
+        /// The user's password.
+        password: String,
+    },
+    /// With the Kerberos ticket in the user's credential cache.
+    Ticket,
+}
+
+/// Without the password.
+impl fmt::Debug for SmbLogon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Password { user, .. } => write!(f, "Password({user})"),
+            Self::Ticket => write!(f, "Ticket"),
+        }
     }
 }
 

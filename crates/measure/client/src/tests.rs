@@ -69,8 +69,7 @@ impl World for Silent {
 fn smb_first(chance: u8) -> (Vec<u8>, FaultKind) {
     let world = Silent { chance, ..Silent::default() };
     let target = SmbTarget {
-        user: "ann".to_owned(),
-        password: "secret".to_owned(),
+        logon: SmbLogon::Password { user: "ann".to_owned(), password: "secret".to_owned() },
         host: "server".to_owned(),
         port: 445,
         share: "Data".to_owned(),

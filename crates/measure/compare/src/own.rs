@@ -9,7 +9,7 @@ use std::path::Path;
 use gateway::control_access::{Access, find};
 use load::ServerProcess;
 use load::result::Protocol;
-use load::target::{NfsSecurity, NfsTarget, SmbTarget, Target};
+use load::target::{NfsSecurity, NfsTarget, SmbLogon, SmbTarget, Target};
 use peers::{Account, Contender, Daemon, Medium, Scratch, Shares, trouble};
 
 use crate::counts;
@@ -67,8 +67,10 @@ impl Own {
         let (host, share) = ("127.0.0.1".to_owned(), place.share().to_owned());
         let target = match protocol {
             Protocol::Smb | Protocol::Directory => Target::Smb(SmbTarget {
-                user: self.account.name.to_owned(),
-                password: self.password.clone(),
+                logon: SmbLogon::Password {
+                    user: self.account.name.to_owned(),
+                    password: self.password.clone(),
+                },
                 host,
                 port: self.smb_port,
                 share,

@@ -1,4 +1,4 @@
-//! What load is made on: `smb://user:password@host:port/share`, `nfs://host:port/path?vers=3|4.1&sec=krb5p`, `dir:/path`.
+//! What load is made on: `smb://user:password@host:port/share`, `smb://host/share?sec=krb5`, `nfs://host:port/path?vers=3|4.1&sec=krb5p`, `dir:/path`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::result::Protocol;
 
-pub use client::{NfsSecurity, NfsTarget, NfsTls, SmbTarget};
+pub use client::{NfsSecurity, NfsTarget, NfsTls, SmbLogon, SmbTarget};
 
 /// What load is made on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ pub enum Target {
 #[error("{0}")]
 pub struct NoTarget(String);
 
-const FORMS: &str = "give smb://USER[:PASSWORD]@HOST[:PORT]/SHARE, nfs://HOST[:PORT]/PATH[?vers=3|4.1&uid=N&gid=N&mountport=N&sec=sys|krb5|krb5i|krb5p&xprtsec=none|tls&ca=/FILE] or dir:/PATH";
+const FORMS: &str = "give smb://USER[:PASSWORD]@HOST[:PORT]/SHARE, smb://HOST[:PORT]/SHARE?sec=krb5, nfs://HOST[:PORT]/PATH[?vers=3|4.1&uid=N&gid=N&mountport=N&sec=sys|krb5|krb5i|krb5p&xprtsec=none|tls&ca=/FILE] or dir:/PATH";
 
 impl Target {
     /// The protocol that it speaks.
@@ -78,15 +78,26 @@ impl FromStr for Target {
 const PASSWORD_VARIABLE: &str = "ANABRANCH_PASSWORD";
 
 fn smb(rest: &str) -> Result<SmbTarget, String> {
-    let (who, place) = rest.rsplit_once('@').ok_or("there is no user")?;
-    let (user, password) = credentials(who, std::env::var(PASSWORD_VARIABLE).ok())?;
+    // A password may have a question mark; a share has none.
+    let (who, place) = rest.rsplit_once('@').map_or((None, rest), |(who, place)| (Some(who), place));
+    let (place, query) = place.split_once('?').unwrap_or((place, ""));
+    let logon = match (who, query) {
+        (None, "sec=krb5") => SmbLogon::Ticket,
+        (Some(_), "sec=krb5") => return Err("the ticket says who the user is".to_owned()),
+        (Some(who), "" | "sec=ntlm") => {
+            let (user, password) = credentials(who, std::env::var(PASSWORD_VARIABLE).ok())?;
+            SmbLogon::Password { user, password }
+        }
+        (None, "" | "sec=ntlm") => return Err("there is no user".to_owned()),
+        (_, other) => return Err(format!("{other} is not known")),
+    };
     let (authority, share) = place.split_once('/').ok_or("there is no share")?;
     let share = share.trim_end_matches('/');
     if share.is_empty() || share.contains('/') {
         return Err("the share must be one name".to_owned());
     }
     let (host, port) = host_and_port(authority, 445)?;
-    Ok(SmbTarget { user, password, host, port, share: decoded(share)? })
+    Ok(SmbTarget { logon, host, port, share: decoded(share)? })
 }
 
 /// User and password. One that is not written, where other users of the machine would see it, is that of the variable.
@@ -172,7 +183,10 @@ fn decoded(text: &str) -> Result<String, String> {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Smb(t) => write!(f, "smb://{}@{}:{}/{}", t.user, t.host, t.port, t.share),
+            Self::Smb(SmbTarget { logon, host, port, share }) => match logon {
+                SmbLogon::Password { user, .. } => write!(f, "smb://{user}@{host}:{port}/{share}"),
+                SmbLogon::Ticket => write!(f, "smb://{host}:{port}/{share}?sec=krb5"),
+            },
             Self::Nfs(t) => {
                 write!(f, "nfs://{}:{}{}?vers={}", t.host, t.port, t.path, if t.v41 { "4.1" } else { "3" })?;
                 if t.security != NfsSecurity::Sys {
@@ -196,8 +210,12 @@ mod tests {
         let Ok(Target::Smb(smb)) = "smb://ann:p%40ss:w@server:1445/Data".parse() else {
             panic!("no SMB target")
         };
-        assert_eq!((smb.user.as_str(), smb.password.as_str()), ("ann", "p@ss:w"));
+        let logon = SmbLogon::Password { user: "ann".to_owned(), password: "p@ss:w".to_owned() };
+        assert_eq!(smb.logon, logon);
         assert_eq!((smb.host.as_str(), smb.port, smb.share.as_str()), ("server", 1445, "Data"));
+        let target: Target = "smb://files.lab.test/Data?sec=krb5".parse().unwrap();
+        assert!(matches!(&target, Target::Smb(SmbTarget { logon: SmbLogon::Ticket, .. })));
+        assert_eq!(target.to_string(), "smb://files.lab.test:445/Data?sec=krb5");
         let Ok(Target::Nfs(nfs)) = "nfs://[::1]:2050/a/b?vers=3&uid=7".parse() else {
             panic!("no NFS target")
         };
@@ -239,6 +257,9 @@ mod tests {
             "smb://server/x",
             "smb://a:b@server",
             "smb://a:b@server/x/y",
+            "smb://a:b@server/x?sec=krb5",
+            "smb://a:b@server/x?sec=krb5i",
+            "smb://server/x?sec=ntlm",
             "smb://a:b@:1/x",
             "nfs://server",
             "nfs://server:x/a",

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use load::ServerProcess;
-use load::target::{SmbTarget, Target};
+use load::target::{SmbLogon, SmbTarget, Target};
 
 use super::daemon::{Daemon, find, free_port, version};
 use super::place::{Contender, Medium, Shares};
@@ -53,8 +53,7 @@ impl Samba {
     #[must_use]
     pub fn contender(&self, place: Medium) -> Contender {
         let target = Target::Smb(SmbTarget {
-            user: self.account.name.to_owned(),
-            password: self.password.clone(),
+            logon: SmbLogon::Password { user: self.account.name.to_owned(), password: self.password.clone() },
             host: "127.0.0.1".to_owned(),
             port: self.port,
             share: place.peers().share().to_owned(),

@@ -1,10 +1,10 @@
-//! The client's side of an authentication: NTLM inside SPNEGO.
+//! The client's side of an authentication: NTLM or a Kerberos ticket inside SPNEGO.
 
 use crate::ntlm::{
     AnswerOptions, AnsweringClient, MessageSigner, NegotiateFlags, Side, answer, negotiate_message,
 };
 use crate::session_key::SessionKey;
-use crate::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
+use crate::spnego::{KERBEROS, MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
 
 /// The user who logs on.
 #[derive(Clone)]
@@ -146,6 +146,27 @@ impl Initiator {
     }
 }
 
+/// The first token of a client that offers Kerberos alone, around the token with its ticket. RFC 4178 4.2.1.
+#[must_use]
+pub fn offer_ticket(ticket: &[u8]) -> Vec<u8> {
+    let mech_types = MechTypes::new(&[KERBEROS]);
+    NegTokenInit { mech_types, mech_token: Some(ticket), mech_list_mic: None }.encode()
+}
+
+/// The server's answer to a ticket, in its token. With one mechanism on offer there is nothing that could have been
+/// changed, so the answer is complete, without a code over the list. RFC 4178 5.
+///
+/// # Errors
+/// [`InitiatorError::Malformed`], [`InitiatorError::Rejected`].
+pub fn answer_to_ticket(token: &[u8]) -> Result<&[u8], InitiatorError> {
+    let Ok(Token::Resp(response)) = Token::decode(token) else { return Err(InitiatorError::Malformed) };
+    match (response.neg_state, response.response_token) {
+        (Some(NegState::AcceptCompleted), Some(answer)) => Ok(answer),
+        (Some(NegState::Reject), _) => Err(InitiatorError::Rejected),
+        _ => Err(InitiatorError::Malformed),
+    }
+}
+
 fn mech_types() -> MechTypes {
     MechTypes::new(&[NTLMSSP])
 }
@@ -165,4 +186,37 @@ fn respond(
         ..NegTokenResp::default()
     };
     (response.encode(), MessageSigner::new(session_key, flags, Side::Server))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_ticket_is_offered_alone() {
+        let token = offer_ticket(b"ap-req");
+        let Ok(Token::Init(init)) = Token::decode(&token) else { panic!("{token:x?}") };
+        assert_eq!((init.mech_types.oids, init.mech_token), (vec![KERBEROS.to_vec()], Some(&b"ap-req"[..])));
+    }
+
+    #[test]
+    fn the_answer_to_a_ticket_must_be_the_last_one() {
+        let answer = |neg_state, response_token| {
+            let token = NegTokenResp { neg_state, response_token, ..NegTokenResp::default() }.encode();
+            answer_to_ticket(&token).map(<[u8]>::to_vec)
+        };
+        let token = Some(&b"ap-rep"[..]);
+        assert_eq!(answer(Some(NegState::AcceptCompleted), token), Ok(b"ap-rep".to_vec()));
+        assert_eq!(answer(Some(NegState::Reject), None), Err(InitiatorError::Rejected));
+        for (state, token) in [
+            (Some(NegState::AcceptIncomplete), token),
+            (Some(NegState::RequestMic), token),
+            (None, token),
+            (Some(NegState::AcceptCompleted), None),
+        ] {
+            assert_eq!(answer(state, token), Err(InitiatorError::Malformed), "{state:?}");
+        }
+        assert_eq!(answer_to_ticket(b"nonsense"), Err(InitiatorError::Malformed));
+        assert_eq!(answer_to_ticket(&offer_ticket(b"ap-req")), Err(InitiatorError::Malformed));
+    }
 }

@@ -23,6 +23,8 @@ pub use accounts::{Account, AccountList, Accounts, Identity, folded_name, local_
 pub use brake::{Brake, Failed};
 pub use failure::{Failure, FailureClass, Reason};
 pub use iakerb::Iakerb;
-pub use initiator::{Credentials, Initiator, InitiatorError, InitiatorStep, Randomness};
+pub use initiator::{
+    Credentials, Initiator, InitiatorError, InitiatorStep, Randomness, answer_to_ticket, offer_ticket,
+};
 pub use kerberos::{DomainUser, Kerberos, Mapping, Met};
 pub use session_key::SessionKey;

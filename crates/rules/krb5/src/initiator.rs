@@ -138,12 +138,21 @@ impl Initiator {
         })
     }
 
-    /// The keys of the context, once the server has proved itself. They are the server's if it has sent a subkey, and
-    /// otherwise the client's. RFC 4121 2.
+    /// The keys of the context, once the server has proved itself.
     ///
     /// # Errors
     /// [`InitiatorError`].
     pub fn finish(self, token: &[u8]) -> Result<PerMessage, InitiatorError> {
+        let (key, origin) = self.session_key(token)?;
+        Ok(PerMessage::new(&key, Side::Initiator, origin)?)
+    }
+
+    /// The key of the context, once the server has proved itself. It is the server's if it has sent a subkey, and otherwise
+    /// the client's. RFC 4121 2.
+    ///
+    /// # Errors
+    /// [`InitiatorError`].
+    pub fn session_key(self, token: &[u8]) -> Result<(Key, KeyOrigin), InitiatorError> {
         let message = match unframe(token) {
             Some((TokenId::ApRep, message)) => message,
             Some((TokenId::Error, message)) => return Err(refused(message)),
@@ -154,12 +163,12 @@ impl Initiator {
         if fields.time(0)? != self.ctime || fields.integer(1)? != i64::from(self.cusec) {
             return Err(InitiatorError::NoProof);
         }
-        let (key, origin) = match fields.optional(2)? {
+        let found = match fields.optional(2)? {
             Some(theirs) => (key(theirs)?, KeyOrigin::Acceptor),
             None => (self.subkey, KeyOrigin::Initiator),
         };
         let _sequence_number = fields.optional_integer(3)?.map(unsigned).transpose()?;
-        Ok(PerMessage::new(&key, Side::Initiator, origin)?)
+        Ok(found)
     }
 
     /// The content of `[APPLICATION 15] SEQUENCE { pvno [0], msg-type [1], enc-part [2] }`.

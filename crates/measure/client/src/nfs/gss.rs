@@ -1,15 +1,12 @@
 //! The client's side of a security context of RPCSEC_GSS with Kerberos. RFC 2203.
 
-use std::time::Duration;
-
-use krb5::ccache::{Credential, CredentialCache};
-use krb5::{Initiator, PerMessage, Protection, Randomness, Time};
+use krb5::{PerMessage, Protection};
 use nfs_wire::gss::{self, ContextHandle, InitArgs, InitRes, Procedure, Service, Signed, Token, major};
 use nfs_wire::rpc::{AcceptStatus, Call, OpaqueAuth, Reply, ReplyBody, flavor};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
 
 use super::rpc::{self, finish, garbled};
-use crate::{Fault, FaultKind, NfsSecurity, NfsTarget, Result, Wire, World};
+use crate::{Fault, FaultKind, NfsSecurity, NfsTarget, Result, Wire, World, ticket};
 
 /// The first components of an NFS server's name. RFC 8881 2.2.1.1.1.
 const SERVICE_NAME: &str = "nfs";
@@ -37,12 +34,8 @@ impl Context {
         procedure: rpc::Procedure,
     ) -> Result<Option<Self>> {
         let Some(service) = service(target.security) else { return Ok(None) };
-        let ticket = ticket(world, target)?;
-        let randomness = randomness(world)?;
-        let now = world.now();
-        let no_library = |e: krb5::CryptoError| Fault::new(FaultKind::ThisMachine, e.to_string());
-        let begun = Initiator::begin(&ticket, time(now), now.subsec_micros(), &randomness);
-        let (initiator, token) = begun.map_err(no_library)?;
+        let ticket = ticket::of_user(world, SERVICE_NAME, &target.host)?;
+        let (initiator, token) = ticket::shown(world, &ticket)?;
         wire.send(&first_call(procedure, &token))?;
         let reply = wire.receive()?;
         let (verifier, result) = first_reply(&reply)?;
@@ -171,33 +164,6 @@ fn service(security: NfsSecurity) -> Option<Service> {
         NfsSecurity::Krb5i => Some(Service::Integrity),
         NfsSecurity::Krb5p => Some(Service::Privacy),
     }
-}
-
-/// The user's ticket for a server.
-fn ticket(world: &impl World, target: &NfsTarget) -> Result<Credential> {
-    let not_usable = |why: String| Fault::new(FaultKind::WrongPassword, why);
-    let cache =
-        CredentialCache::parse(&world.credential_cache()?).map_err(|why| not_usable(why.to_string()))?;
-    let host = &target.host;
-    cache.ticket(SERVICE_NAME, host, time(world.now())).cloned().ok_or_else(|| {
-        not_usable(format!(
-            "the credential cache has no ticket for {SERVICE_NAME}/{host} that is good now: get one with `kinit` and \
-             `kvno {SERVICE_NAME}/{host}`, and name the server as its ticket does"
-        ))
-    })
-}
-
-/// The whole seconds of a world's time.
-fn time(now: Duration) -> Time {
-    Time::from_unix(i64::try_from(now.as_secs()).unwrap_or(i64::MAX))
-}
-
-fn randomness(world: &impl World) -> Result<Randomness> {
-    let mut random = Randomness { confounder: [0; 16], subkey: [0; 32].into(), sequence_number: [0; 4] };
-    world.random(&mut random.confounder)?;
-    world.random(random.subkey.as_mut_slice())?;
-    world.random(&mut random.sequence_number)?;
-    Ok(random)
 }
 
 /// The record of the call that begins a context.

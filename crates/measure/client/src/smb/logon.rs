@@ -11,7 +11,7 @@ use smb_wire::{Command, Guid, Header, HeaderFlags, NtStatus, Target, frame, head
 
 use super::protection::{Keys, Protection};
 use super::status::fault;
-use crate::{Fault, FaultKind, Result, Security, Wire, World};
+use crate::{Fault, FaultKind, Result, Security, Wire, World, ticket};
 
 /// A connection that has negotiated.
 pub(super) struct Negotiated<W> {
@@ -40,6 +40,37 @@ pub(super) struct LoggedOn {
 pub(super) struct Binding<'a> {
     pub(super) session_id: u64,
     pub(super) keys: &'a Keys,
+}
+
+/// How the user proves who it is.
+pub(super) enum Proof {
+    Password(Credentials),
+    Ticket(krb5::ccache::Credential),
+}
+
+/// What a connection is to become.
+struct Joining<'a> {
+    security: &'a Security,
+    binding: Option<Binding<'a>>,
+    channel: u32,
+}
+
+impl Joining<'_> {
+    /// [MS-SMB2] 3.2.4.2.3: a request that binds is signed with the session's key.
+    fn old(&self, algorithm: SigningAlgorithm) -> Result<Option<Protection>> {
+        self.binding.map(|b| b.keys.protection(algorithm, self.channel)).transpose()
+    }
+
+    fn session_id(&self) -> u64 {
+        self.binding.map_or(0, |b| b.session_id)
+    }
+}
+
+fn accepted(reply: &[u8]) -> Result<()> {
+    match Header::decode(reply).map_err(broken)?.status() {
+        NtStatus::SUCCESS => Ok(()),
+        refused => Err(fault("SESSION_SETUP", refused)),
+    }
 }
 
 fn broken(error: impl std::fmt::Display) -> Fault {
@@ -115,18 +146,30 @@ impl<W: Wire> Negotiated<W> {
     /// Logs on, or becomes a further channel of a session.
     pub(super) fn log_on(
         &mut self,
-        credentials: &Credentials,
+        world: &impl World,
+        proof: &Proof,
         security: &Security,
         binding: Option<Binding<'_>>,
         channel: u32,
+    ) -> Result<LoggedOn> {
+        let joining = Joining { security, binding, channel };
+        match proof {
+            Proof::Password(credentials) => self.with_password(credentials, randomness(world)?, &joining),
+            Proof::Ticket(credential) => self.with_ticket(ticket::shown(world, credential)?, &joining),
+        }
+    }
+
+    fn with_password(
+        &mut self,
+        credentials: &Credentials,
         randomness: Randomness,
+        joining: &Joining<'_>,
     ) -> Result<LoggedOn> {
         let (token, initiator) = Initiator::start(credentials.clone(), randomness);
         let mut preauth = self.preauth;
-        // [MS-SMB2] 3.2.4.2.3: a request that binds is signed with the session's key.
-        let old = binding.map(|b| b.keys.protection(self.algorithm, channel)).transpose()?;
-        let mut session_id = binding.map_or(0, |b| b.session_id);
-        let (sent, reply) = self.setup(session_id, &token, security, old.as_ref())?;
+        let old = joining.old(self.algorithm)?;
+        let mut session_id = joining.session_id();
+        let (sent, reply) = self.setup(session_id, &token, joining.security, old.as_ref())?;
         let head = Header::decode(&reply).map_err(broken)?;
         if head.status() != NtStatus::MORE_PROCESSING_REQUIRED {
             return Err(fault("SESSION_SETUP", head.status()));
@@ -139,31 +182,58 @@ impl<W: Wire> Negotiated<W> {
         let InitiatorStep::Continue { token, session_key, next } = step else {
             return Err(Fault::protocol("the server is content too early"));
         };
-        let (sent, mut reply) = self.setup(session_id, &token, security, old.as_ref())?;
+        let (sent, mut reply) = self.setup(session_id, &token, joining.security, old.as_ref())?;
         preauth.update(&sent);
-        let head = Header::decode(&reply).map_err(broken)?;
-        if head.status() != NtStatus::SUCCESS {
-            return Err(fault("SESSION_SETUP", head.status()));
+        accepted(&reply)?;
+        let on = self.keyed(session_id, session_key.as_bytes(), &preauth, joining, &mut reply)?;
+        let response = session_setup::Response::decode(&reply).map_err(broken)?;
+        match next.step(response.security_buffer) {
+            Ok(InitiatorStep::Done) => Ok(on),
+            Ok(InitiatorStep::Continue { .. }) => {
+                Err(Fault::protocol("the server asks for one token too many"))
+            }
+            Err(error) => Err(Fault::new(FaultKind::WrongSignature, error.to_string())),
         }
-        let key = session_key.as_bytes();
-        let keys = binding.map_or_else(|| Keys::new(self.cipher, key, &preauth, session_id), |b| *b.keys);
-        let protection = match binding {
-            None => keys.protection(self.algorithm, channel)?,
-            Some(_) => keys.of_channel(self.algorithm, key, &preauth, channel)?,
-        };
-        let flags = session_setup::Response::decode(&reply).map_err(broken)?.session_flags;
-        self.prove(&mut reply, &protection, flags, next)?;
-        Ok(LoggedOn { session_id, flags, keys, protection })
     }
 
-    /// The last reply proves that the server knows the password, too ([MS-SMB2] 3.2.5.3.1).
-    fn prove(
+    /// One token of the client's and one of the server's: RFC 4121 with mutual authentication.
+    fn with_ticket(
+        &mut self,
+        (initiator, token): (krb5::Initiator, Vec<u8>),
+        joining: &Joining<'_>,
+    ) -> Result<LoggedOn> {
+        let mut preauth = self.preauth;
+        let old = joining.old(self.algorithm)?;
+        let token = auth::offer_ticket(&token);
+        let (sent, mut reply) = self.setup(joining.session_id(), &token, joining.security, old.as_ref())?;
+        preauth.update(&sent);
+        accepted(&reply)?;
+        let session_id = Header::decode(&reply).map_err(broken)?.session_id;
+        let response = session_setup::Response::decode(&reply).map_err(broken)?;
+        let unproven = |why: String| Fault::new(FaultKind::WrongSignature, why);
+        let answer =
+            auth::answer_to_ticket(response.security_buffer).map_err(|why| unproven(why.to_string()))?;
+        let (key, _) = initiator.session_key(answer).map_err(|why| unproven(why.to_string()))?;
+        self.keyed(session_id, key.as_bytes(), &preauth, joining, &mut reply)
+    }
+
+    /// What follows from the key of a logon. The server signs its last reply, which proves that it has the key, too
+    /// ([MS-SMB2] 3.2.5.3.1).
+    fn keyed(
         &self,
+        session_id: u64,
+        key: &[u8],
+        preauth: &PreauthHash,
+        joining: &Joining<'_>,
         reply: &mut [u8],
-        protection: &Protection,
-        flags: SessionFlags,
-        next: Initiator,
-    ) -> Result<()> {
+    ) -> Result<LoggedOn> {
+        let Joining { binding, channel, .. } = *joining;
+        let keys = binding.map_or_else(|| Keys::new(self.cipher, key, preauth, session_id), |b| *b.keys);
+        let protection = match binding {
+            None => keys.protection(self.algorithm, channel)?,
+            Some(_) => keys.of_channel(self.algorithm, key, preauth, channel)?,
+        };
+        let flags = session_setup::Response::decode(reply).map_err(broken)?.session_flags;
         if flags.intersects(SessionFlags::IS_GUEST | SessionFlags::IS_NULL) {
             let text = "the server made the user a guest: the account or the password is not known there";
             return Err(Fault::new(FaultKind::WrongPassword, text));
@@ -171,14 +241,7 @@ impl<W: Wire> Negotiated<W> {
         let unproven =
             |_| Fault::new(FaultKind::WrongSignature, "the server does not know the session's key");
         protection.signing.verify(reply, Sender::Server).map_err(unproven)?;
-        let response = session_setup::Response::decode(reply).map_err(broken)?;
-        match next.step(response.security_buffer) {
-            Ok(InitiatorStep::Done) => Ok(()),
-            Ok(InitiatorStep::Continue { .. }) => {
-                Err(Fault::protocol("the server asks for one token too many"))
-            }
-            Err(error) => Err(Fault::new(FaultKind::WrongSignature, error.to_string())),
-        }
+        Ok(LoggedOn { session_id, flags, keys, protection })
     }
 
     fn setup(
@@ -250,7 +313,7 @@ impl<W: Wire> Negotiated<W> {
 }
 
 /// What a logon needs of chance, and of the time of day.
-pub(super) fn randomness(world: &impl World) -> Result<Randomness> {
+fn randomness(world: &impl World) -> Result<Randomness> {
     let mut randomness = Randomness { client_challenge: [0; 8], session_key: [0; 16], timestamp: 0 };
     world.random(&mut randomness.client_challenge)?;
     world.random(&mut randomness.session_key)?;

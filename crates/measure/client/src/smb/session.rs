@@ -11,10 +11,16 @@ use smb_wire::tree_connect::{self, ShareFlags};
 use smb_wire::{Command, FileId, Guid, Header, NtStatus, header};
 
 use super::channel::Channel;
-use super::logon::{Binding, Negotiated, randomness};
+use super::logon::{Binding, Negotiated, Proof};
 use super::protection::{Keys, Protection};
 use super::status::fault;
-use crate::{Client, Fault, FaultKind, Framing, Result, Security, ServerInterface, SmbTarget, Wire, World};
+use crate::{
+    Client, Fault, FaultKind, Framing, Result, Security, ServerInterface, SmbLogon, SmbTarget, Wire, World,
+    ticket,
+};
+
+/// The first component of an SMB server's name.
+const SERVICE_NAME: &str = "cifs";
 
 /// A session with its channels, connected to a share.
 pub struct Session<W> {
@@ -47,12 +53,7 @@ impl<W: Wire> Session<W> {
         addresses: &[IpAddr],
         tags: usize,
     ) -> Result<Self> {
-        let (domain, user) = target.user.split_once(';').unwrap_or(("", &target.user));
-        let credentials = Credentials {
-            user: user.to_owned(),
-            domain: domain.to_owned(),
-            nt_hash: nt_hash(&target.password),
-        };
+        let proof = proof(world, target)?;
         let mut client_guid = Guid::ZERO;
         world.random(&mut client_guid.0)?;
         let address = world.resolve(&target.host, target.port)?;
@@ -63,7 +64,7 @@ impl<W: Wire> Session<W> {
             Negotiated::over(wire, security, client_guid, salt)
         };
         let mut first = connect(address)?;
-        let on = first.log_on(&credentials, security, None, 0, randomness(world)?)?;
+        let on = first.log_on(world, &proof, security, None, 0)?;
         let encrypt = security.encrypt || on.flags.contains(SessionFlags::ENCRYPT_DATA);
         if encrypt && on.protection.sealer.is_none() {
             return Err(Fault::new(
@@ -89,7 +90,7 @@ impl<W: Wire> Session<W> {
                 let address = more[usize::try_from(number).unwrap_or(0) % more.len()];
                 let mut connection = connect(address)?;
                 let binding = Binding { session_id: agreed.session_id, keys: &agreed.keys };
-                match connection.log_on(&credentials, security, Some(binding), number, randomness(world)?) {
+                match connection.log_on(world, &proof, security, Some(binding), number) {
                     Ok(on) => {
                         links.push(agreed.link(connection, on.protection, tags).into_link());
                     }
@@ -103,6 +104,16 @@ impl<W: Wire> Session<W> {
         negotiated.connections_asked = (negotiated.connections < channels).then_some(channels);
         Ok(Self { links, negotiated })
     }
+}
+
+/// How the user of a target proves who it is.
+fn proof(world: &impl World, target: &SmbTarget) -> Result<Proof> {
+    let SmbLogon::Password { user, password } = &target.logon else {
+        return Ok(Proof::Ticket(ticket::of_user(world, SERVICE_NAME, &target.host)?));
+    };
+    let (domain, user) = user.split_once(';').unwrap_or(("", user));
+    let nt_hash = nt_hash(password);
+    Ok(Proof::Password(Credentials { user: user.to_owned(), domain: domain.to_owned(), nt_hash }))
 }
 
 /// A channel that is not yet behind the agreed interface.
