@@ -15,6 +15,11 @@ use zeroize::Zeroizing;
 use crate::rules;
 use crate::{Error, Result};
 
+/// What a program must know of to open a share. A program that does not know the word takes it for a protocol that it does not
+/// know, and does not serve the share: it would admit whom the share keeps out.
+const NEEDS_NFS_SECURITY: &str = "needs nfs-security";
+const NEEDS_ROLES: &str = "needs roles";
+
 /// A share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -38,6 +43,27 @@ pub struct ShareRecord {
 }
 
 impl ShareRecord {
+    /// As the database has it: what it demands of a program stands among its protocols.
+    pub(crate) fn kept(&self) -> Self {
+        let mut kept = self.clone();
+        let flavors = self.terms() & Terms::NFS_SECURITY;
+        if !flavors.is_empty() && !flavors.contains(Terms::NFS_SYS) {
+            kept.rules.protocols.push(NEEDS_NFS_SECURITY.to_owned());
+        }
+        let Rules { read, write, elevated, admin, default_role, .. } = &self.rules;
+        let is_limited_by_roles = !elevated.is_empty() || !admin.is_empty() || !default_role.is_empty();
+        if is_limited_by_roles && read.is_empty() && write.is_empty() {
+            kept.rules.protocols.push(NEEDS_ROLES.to_owned());
+        }
+        kept
+    }
+
+    /// As it was before it was kept.
+    pub(crate) fn of_kept(mut self) -> Self {
+        self.rules.protocols.retain(|word| ![NEEDS_NFS_SECURITY, NEEDS_ROLES].contains(&word.as_str()));
+        self
+    }
+
     /// On what terms clients use it.
     pub fn terms(&self) -> Terms {
         Terms::from_bits_truncate(self.terms)

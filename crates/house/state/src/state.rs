@@ -282,7 +282,7 @@ impl State {
     /// # Errors
     /// The database cannot be read.
     pub fn made_shares(&self) -> Result<Vec<ShareRecord>> {
-        self.records(MADE_SHARES)
+        Ok(self.records(MADE_SHARES)?.into_iter().map(ShareRecord::of_kept).collect())
     }
 
     /// Keeps a share that was created by command.
@@ -290,7 +290,7 @@ impl State {
     /// # Errors
     /// The database cannot be written.
     pub fn keep_share(&self, share: &ShareRecord) -> Result<()> {
-        self.keep(MADE_SHARES, &share.name.to_lowercase(), share)
+        self.keep(MADE_SHARES, &share.name.to_lowercase(), &share.kept())
     }
 
     /// Forgets a share that was created by command, its number and what its store knew. The number is not given again.

@@ -8,9 +8,11 @@ use anabranch_state::{
     TokenRecord, UserRecord,
 };
 use control::Token;
+use control::shares::Rules;
 use control::tokens::Scope;
 use nfs_server::{ClientRecord, ClientRecords, HostRecord, HostRecords};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use share::Terms;
 use smb_server::{Change, PersistentOpen, PersistentOpens};
 
 const ABOUT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("about");
@@ -148,4 +150,42 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     assert_eq!(opens.first().unwrap().unwrap().0.value(), u64::MAX - 1);
     assert_eq!(transaction.open_table(CLIENTS).unwrap().first().unwrap().unwrap().0.value(), b"client");
     assert_eq!(transaction.open_table(LOCK_HOSTS).unwrap().first().unwrap().unwrap().0.value(), LOCK_HOST);
+}
+
+/// What an older program finds: a protocol that it does not know, so that it does not serve the share.
+#[test]
+fn a_share_that_an_older_program_would_open_is_written_so_that_it_does_not() {
+    let temporary = tempfile::tempdir().unwrap();
+    let directory = temporary.path().join("state");
+    let state = State::open(&directory).unwrap();
+    let of = |name: &str, terms: Terms, rules: Rules| ShareRecord {
+        name: name.to_owned(),
+        terms: terms.bits(),
+        rules,
+        ..ShareRecord::default()
+    };
+    let anna = || vec!["anna".to_owned()];
+    let nfs = Rules { protocols: vec!["nfs".to_owned()], ..Rules::default() };
+    let kept = [
+        (of("a", Terms::NFS_KRB5P, Rules::default()), r#""protocols":["needs nfs-security"]"#),
+        (of("b", Terms::NFS_KRB5I | Terms::TLS, nfs.clone()), r#""protocols":["nfs","needs nfs-security"]"#),
+        (of("c", Terms::NFS_KRB5 | Terms::NFS_SYS, nfs), r#""protocols":["nfs"]"#),
+        (of("d", Terms::empty(), Rules { admin: anna(), ..Rules::default() }), r#"["needs roles"]"#),
+        (of("e", Terms::empty(), Rules { admin: anna(), read: anna(), ..Rules::default() }), r#"["anna"]"#),
+    ];
+    for (record, _) in &kept {
+        state.keep_share(record).unwrap();
+    }
+    assert_eq!(state.made_shares().unwrap(), kept.each_ref().map(|(record, _)| record.clone()));
+    drop(state);
+    let database = open(&directory);
+    let transaction = database.begin_read().unwrap();
+    let table = transaction.open_table(MADE_SHARES).unwrap();
+    for (record, written) in &kept {
+        let json = String::from_utf8(table.get(&*record.name).unwrap().unwrap().value().to_vec()).unwrap();
+        let (needs, must) = (json.contains("needs "), written.contains("needs "));
+        assert!(json.contains(written) && needs == must, "{json}");
+        let as_kept: ShareRecord = serde_json::from_str(&json).unwrap();
+        assert_eq!(as_kept.rules().is_err(), needs, "{json}");
+    }
 }
