@@ -204,6 +204,13 @@ pub(crate) struct ShareCreate {
     /// Require encryption from SMB clients
     #[arg(long)]
     pub(crate) encrypted: bool,
+    /// Require TLS from NFS clients, and encryption from SMB clients
+    #[arg(long)]
+    pub(crate) tls_required: bool,
+    /// How NFS clients may secure their calls; sys: the client states the user, krb5: a ticket proves the user, krb5i: nobody can
+    /// change what is sent, krb5p: nobody can read it [default: all]
+    #[arg(long, value_name = "sys,krb5,krb5i,krb5p", value_delimiter = ',')]
+    pub(crate) nfs_security: Vec<String>,
     /// Let root of NFS clients create device nodes, even if the share has a client list
     #[arg(long)]
     pub(crate) devices: bool,
@@ -256,6 +263,12 @@ pub(crate) struct ShareSet {
     /// Require encryption from SMB clients
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) encrypted: Option<bool>,
+    /// Require TLS from NFS clients, and encryption from SMB clients; `off` leaves --encrypted as it is
+    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
+    pub(crate) tls_required: Option<bool>,
+    /// How NFS clients may secure their calls; "" admits all
+    #[arg(long, value_name = "sys,krb5,krb5i,krb5p", value_delimiter = ',')]
+    pub(crate) nfs_security: Vec<String>,
     /// Let root of NFS clients create device nodes, even if the share has a client list
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) devices: Option<bool>,

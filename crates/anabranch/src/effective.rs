@@ -9,7 +9,7 @@ use share::Terms;
 use state::rules;
 
 use crate::place::{Place, Places, Section};
-use crate::settings::{Given, Key, NFS_SECURITY, SERVER_KEYS, SHARE_KEYS, USER_KEYS, UserGiven};
+use crate::settings::{Given, Key, SERVER_KEYS, SHARE_KEYS, USER_KEYS, UserGiven};
 use crate::state_directory;
 
 pub(crate) use self::text::render;
@@ -129,7 +129,7 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
         "devices": has(Terms::DEVICES),
         "set-id": has(Terms::SET_ID),
         "secure-port": has(Terms::SECURE_PORT),
-        "nfs-security": nfs_security(*terms),
+        "nfs-security": rules::write_nfs_security(*terms),
         "read": written.read,
         "write": written.write,
         "elevated": written.elevated,
@@ -141,13 +141,6 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
     });
     let Value::Object(values) = values else { return Map::new() };
     values
-}
-
-/// The flavors with which NFS clients may use a share.
-fn nfs_security(terms: Terms) -> Vec<&'static str> {
-    let is_any = terms.intersection(Terms::NFS_SECURITY).is_empty();
-    let flavors = NFS_SECURITY.iter().filter(|(_, term)| is_any || terms.contains(*term));
-    flavors.map(|(name, _)| *name).collect()
 }
 
 fn of_user(given: &Given, user: &UserGiven) -> ShownSection {

@@ -48,7 +48,7 @@ impl RulesGiven {
 }
 
 /// A list that was given; one empty word is an empty list.
-fn given(words: &[String]) -> Option<Vec<String>> {
+pub(crate) fn given(words: &[String]) -> Option<Vec<String>> {
     let words_left = || words.iter().filter(|word| !word.trim().is_empty()).cloned().collect();
     (!words.is_empty()).then(words_left)
 }

@@ -39,7 +39,7 @@ pub(crate) use self::keys::{CLIENT_KEYS, Key, SERVER_KEYS, SHARE_KEYS, USER_KEYS
 pub(crate) use self::listen::ListenGiven;
 pub(crate) use self::password_file::PasswordFileGiven;
 pub(crate) use self::portmap::PortmapGiven;
-pub(crate) use self::share::{ClientTable, NFS_SECURITY, ShareGiven, ShareTable, check_client};
+pub(crate) use self::share::{ClientTable, ShareGiven, ShareTable, check_client};
 pub(crate) use self::user::{UserGiven, UserTable};
 
 /// What was given: every setting may be absent. The flags and the keys of the file are this one list.

@@ -226,6 +226,7 @@ fn a_share_is_made_used_changed_and_its_client_disconnected() {
         "The client asked for multichannel, but never for the server's addresses.",
     );
 
+    change_what_nfs_needs(&mut console, &machine);
     change_its_plan(&mut console, &mut client);
     client.say(&"ls\n".repeat(2000));
     let waits = "section[aria-label='What waited for which limit'] tbody";
@@ -287,6 +288,20 @@ fn create_a_share(console: &mut Console, machine: &Machine) {
     console.wait_for("the dialog to close", "document.querySelector('dialog') === null");
     console.wait_for_text("#content tbody", "projects");
     assert!(machine.run(&["share", "list"]).contains("projects"));
+}
+
+fn change_what_nfs_needs(console: &mut Console, machine: &Machine) {
+    console.go("shares/projects", "projects");
+    console.click("#content", "Change");
+    assert_eq!(console.filled("nfs_security"), "sys krb5 krb5i krb5p");
+    console.fill("nfs_security", "krb6");
+    console.click("dialog form", "Save");
+    console.wait_for_text("dialog [role=alert]", "krb6");
+    console.fill("nfs_security", "krb5i krb5p");
+    console.click("dialog form", "Save");
+    console.wait_for_text("#messages", "The share projects was changed.");
+    console.wait_for_text("#content", "krb5i, krb5p");
+    assert!(machine.run(&["share", "show", "projects"]).contains("NFS with krb5i or krb5p"));
 }
 
 fn change_its_plan(console: &mut Console, client: &mut Smbclient) {

@@ -233,6 +233,44 @@ fn roles_are_given_in_the_file_and_by_command() {
 }
 
 #[test]
+fn what_nfs_clients_must_use_changes_by_command_for_those_that_are_there() {
+    let machine = Machine::start("");
+    let more = path(&machine.directory, "more");
+    std::fs::create_dir(&more).unwrap();
+    machine.done(&["share", "create", "more", &more, "--nfs-security", "sys,krb5p"]);
+    assert!(machine.done(&["share", "show", "more"]).contains("NFS with sys or krb5p\n"));
+    let mut nfs = machine.nfs();
+    let top = nfs.mount(ROOT, "/more").unwrap();
+    assert_eq!(nfs.look(ROOT, &top), Status::OK);
+    machine.done(&["share", "set", "more", "--nfs-security", "krb5i,krb5p"]);
+    // There is no keytab here, so nobody gets a ticket, and it is not said that one would help.
+    assert_eq!(nfs.look(ROOT, &top), Status::ACCES);
+    assert!(machine.done(&["share", "list"]).contains("NFS with krb5i or krb5p, smb only"));
+    let shown: serde_json::Value =
+        serde_json::from_str(&machine.done(&["share", "show", "more", "--json"])).unwrap();
+    assert_eq!(shown["nfs_security"], serde_json::json!(["krb5i", "krb5p"]));
+    machine.done(&["share", "set", "more", "--nfs-security", ""]);
+    assert_eq!(nfs.look(ROOT, &top), Status::OK);
+    machine.done(&["share", "set", "more", "--tls-required", "on"]);
+    assert_eq!(nfs.look(ROOT, &top), Status::ACCES);
+    assert!(machine.done(&["share", "show", "more"]).contains("encrypted, TLS, smb only"));
+    machine.done(&["share", "set", "more", "--tls-required", "off", "--encrypted", "off"]);
+    assert_eq!(nfs.look(ROOT, &top), Status::OK);
+    machine.done(&["share", "set", "more", "--tls-required", "on"]);
+    for (change, why) in [
+        (["--nfs-security", "krb6"], "\"krb6\" is no security of NFS"),
+        (["--encrypted", "off"], "requires TLS, so it is encrypted"),
+    ] {
+        let refused = machine.run(&[&["share", "set", "more"][..], &change].concat());
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(7) && said.contains(why), "{change:?}: {said}");
+    }
+    machine.done(&["share", "set", "more", "--tls-required", "off"]);
+    let refused = machine.run(&["share", "set", "more", "--nfs-security", "sys"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("nfs-security has no krb5p"));
+}
+
+#[test]
 fn rules_change_by_command_also_for_who_has_a_filehandle_and_stay() {
     let machine = Machine::start("");
     let more = path(&machine.directory, "more");

@@ -28,14 +28,6 @@ impl FromStr for ShareGiven {
     }
 }
 
-/// The flavors of NFS by the names that mount(8) has for them.
-pub(crate) const NFS_SECURITY: [(&str, Terms); 4] = [
-    ("sys", Terms::NFS_SYS),
-    ("krb5", Terms::NFS_KRB5),
-    ("krb5i", Terms::NFS_KRB5I),
-    ("krb5p", Terms::NFS_KRB5P),
-];
-
 /// The keys of `[[share]]` with their values.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
@@ -160,20 +152,17 @@ impl ShareTable {
     fn nfs_security(&self, wrong: &mut Vec<(&'static str, String)>) -> Terms {
         let Some(given) = &self.nfs_security else { return Terms::empty() };
         let mut refuse = |what| wrong.push(("nfs-security", format!("the share {}: {what}", self.name)));
-        let mut terms = Terms::empty();
-        for name in given {
-            match NFS_SECURITY.iter().find(|(known, _)| known == name) {
-                Some((_, term)) => terms |= *term,
-                None => refuse(format!("{name:?} is no security of NFS: expected sys, krb5, krb5i or krb5p")),
-            }
-        }
         if given.is_empty() {
             refuse("it has no nfs-security: expected some of sys, krb5, krb5i and krb5p".to_owned());
-        } else if self.encrypted && !terms.is_empty() && !terms.contains(Terms::NFS_KRB5P) {
-            refuse("it is encrypted, and nfs-security has no krb5p: no NFS client could use it".to_owned());
         }
-        // All of them is the same as none.
-        if terms == Terms::NFS_SECURITY { Terms::empty() } else { terms }
+        let flavors = rules::parse_nfs_security(given).unwrap_or_else(|e| {
+            refuse(e);
+            Terms::empty()
+        });
+        if let Err(e) = rules::check_nfs_security(self.terms() | flavors) {
+            refuse(e);
+        }
+        flavors
     }
 
     /// Who may use it. Each part is checked by itself.

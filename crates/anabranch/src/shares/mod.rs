@@ -10,12 +10,14 @@ use control::Administration as _;
 use control::activity::ShareActivity;
 use control::shares::{NewShare, Share, ShareChange, Shares};
 use control_client::path_part;
+use state::rules::NFS_SECURITY;
 
 use crate::administrator::{Administrator, Intent};
 use crate::asking::Asking;
 use crate::cli::{ShareCommand, ShareCreate, ShareSet};
 use crate::print::{json, print};
 use crate::problem::Result;
+use crate::rules_given::given;
 use crate::table;
 
 /// Carries out the command.
@@ -85,6 +87,8 @@ fn new_share(create: &ShareCreate) -> NewShare {
         access_based_enumeration: create.access_based_enumeration,
         continuous_availability: create.continuous_availability,
         encrypted: create.encrypted,
+        tls_required: create.tls_required,
+        nfs_security: given(&create.nfs_security).unwrap_or_default(),
         devices: create.devices,
         set_id: create.set_id,
         secure_port: create.secure_port,
@@ -104,6 +108,8 @@ fn change(set: &ShareSet) -> ShareChange {
         access_based_enumeration: set.access_based_enumeration,
         continuous_availability: set.continuous_availability,
         encrypted: set.encrypted,
+        tls_required: set.tls_required,
+        nfs_security: given(&set.nfs_security),
         devices: set.devices,
         set_id: set.set_id,
         secure_port: set.secure_port,
@@ -140,6 +146,7 @@ fn terms(share: &Share) -> String {
         (share.access_based_enumeration, "access-based enumeration"),
         (share.continuous_availability, "continuously available"),
         (share.encrypted, "encrypted"),
+        (share.tls_required, "TLS"),
         (share.devices, "devices"),
         (share.set_id, "set-id"),
         (share.secure_port, "secure port"),
@@ -149,6 +156,9 @@ fn terms(share: &Share) -> String {
     ];
     let mut terms: Vec<_> =
         terms.iter().filter(|(holds, _)| *holds).map(|(_, name)| (*name).to_owned()).collect();
+    if share.nfs_security.len() < NFS_SECURITY.len() {
+        terms.push(format!("NFS with {}", share.nfs_security.join(" or ")));
+    }
     match share.served_by.as_slice() {
         [] => terms.push("no protocol".to_owned()),
         [only] => terms.push(format!("{only} only")),

@@ -16,6 +16,9 @@ import { t } from './texts.js';
 /** The roles that all users may have who are in no list. */
 const DEFAULT_ROLES = ['', 'none', 'reader', 'contributor', 'elevated', 'admin'];
 
+/** How NFS clients may secure their calls. */
+const NFS_SECURITY = ['sys', 'krb5', 'krb5i', 'krb5p'];
+
 /** The rate that a limit is about. Those of one file or of a burst cannot be seen from outside. */
 const RATES = {
   iops: (now) => now.calls,
@@ -121,6 +124,8 @@ function settings(share, redraw) {
       ...roles(share.rules),
       [t('share.read-only'), yesNo(share.read_only)],
       [t('share.encrypted'), yesNo(share.encrypted)],
+      [t('share.tls'), yesNo(share.tls_required)],
+      [t('share.nfs-security'), share.nfs_security.join(', ')],
       [t('share.guest'), yesNo(share.guest)],
       [t('share.abe'), yesNo(share.access_based_enumeration)],
       [t('share.ca'), yesNo(share.continuous_availability)],
@@ -143,18 +148,20 @@ function change(share, redraw) {
       field({ name: 'admin', label: t('share.admins'), value: share.rules.admin.join(' ') }),
       field({ name: 'default_role', label: t('share.others'), kind: 'choice', value: share.rules.default_role,
         choices: DEFAULT_ROLES.map((role) => [role, t(`role.${role || 'not-set'}`)]) }),
+      field({ name: 'nfs_security', label: t('share.nfs-security'), hint: t('share.nfs-security-hint'), value: share.nfs_security.join(' ') }),
       h('div', { class: 'checks' },
-        check('read_only', 'share.read-only'), check('encrypted', 'share.encrypted'), check('guest', 'share.guest'),
+        check('read_only', 'share.read-only'), check('encrypted', 'share.encrypted'), check('tls_required', 'share.tls'), check('guest', 'share.guest'),
         check('access_based_enumeration', 'share.abe'), check('continuous_availability', 'share.ca'),
         check('hidden', 'share.hidden'), check('metadata_cache', 'share.cache'),
         check('access_log', 'share.access-log')),
     ],
-    submit: async ({ clients, read, write, elevated, admin, default_role, ...filled }) => {
+    submit: async ({ clients, read, write, elevated, admin, default_role, nfs_security, ...filled }) => {
       const lines = clients.split('\n').map((line) => line.trim()).filter(Boolean);
       const rules = { clients: lines, read: words(read), write: words(write), elevated: words(elevated), admin: words(admin), default_role };
       // What is as it was is not sent: some settings may not be changed at all times.
       const isChanged = ([name, value]) => JSON.stringify(value) !== JSON.stringify(share[name]);
-      const changes = Object.fromEntries(Object.entries(filled).filter(isChanged));
+      const flavors = words(nfs_security);
+      const changes = Object.fromEntries(Object.entries({ ...filled, nfs_security: flavors.length ? flavors : NFS_SECURITY }).filter(isChanged));
       const ruleChanges = Object.fromEntries(Object.entries(rules).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(share.rules[name])));
       await api.change(`/shares${api.path(share.name)}`, { ...changes, ...(Object.keys(ruleChanges).length ? { rules: ruleChanges } : {}) });
       tell(t('share.changed', { name: share.name }));

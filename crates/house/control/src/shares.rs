@@ -36,6 +36,10 @@ pub struct Share {
     pub continuous_availability: bool,
     /// Whether SMB messages about the share must be encrypted, whatever the server requires elsewhere.
     pub encrypted: bool,
+    /// Whether NFS clients must use TLS. Such a share is `encrypted`, too.
+    pub tls_required: bool,
+    /// How NFS clients may secure their calls: some of `sys`, `krb5`, `krb5i` and `krb5p`.
+    pub nfs_security: Vec<String>,
     /// Whether the superuser of an NFS client may create device nodes, even if the share has a client list.
     pub devices: bool,
     /// Whether the superuser of an NFS client may set the set-user-id and set-group-id bits of files.
@@ -175,6 +179,12 @@ pub struct NewShare {
     /// Whether SMB messages about the share must be encrypted, whatever the server requires elsewhere.
     #[serde(default)]
     pub encrypted: bool,
+    /// Whether NFS clients must use TLS. The share is then `encrypted`, too.
+    #[serde(default)]
+    pub tls_required: bool,
+    /// How NFS clients may secure their calls: some of `sys`, `krb5`, `krb5i` and `krb5p`. The default, an empty list, is all.
+    #[serde(default)]
+    pub nfs_security: Vec<String>,
     /// Whether the superuser of an NFS client may create device nodes, even if the share has a client list.
     #[serde(default)]
     pub devices: bool,
@@ -223,6 +233,12 @@ pub struct ShareChange {
     /// Whether SMB messages about the share must be encrypted, whatever the server requires elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encrypted: Option<bool>,
+    /// Whether NFS clients must use TLS. True makes the share `encrypted`, too; false leaves that as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_required: Option<bool>,
+    /// How NFS clients may secure their calls: some of `sys`, `krb5`, `krb5i` and `krb5p`. An empty list means all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nfs_security: Option<Vec<String>>,
     /// Whether the superuser of an NFS client may create device nodes, even if the share has a client list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub devices: Option<bool>,

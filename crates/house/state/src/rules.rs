@@ -1,10 +1,53 @@
 //! Who may use a share: from the form that the API and the state database have to that of the share, and back.
 
 use control::shares::Rules as Written;
-use share::{CLIENT_RULES_MAX, ClientRule, Protocols, RIGHTS_MAX, Right, Role, Rules};
+use share::{CLIENT_RULES_MAX, ClientRule, Protocols, RIGHTS_MAX, Right, Role, Rules, Terms};
 
 /// Longest comment of a share, in bytes.
 const COMMENT_BYTES_MAX: usize = 256;
+
+/// The flavors of NFS by the names that mount(8) has for them.
+pub const NFS_SECURITY: [(&str, Terms); 4] = [
+    ("sys", Terms::NFS_SYS),
+    ("krb5", Terms::NFS_KRB5),
+    ("krb5i", Terms::NFS_KRB5I),
+    ("krb5p", Terms::NFS_KRB5P),
+];
+
+/// The flavors of these names. All of them are the same as none.
+///
+/// # Errors
+/// Which one does not exist.
+pub fn parse_nfs_security(names: &[String]) -> Result<Terms, String> {
+    let mut terms = Terms::empty();
+    for name in names {
+        let known = NFS_SECURITY.iter().find(|(known, _)| known == name);
+        let wrong = || format!("{name:?} is no security of NFS: expected sys, krb5, krb5i or krb5p");
+        terms |= known.map(|(_, term)| *term).ok_or_else(wrong)?;
+    }
+    Ok(if terms == Terms::NFS_SECURITY { Terms::empty() } else { terms })
+}
+
+/// The names of the flavors with which NFS clients may use a share.
+pub fn write_nfs_security(terms: Terms) -> Vec<String> {
+    let is_any = !terms.intersects(Terms::NFS_SECURITY);
+    let flavors = NFS_SECURITY.iter().filter(|(_, term)| is_any || terms.contains(*term));
+    flavors.map(|(name, _)| (*name).to_owned()).collect()
+}
+
+/// Refuses terms that keep out all NFS clients.
+///
+/// # Errors
+/// What does not go together, and what to do.
+pub fn check_nfs_security(terms: Terms) -> Result<(), String> {
+    let flavors = terms & Terms::NFS_SECURITY;
+    let is_reached_by_tls = terms.contains(Terms::TLS) || !terms.contains(Terms::ENCRYPTED);
+    if flavors.is_empty() || flavors.contains(Terms::NFS_KRB5P) || is_reached_by_tls {
+        return Ok(());
+    }
+    Err("it is encrypted, and nfs-security has no krb5p: NFS clients could use it with TLS alone. Say tls-required, or add krb5p"
+        .to_owned())
+}
 
 /// The rules that are written so.
 ///

@@ -129,7 +129,8 @@ impl Administration {
         }
         let (directory, homes) = split_directory(Path::new(&new.directory))
             .map_err(|why| invalid(format!("share {name}: {why}"), HOMES_ADVICE))?;
-        let terms = terms_of(new) | homes;
+        let terms = terms_of(new) | homes | flavors(name, &new.nfs_security)?;
+        check_encryption(name, terms)?;
         let directory = check_directory(name, &directory, terms)?;
         self.check_apart(name, &directory, &made)?;
         let plan = parse_plan(name, new.plan.as_deref().unwrap_or("unlimited"))?;
@@ -175,7 +176,7 @@ impl Administration {
     pub(super) fn set_share(&self, name: &str, change: &ShareChange) -> Result<Share> {
         let mut idle = self.idle.lock();
         let mut record = self.made_share(name)?;
-        let terms = changed_terms(record.terms(), change);
+        let terms = changed_terms(&record.name, record.terms(), change)?;
         let before = record.provisioned().unwrap_or_default();
         let mut provisioned = before.clone();
         if let Some(plan) = &change.plan {
@@ -368,6 +369,10 @@ fn by_protocols(
     declared: &Declared,
     nfs: Option<&NfsServer>,
 ) -> Vec<String> {
+    let flavors = terms & Terms::NFS_SECURITY;
+    let needs_tickets = !flavors.is_empty() && !flavors.contains(Terms::NFS_SYS);
+    let takes_none = nfs.is_some_and(|nfs| !nfs.can_encrypt());
+    let protocols = if needs_tickets && takes_none { protocols - Protocols::NFS } else { protocols };
     if declared.encryption.is_in_nfs {
         return rules::write_protocols(protocols);
     }
@@ -389,6 +394,8 @@ fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
         access_based_enumeration: terms.contains(Terms::ACCESS_BASED_ENUMERATION),
         continuous_availability: terms.contains(Terms::CONTINUOUSLY_AVAILABLE),
         encrypted: terms.contains(Terms::ENCRYPTED),
+        tls_required: terms.contains(Terms::TLS),
+        nfs_security: rules::write_nfs_security(terms),
         devices: terms.contains(Terms::DEVICES),
         set_id: terms.contains(Terms::SET_ID),
         secure_port: terms.contains(Terms::SECURE_PORT),
@@ -408,7 +415,9 @@ fn terms_of(new: &NewShare) -> Terms {
     terms.set(Terms::GUESTS, new.guest);
     terms.set(Terms::ACCESS_BASED_ENUMERATION, new.access_based_enumeration);
     terms.set(Terms::CONTINUOUSLY_AVAILABLE, new.continuous_availability);
-    terms.set(Terms::ENCRYPTED, new.encrypted);
+    // What TLS does for NFS, encryption does for SMB.
+    terms.set(Terms::ENCRYPTED, new.encrypted || new.tls_required);
+    terms.set(Terms::TLS, new.tls_required);
     terms.set(Terms::DEVICES, new.devices);
     terms.set(Terms::SET_ID, new.set_id);
     terms.set(Terms::SECURE_PORT, new.secure_port);
@@ -417,13 +426,15 @@ fn terms_of(new: &NewShare) -> Terms {
     terms
 }
 
-fn changed_terms(mut terms: Terms, change: &ShareChange) -> Terms {
+fn changed_terms(name: &str, mut terms: Terms, change: &ShareChange) -> Result<Terms> {
+    let encrypted = change.encrypted.or_else(|| change.tls_required.filter(|required| *required));
     let changes = [
         (Terms::READ_ONLY, change.read_only),
         (Terms::GUESTS, change.guest),
         (Terms::ACCESS_BASED_ENUMERATION, change.access_based_enumeration),
         (Terms::CONTINUOUSLY_AVAILABLE, change.continuous_availability),
-        (Terms::ENCRYPTED, change.encrypted),
+        (Terms::ENCRYPTED, encrypted),
+        (Terms::TLS, change.tls_required),
         (Terms::DEVICES, change.devices),
         (Terms::SET_ID, change.set_id),
         (Terms::SECURE_PORT, change.secure_port),
@@ -433,7 +444,27 @@ fn changed_terms(mut terms: Terms, change: &ShareChange) -> Terms {
     for (term, wanted) in changes {
         terms.set(term, wanted.unwrap_or_else(|| terms.contains(term)));
     }
-    terms
+    if let Some(named) = &change.nfs_security {
+        terms = (terms - Terms::NFS_SECURITY) | flavors(name, named)?;
+    }
+    check_encryption(name, terms)?;
+    Ok(terms)
+}
+
+/// The flavors with which NFS clients may use a share.
+fn flavors(name: &str, named: &[String]) -> Result<Terms> {
+    let refused = |e| invalid(format!("the share {name}: {e}"), "docs/kerberos.md says what each does.");
+    rules::parse_nfs_security(named).map_err(refused)
+}
+
+/// Refuses terms about encryption that do not go together.
+fn check_encryption(name: &str, terms: Terms) -> Result<()> {
+    if terms.contains(Terms::TLS) && !terms.contains(Terms::ENCRYPTED) {
+        let what = format!("the share {name} requires TLS, so it is encrypted");
+        return Err(invalid(what, "Switch off tls-required, too."));
+    }
+    let refused = |e| invalid(format!("the share {name}: {e}"), "docs/kerberos.md has the rules.");
+    rules::check_nfs_security(terms).map_err(refused)
 }
 
 fn parse_plan(name: &str, plan: &str) -> Result<Plan> {
