@@ -20,6 +20,7 @@ in_lab() {
   share_dir=$scratch/share; mkdir -p "$share_dir" "$scratch/secret"; chmod 1777 "$share_dir" "$scratch/secret"
   config=$scratch/anabranch.toml
   cat >"$config" <<TOML
+log = "info,nfs_server=debug"
 account-realm = ["LAB.TEST"]
 [[share]]
 name = "$SHARE"
@@ -129,9 +130,15 @@ part_skew() {
 
 part_nfs() {
   in_lab kdc-lab || return
+  mark
   check "alice gets a ticket" ticket alice
   check "the kernel's client of NFS" guest 300 nfs-krb5.sh files.lab.test "$SHARE" secret
   check "a file is of the account of the ticket's name" owner_is of-4.2-krb5p 10001
+  check "the client's state is protected by its machine" log_has "the client's state is protected by its machine credential"
+  check "alice gets a ticket that ends soon" ticket alice -l 40s
+  check "the kernel's client closes a file whose user has no ticket any more" guest 300 nfs-machine.sh files.lab.test "$SHARE" 4.2
+  check "the server has nothing open" nothing_is_open
+  check "alice gets a ticket again" ticket alice
   local host version security
   mark
   check "the load generator says which ticket it needs" says_which_ticket
@@ -148,6 +155,9 @@ part_nfs() {
   check "a principal without an account is refused" guest 120 nfs-refused.sh files.lab.test "$SHARE"
   check "the log says that there is no account" log_has "no account has the name of the principal"
   end_lab
+}
+nothing_is_open() {
+  ip netns exec "$LAB_NETNS" "$ANABRANCH" file list --state "$scratch/state" >"$scratch/open" && ! grep -F held "$scratch/open"
 }
 # loads TARGET: reads and writes there, and compares what comes back.
 loads() {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use net::Buffer;
 use nfs_proto::filehandle::FileHandleTarget;
 use nfs_proto::v4::client::Principal;
+use nfs_proto::v4::client::protection::Credential;
 use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call};
 use nfs_wire::v3::status::Status;
@@ -147,6 +148,12 @@ impl Request<'_> {
     /// How many bytes the reply grows when it is protected, at most.
     pub(crate) fn protection_bytes(&self) -> usize {
         if self.flavor == Flavor::Sys { 0 } else { gss::OVERHEAD_BYTES_MAX }
+    }
+
+    /// What the call shows of its sender to those who manage clients.
+    pub(crate) fn credential(&self) -> Credential {
+        let is_protected = matches!(self.flavor, Flavor::Krb5i | Flavor::Krb5p);
+        Credential { principal: self.principal(), is_protected }
     }
 
     /// Who sends the call, as far as NFSv4 distinguishes clients by it.

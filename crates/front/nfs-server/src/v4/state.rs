@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nfs_proto::filehandle::FileHandleCodec;
+use nfs_proto::v4::client::protection::Credential;
 use nfs_proto::v4::client::set_client_id::{Introduced, SetClientId};
 use nfs_proto::v4::client::{Clients, ExchangeId, Exchanged, Holding, NewSession, Principal};
 use nfs_proto::v4::grace::Reclaims;
@@ -241,7 +242,7 @@ impl V4State {
         &self,
         client: ClientId,
         sequence: u32,
-        principal: &Principal,
+        by: &Credential,
         create: impl FnOnce(
             &Arc<Client>,
             NewSession,
@@ -251,7 +252,7 @@ impl V4State {
         let mut tables = self.tables.lock();
         let Tables { clients, sessions, kept_bytes_max } = &mut *tables;
         let mut created = None;
-        let (answer, gone) = clients.create_session(client, sequence, principal, |client, new| {
+        let (answer, gone) = clients.create_session(client, sequence, by, |client, new| {
             let (session, answer) = create(client, new, *kept_bytes_max)?;
             let reserved = session.reserve(session.fore.requests_max);
             *kept_bytes_max = kept_bytes_max.saturating_add(reserved);
@@ -289,6 +290,14 @@ impl V4State {
         self.tables.lock().sessions.get(&id).cloned()
     }
 
+    /// Checks whether a request may manage a session.
+    ///
+    /// # Errors
+    /// [`Status::WrongCred`].
+    pub(crate) fn check_manager(&self, session: &Session, by: &Credential) -> Result<(), Status> {
+        self.tables.lock().clients.check_manager(session.client.id, by)
+    }
+
     /// Ends a session: requests under way run to their end, and no others begin.
     pub(crate) fn end_session(&self, session: &Arc<Session>) {
         let mut tables = self.tables.lock();
@@ -303,9 +312,14 @@ impl V4State {
     ///
     /// # Errors
     /// Those of [`Clients::destroy`].
-    pub(crate) fn destroy_client(&self, client: ClientId, now: Instant) -> Result<Gone, Status> {
+    pub(crate) fn destroy_client(
+        &self,
+        client: ClientId,
+        by: &Credential,
+        now: Instant,
+    ) -> Result<Gone, Status> {
         let mut tables = self.tables.lock();
-        let gone = tables.clients.destroy(client, now, |client| client.holding())?;
+        let gone = tables.clients.destroy(client, by, now, |client| client.holding())?;
         Ok(Self::gone(tables, vec![gone]))
     }
 

@@ -5,12 +5,18 @@ use nfs_wire::rpc::AcceptStatus;
 use nfs_wire::rpc::ReplyBody;
 use nfs_wire::v4::compound::{self, ArgOp, ResOp};
 use nfs_wire::v4::create_session::{self, ChannelAttributes, Flags};
-use nfs_wire::v4::exchange_id::{self, ClientOwner, StateProtectArgs};
+use nfs_wire::v4::exchange_id::{self, ClientOwner, ProtectedOperations, StateProtectArgs, StateProtectRes};
+use nfs_wire::v4::open::{Claim, CreateHow, How, ShareAccess, ShareDeny, Want};
 use nfs_wire::v4::secinfo::SecInfo;
 use nfs_wire::v4::secinfo_no_name::Style;
 use nfs_wire::v4::status::Status;
-use nfs_wire::v4::types::{FileHandle, Name, OwnerId, SecurityParameters, SessionId, Verifier};
-use nfs_wire::v4::{self, lookup, putfh, reclaim_complete, secinfo, secinfo_no_name, sequence};
+use nfs_wire::v4::types::{
+    Bitmap, ClientId, FileHandle, Name, OwnerId, SecurityParameters, SessionId, StateOwner, Stateid, Verifier,
+};
+use nfs_wire::v4::{
+    self, Operation, attr, bind_conn_to_session, close, destroy_clientid, destroy_session, lookup, open,
+    open_downgrade, putfh, read, reclaim_complete, secinfo, secinfo_no_name, sequence,
+};
 use nfs_wire::xdr::{Decode, Encode, Writer};
 use share::Terms;
 
@@ -31,8 +37,33 @@ impl Encode for Compound<'_> {
 struct V4 {
     client: Client,
     machine: Context,
+    id: ClientId,
     session: SessionId,
     next: u32,
+}
+
+/// The operations that a machine protects, and those that it may send for its users; None: its state is not protected.
+type Agreed = Option<ProtectedOperations>;
+
+fn create(client_id: ClientId, sequence_id: u32) -> ArgOp<'static> {
+    let channel = ChannelAttributes {
+        header_pad_bytes: 0,
+        request_bytes_max: 1 << 20,
+        response_bytes_max: 1 << 20,
+        response_cached_bytes_max: 8 << 10,
+        operations_max: 16,
+        requests_max: 8,
+        rdma_ird: None,
+    };
+    ArgOp::CreateSession(create_session::Args {
+        client_id,
+        sequence_id,
+        flags: Flags::empty(),
+        fore_channel: channel,
+        back_channel: channel,
+        callback_program: 0x4000_0001,
+        callback_security: vec![SecurityParameters::None],
+    })
 }
 
 /// The status of each result.
@@ -46,38 +77,31 @@ fn statuses(results: &[u8]) -> Vec<Result<(), Status>> {
 
 impl V4 {
     fn start(server: &TestServer) -> Self {
+        Self::protected(server, StateProtectArgs::None).0
+    }
+
+    /// A client whose state is protected in this way, and how the server answers that.
+    fn protected(server: &TestServer, state_protect: StateProtectArgs<'_>) -> (Self, Agreed) {
         let mut client = server.client();
         let machine = Context::begin(&mut client, &ticket(&["nfs", "client.lab.test"]), Service::Integrity);
-        let mut this = Self { client, machine, session: SessionId::default(), next: 1 };
+        let (id, session) = (ClientId(0), SessionId::default());
+        let mut this = Self { client, machine, id, session, next: 1 };
         let exchange = ArgOp::ExchangeId(exchange_id::Args {
             client_owner: ClientOwner { verifier: Verifier([7; 8]), owner_id: OwnerId(b"a machine") },
             flags: exchange_id::Flags::empty(),
-            state_protect: StateProtectArgs::None,
+            state_protect,
             implementation: None,
         });
         let results = this.by_machine(&[exchange]);
         let mut answers = compound::Res::from_bytes(&results).unwrap().results;
         let Some(Ok(ResOp::ExchangeId(Ok(exchanged)))) = answers.next() else { panic!("{results:?}") };
-        let channel = ChannelAttributes {
-            header_pad_bytes: 0,
-            request_bytes_max: 1 << 20,
-            response_bytes_max: 1 << 20,
-            response_cached_bytes_max: 8 << 10,
-            operations_max: 16,
-            requests_max: 8,
-            rdma_ird: None,
+        let agreed = match exchanged.state_protect {
+            StateProtectRes::None => None,
+            StateProtectRes::MachineCredential(operations) => Some(operations),
+            StateProtectRes::Ssv(_) => panic!("not asked for"),
         };
-        let create = |sequence_id| {
-            ArgOp::CreateSession(create_session::Args {
-                client_id: exchanged.client_id,
-                sequence_id,
-                flags: Flags::empty(),
-                fore_channel: channel,
-                back_channel: channel,
-                callback_program: 0x4000_0001,
-                callback_security: vec![SecurityParameters::None],
-            })
-        };
+        this.id = exchanged.client_id;
+        let create = |sequence_id| create(exchanged.client_id, sequence_id);
         // Another principal may not confirm the client (18.36.4).
         let (body, results) = this.client.exchange(IDS, &Compound(&[create(exchanged.sequence_id)]));
         assert_eq!(body, ReplyBody::accepted(AcceptStatus::Success));
@@ -88,7 +112,7 @@ impl V4 {
         this.session = created.session_id;
         let done = [this.sequence(), ArgOp::ReclaimComplete(reclaim_complete::Args { one_fs: false })];
         assert_eq!(statuses(&this.by_machine(&done)), [Ok(()), Ok(())]);
-        this
+        (this, agreed)
     }
 
     fn by_machine(&mut self, operations: &[ArgOp<'_>]) -> Vec<u8> {
@@ -251,4 +275,134 @@ fn the_right_operation_reports_a_flavor_that_is_not_admitted() {
     let mut signed = private.with(Service::Integrity);
     let results = v4.run(Some(&mut signed), &[ArgOp::PutRootFh, look("data")]);
     assert_eq!(statuses(&results), [OK, OK, WRONG]);
+}
+
+fn numbers(operations: &[Operation]) -> Bitmap {
+    operations.iter().fold(Bitmap::EMPTY, |set, operation| set.with(*operation as u32))
+}
+
+/// What Linux asks for (6.1, nfs4_sp4_mach_cred_request), as far as it is about files.
+fn as_linux_asks() -> StateProtectArgs<'static> {
+    let manages = [Operation::BindConnToSession, Operation::ExchangeId, Operation::CreateSession];
+    let ends = [Operation::DestroySession, Operation::DestroyClientId];
+    let gives_up = [Operation::Close, Operation::OpenDowngrade, Operation::DelegReturn, Operation::LockU];
+    let also = [Operation::SecInfo, Operation::TestStateid, Operation::FreeStateid, Operation::Write];
+    StateProtectArgs::MachineCredential(ProtectedOperations {
+        must_enforce: numbers(&[&manages[..], &ends].concat()),
+        must_allow: numbers(&[&gives_up[..], &also].concat()),
+    })
+}
+
+#[test]
+fn a_client_whose_state_is_protected_is_managed_by_its_machine_alone() {
+    let server = server();
+    let (mut v4, agreed) = V4::protected(&server, as_linux_asks());
+    let agreed = agreed.unwrap();
+    let StateProtectArgs::MachineCredential(asked) = as_linux_asks() else { panic!() };
+    assert_eq!(agreed.must_enforce, asked.must_enforce);
+    let kept = asked.must_allow.difference(numbers(&[Operation::SecInfo, Operation::Write]));
+    assert_eq!(agreed.must_allow, kept);
+    let (session_id, client_id) = (v4.session, v4.id);
+    let direction = bind_conn_to_session::ClientDirection::Fore;
+    let managing = [
+        create(client_id, 2),
+        ArgOp::BindConnToSession(bind_conn_to_session::Args { session_id, direction, use_rdma: false }),
+        ArgOp::DestroySession(destroy_session::Args { session_id }),
+        ArgOp::DestroyClientId(destroy_clientid::Args { client_id }),
+    ];
+    let machine = ["nfs", "client.lab.test"];
+    let mut others = vec![
+        Context::begin(&mut v4.client, &ticket(&["alice"]), Service::Privacy),
+        Context::begin(&mut v4.client, &ticket(&["nfs", "other.lab.test"]), Service::Integrity),
+        Context::begin(&mut v4.client, &ticket(&machine), Service::None),
+    ];
+    for operation in &managing {
+        let refused = [Err(Status::WrongCred)];
+        let (_, results) = v4.client.exchange(IDS, &Compound(std::slice::from_ref(operation)));
+        assert_eq!(statuses(&results), refused, "{operation:?}");
+        for other in &mut others {
+            let ran = other.exchange(&mut v4.client, IDS, &Compound(std::slice::from_ref(operation)));
+            let Outcome::Ran(results) = ran else { panic!("{ran:?}") };
+            assert_eq!(statuses(&results), refused, "{operation:?}");
+        }
+        assert_eq!(statuses(&v4.run(None, &[ArgOp::PutRootFh])), [OK, OK], "everybody uses the session");
+    }
+    for operation in &managing[..3] {
+        let results = v4.by_machine(std::slice::from_ref(operation));
+        assert_eq!(statuses(&results), [OK], "{operation:?}");
+    }
+}
+
+#[test]
+fn the_state_of_a_client_is_protected_if_it_asks_for_that_with_integrity() {
+    let server = server();
+    let mut client = server.client();
+    for (service, expected) in
+        [(Service::None, Err(Status::Inval)), (Service::Integrity, OK), (Service::Privacy, OK)]
+    {
+        let mut machine = Context::begin(&mut client, &ticket(&["nfs", "client.lab.test"]), service);
+        let exchange = ArgOp::ExchangeId(exchange_id::Args {
+            client_owner: ClientOwner { verifier: Verifier([7; 8]), owner_id: OwnerId(b"a machine") },
+            flags: exchange_id::Flags::empty(),
+            state_protect: as_linux_asks(),
+            implementation: None,
+        });
+        let Outcome::Ran(results) = machine.exchange(&mut client, IDS, &Compound(&[exchange])) else {
+            panic!()
+        };
+        assert_eq!(statuses(&results), [expected], "{service:?}");
+    }
+}
+
+/// The user's ticket may have ended, and the share may demand more than the machine's calls have.
+#[test]
+fn a_machine_gives_up_what_its_users_have_and_does_nothing_else_for_them() {
+    let server = server();
+    let (mut v4, _) = V4::protected(&server, as_linux_asks());
+    let mut alice = Context::begin(&mut v4.client, &ticket(&["alice"]), Service::Privacy);
+    server.data.set_terms(Terms::NFS_KRB5P);
+    let client_id = v4.id;
+    let open = |share_access: ShareAccess| {
+        ArgOp::Open(open::Args {
+            seqid: 0,
+            share_access: share_access.with_want(Want::None),
+            share_deny: ShareDeny::NONE,
+            owner: StateOwner { client_id, owner: OwnerId(b"alice") },
+            how: How::Create(CreateHow::Unchecked(attr::Attributes::EMPTY)),
+            claim: Claim::Null(Name(b"file")),
+        })
+    };
+    let opened = |results: &[u8]| -> Stateid {
+        let mut answers = compound::Res::from_bytes(results).unwrap().results;
+        let stateid = answers.find_map(|result| match result.unwrap() {
+            ResOp::Open(Ok(ok)) => Some(ok.stateid),
+            _ => None,
+        });
+        stateid.unwrap()
+    };
+    let mut open_as_alice = |access| {
+        let operations = [ArgOp::PutRootFh, look("data"), open(access), ArgOp::GetFh];
+        v4.run(Some(&mut alice), &operations)
+    };
+    open_as_alice(ShareAccess::READ);
+    let results = open_as_alice(ShareAccess::BOTH);
+    let (stateid, file) = (opened(&results), handle(&results));
+    let count = 1;
+    let read = ArgOp::Read(read::Args { stateid, offset: 0, count });
+    let mut machine = v4.machine.clone();
+    assert_eq!(statuses(&v4.run(Some(&mut machine), &[put(&file), read])), [OK, WRONG]);
+    let downgrade = ArgOp::OpenDowngrade(open_downgrade::Args {
+        open_stateid: stateid,
+        seqid: 0,
+        share_access: ShareAccess::READ,
+        share_deny: ShareDeny::NONE,
+    });
+    assert_eq!(statuses(&v4.run(Some(&mut machine), &[put(&file), downgrade])), [OK; 3]);
+    let close = |seqid| {
+        let open_stateid = Stateid { seqid, ..stateid };
+        ArgOp::Close(close::Args { seqid: 0, open_stateid })
+    };
+    assert_eq!(statuses(&v4.run(Some(&mut machine), &[put(&file), close(0)])), [OK; 3]);
+    let gone = [OK, OK, Err(Status::BadStateId)];
+    assert_eq!(statuses(&v4.run(Some(&mut alice), &[put(&file), close(0)])), gone);
 }

@@ -14,9 +14,11 @@ use limits::HeldCount;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ClientId, SessionId, Verifier};
 
+use self::protection::{Credential, StateProtection};
 use self::set_client_id::Confirmation;
 use super::lease::{LeaseTimes, Standing};
 
+pub mod protection;
 pub mod set_client_id;
 
 /// Who sends a request, as far as clients are distinguished by it (RFC 8881 18.35.4, "principal").
@@ -58,7 +60,9 @@ pub struct ExchangeId<'a> {
     /// `co_verifier`: different after each restart of the client.
     pub verifier: Verifier,
     /// Who sends the request.
-    pub principal: Principal,
+    pub by: Credential,
+    /// What the client gets, if its record is a new one.
+    pub protection: StateProtection,
     /// The network or address that the request comes from. The last quarter of the records is for those that have few.
     pub origin: IpAddr,
     /// EXCHGID4_FLAG_UPD_CONFIRMED_REC_A.
@@ -74,6 +78,8 @@ pub struct Exchanged {
     pub sequence: u32,
     /// EXCHGID4_FLAG_CONFIRMED_R.
     pub confirmed: bool,
+    /// `eir_state_protect`: that of the record.
+    pub protection: StateProtection,
 }
 
 /// The state of a client, as known to the server.
@@ -100,6 +106,7 @@ struct Incarnation<'a> {
     owner: &'a [u8],
     verifier: Verifier,
     principal: Principal,
+    protection: StateProtection,
     origin: IpAddr,
 }
 
@@ -108,6 +115,7 @@ struct Record<C, R> {
     owner: Arc<[u8]>,
     verifier: Verifier,
     principal: Principal,
+    protection: StateProtection,
     origin: IpAddr,
     confirmed: bool,
     /// The slot of CREATE_SESSION (18.36.4): the last sequence ID and its reply; None if there was none. "If the
@@ -204,12 +212,12 @@ impl<C, R: Clone> Clients<C, R> {
         match confirmed {
             // Case 2, "Non-Update on Existing Client ID". An unconfirmed record of another incarnation is dropped.
             Some((id, record)) if record.is(&request) => {
-                let exchanged = Exchanged { client: id, sequence: record.next_sequence(), confirmed: true };
+                let exchanged = record.exchanged(id);
                 self.forget_unconfirmed(request.owner, true, &mut gone);
                 return Ok((exchanged, gone));
             }
             // Case 3, "Client Collision".
-            Some((id, record)) if record.principal != request.principal => {
+            Some((id, record)) if !record.is_of(&request.by) => {
                 let Holding { renewed, state } = look(&record.value);
                 let in_use = state || !record.sessions.is_empty();
                 let standing = self.times.standing(renewed, now);
@@ -225,9 +233,10 @@ impl<C, R: Clone> Clients<C, R> {
         // Case 4, "Replacement of Unconfirmed Record".
         self.forget_unconfirmed(request.owner, true, &mut gone);
         self.make_room(request.origin, now, &look, &mut gone)?;
-        let ExchangeId { owner, verifier, principal, origin, .. } = request;
-        let client = self.enter(Incarnation { owner, verifier, principal, origin }, None, make);
-        Ok((Exchanged { client, sequence: 1, confirmed: false }, gone))
+        let ExchangeId { owner, verifier, by: Credential { principal, .. }, protection, origin, .. } =
+            request;
+        let client = self.enter(Incarnation { owner, verifier, principal, protection, origin }, None, make);
+        Ok((Exchanged { client, sequence: 1, confirmed: false, protection }, gone))
     }
 
     /// Cases 6 to 9.
@@ -239,10 +248,10 @@ impl<C, R: Clone> Clients<C, R> {
         if record.verifier != request.verifier {
             return Err(Status::NotSame);
         }
-        if record.principal != request.principal {
+        if !record.is_of(&request.by) {
             return Err(Status::Perm);
         }
-        Ok(Exchanged { client, sequence: record.next_sequence(), confirmed: true })
+        Ok(record.exchanged(client))
     }
 
     /// Enters an unconfirmed record.
@@ -258,6 +267,7 @@ impl<C, R: Clone> Clients<C, R> {
             owner: Arc::clone(&owner),
             verifier: incarnation.verifier,
             principal: incarnation.principal,
+            protection: incarnation.protection,
             origin: incarnation.origin,
             confirmed: false,
             sequence: 0,
@@ -339,13 +349,13 @@ impl<C, R: Clone> Clients<C, R> {
     /// the reply comes the value of an earlier incarnation of the client.
     ///
     /// # Errors
-    /// [`Status::StaleClientId`], [`Status::ClidInUse`], [`Status::SeqMisordered`]; [`Status::NoSpc`] when the client
-    /// has as many sessions as it may have; the errors of `create`.
+    /// [`Status::StaleClientId`], [`Status::ClidInUse`], [`Status::WrongCred`], [`Status::SeqMisordered`]; [`Status::NoSpc`] when
+    /// the client has as many sessions as it may have; the errors of `create`.
     pub fn create_session(
         &mut self,
         client: ClientId,
         sequence: u32,
-        principal: &Principal,
+        by: &Credential,
         create: impl FnOnce(&C, NewSession) -> Result<R, Status>,
     ) -> (Result<R, Status>, Vec<C>) {
         let Some(record) = self.by_id.get_mut(&client).filter(|record| record.has_sessions()) else {
@@ -353,9 +363,12 @@ impl<C, R: Clone> Clients<C, R> {
         };
         // Phase 3, "Unsuccessful Confirmation", comes first: "No changes are made to any client records", so that no
         // other principal can use up the client's sequence ID. It applies only to the first session: "Otherwise, the
-        // client ID confirmation phase is skipped", and any principal may create one.
-        if !record.confirmed && record.principal != *principal {
+        // client ID confirmation phase is skipped", and any principal may create one, unless the client's state is protected.
+        if !record.confirmed && record.principal != by.principal {
             return (Err(Status::ClidInUse), Vec::new());
+        }
+        if let Err(refused) = record.check_manager(by) {
+            return (Err(refused), Vec::new());
         }
         if sequence == record.sequence {
             return (record.answered.clone().ok_or(Status::SeqMisordered), Vec::new());
@@ -386,6 +399,14 @@ impl<C, R: Clone> Clients<C, R> {
         self.remove(before).map(|record| record.value)
     }
 
+    /// Checks whether a request may manage a client and its sessions.
+    ///
+    /// # Errors
+    /// [`Status::WrongCred`].
+    pub fn check_manager(&self, client: ClientId, by: &Credential) -> Result<(), Status> {
+        self.by_id.get(&client).map_or(Ok(()), |record| record.check_manager(by))
+    }
+
     /// A session has ended.
     pub fn end_session(&mut self, client: ClientId, session: SessionId) {
         if let Some(record) = self.by_id.get_mut(&client) {
@@ -396,16 +417,18 @@ impl<C, R: Clone> Clients<C, R> {
     /// DESTROY_CLIENTID (RFC 8881 18.50.3).
     ///
     /// # Errors
-    /// [`Status::StaleClientId`]; [`Status::ClientIdBusy`] while the client has sessions, or state under a lease that
-    /// has not expired.
+    /// [`Status::StaleClientId`]; [`Status::WrongCred`]; [`Status::ClientIdBusy`] while the client has sessions, or state under a
+    /// lease that has not expired.
     pub fn destroy(
         &mut self,
         client: ClientId,
+        by: &Credential,
         now: Instant,
         look: impl Fn(&C) -> Holding,
     ) -> Result<C, Status> {
         let record = self.by_id.get(&client).filter(|record| record.has_sessions());
         let record = record.ok_or(Status::StaleClientId)?;
+        record.check_manager(by)?;
         let Holding { renewed, state } = look(&record.value);
         let standing = self.times.standing(renewed, now);
         if !record.sessions.is_empty() || (state && standing == Standing::Current) {
@@ -486,7 +509,23 @@ impl<C, R> Record<C, R> {
 
     /// Whether the record belongs to the incarnation that sends the request.
     fn is(&self, request: &ExchangeId<'_>) -> bool {
-        self.principal == request.principal && self.verifier == request.verifier
+        self.is_of(&request.by) && self.verifier == request.verifier
+    }
+
+    /// Whether a request comes from the principal that has introduced the client.
+    fn is_of(&self, by: &Credential) -> bool {
+        self.protection.is_of(&self.principal, by)
+    }
+
+    /// RFC 8881 15.1.10.4, NFS4ERR_WRONG_CRED: "attempted by a principal that was not allowed to modify that piece of state".
+    fn check_manager(&self, by: &Credential) -> Result<(), Status> {
+        if self.protection.admits(&self.principal, by) { Ok(()) } else { Err(Status::WrongCred) }
+    }
+
+    /// The answer to EXCHANGE_ID of a confirmed client.
+    fn exchanged(&self, client: ClientId) -> Exchanged {
+        let (sequence, protection) = (self.next_sequence(), self.protection);
+        Exchanged { client, sequence, confirmed: true, protection }
     }
 }
 

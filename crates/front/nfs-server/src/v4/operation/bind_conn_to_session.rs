@@ -15,6 +15,7 @@ pub(super) fn handle(request: &Request<'_>, args: Args) -> Result<ResOk, Status>
     let connection = request.connection;
     let state = &connection.server.v4;
     let session = state.session(args.session_id).ok_or(Status::BadSession)?;
+    state.check_manager(&session, &request.credential())?;
     let channels = session.associate(&connection.v4.link, |connections, number| {
         connections.bind(number, args.direction, &state.sessions)
     })?;

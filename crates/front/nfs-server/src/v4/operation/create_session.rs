@@ -41,7 +41,7 @@ async fn create(request: &Request<'_>, minor_version: u32, args: &Args<'_>) -> R
     let (outcome, gone) = state.create_session(
         args.client_id,
         args.sequence_id,
-        &request.principal(),
+        &request.credential(),
         |client, new, reserved| {
             let fore = fore_channel(&args.fore_channel, &state.sessions, reserved)?;
             let back = back_channel(&args.back_channel)?;

@@ -16,6 +16,7 @@ pub(super) const OPERATION: Operation<Number> =
 /// session.
 pub(super) async fn handle(request: &Request<'_>, args: Args) -> Result<(), Status> {
     let state = &request.connection.server.v4;
-    state.destroy_client(args.client_id, Instant::now())?.leave(&state.recovery).await;
+    let gone = state.destroy_client(args.client_id, &request.credential(), Instant::now())?;
+    gone.leave(&state.recovery).await;
     Ok(())
 }

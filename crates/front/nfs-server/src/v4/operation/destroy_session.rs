@@ -24,6 +24,7 @@ pub(super) fn handle(request: &Request<'_>, args: Args, within: Option<Within>) 
     let connection = request.connection;
     let state = &connection.server.v4;
     let session = state.session(args.session_id).ok_or(Status::BadSession)?;
+    state.check_manager(&session, &request.credential())?;
     // 18.37.3: in its own session "DESTROY_SESSION MUST be the final operation".
     if within.is_some_and(|within| within.session == args.session_id && !within.is_last) {
         return Err(Status::NotOnlyOp);

@@ -4,10 +4,9 @@ use std::time::Instant;
 
 use net::Origin;
 use nfs_proto::v4::client::ExchangeId;
+use nfs_proto::v4::client::protection::StateProtection;
 use nfs_wire::v4::Operation as Number;
-use nfs_wire::v4::exchange_id::{
-    Args, Flags, ImplementationId, ResOk, ServerOwner, StateProtectArgs, StateProtectRes,
-};
+use nfs_wire::v4::exchange_id::{Args, Flags, ImplementationId, ResOk, ServerOwner};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{OwnerId, Text, Time};
 
@@ -30,24 +29,25 @@ pub(super) async fn handle<'a>(
     if !args.flags.may_be_sent(minor_version) {
         return Err(Status::Inval);
     }
-    match args.state_protect {
-        StateProtectArgs::None => {}
-        // Both need RPCSEC_GSS, which this server does not have: it supports none of the algorithms.
-        StateProtectArgs::MachineCredential(_) => return Err(Status::Inval),
-        StateProtectArgs::Ssv(_) => return Err(Status::EncrAlgUnsupp),
-    }
+    let by = request.credential();
+    let protection = StateProtection::grant(&args.state_protect, &by)?;
     let state = &request.connection.server.v4;
     let (exchanged, gone) = state.exchange_id(
         ExchangeId {
             owner: args.client_owner.owner_id.0,
             verifier: args.client_owner.verifier,
-            principal: request.principal(),
+            by,
+            protection,
             origin: Origin::from(request.connection.client).address(),
             update: args.flags.contains(Flags::UPD_CONFIRMED_REC_A),
         },
         Instant::now(),
     )?;
     gone.end().await;
+    if exchanged.protection != StateProtection::None {
+        let (peer, client) = (request.connection.peer(), args.client_owner.owner_id.0.escape_ascii());
+        tracing::debug!(%peer, %client, "the client's state is protected by its machine credential");
+    }
     let mut flags = Flags::USE_NON_PNFS;
     flags.set(Flags::CONFIRMED_R, exchanged.confirmed);
     let owner = OwnerId(&state.server_owner);
@@ -55,7 +55,7 @@ pub(super) async fn handle<'a>(
         client_id: exchanged.client,
         sequence_id: exchanged.sequence,
         flags,
-        state_protect: StateProtectRes::None,
+        state_protect: exchanged.protection.told(),
         // The same over every address: sessions and client IDs may be trunked (2.10.5).
         server_owner: ServerOwner { minor_id: 0, major_id: owner },
         server_scope: owner,

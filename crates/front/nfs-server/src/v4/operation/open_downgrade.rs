@@ -6,11 +6,13 @@ use nfs_wire::v4::open_downgrade::{Args, ResOk};
 use nfs_wire::v4::status::Status;
 use share::Turn;
 
-use crate::operation::Operation;
+use crate::operation::{Callers, Operation};
 use crate::v4::compound::Compound;
 use crate::v4::files::{file_of, not_downgraded};
 
 pub(super) const OPERATION: Operation<Number> = Operation {
+    // It only gives up.
+    callers: Callers::Anybody,
     result_bytes: 48,
     ..Operation::v4(Number::OpenDowngrade, "OpenDowngrade").with(Turn::Charged)
 };

@@ -9,6 +9,7 @@ use std::time::Instant;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{ClientId, Verifier};
 
+use super::protection::StateProtection;
 use super::{Clients, Holding, Incarnation, Principal, Standing};
 
 #[cfg(test)]
@@ -87,7 +88,8 @@ impl<C, R: Clone> Clients<C, R> {
         self.forget_unconfirmed(name, false, &mut gone);
         self.make_room(origin, now, &look, &mut gone)?;
         let confirmation = Confirmation { expected: confirm, of_update: None };
-        let incarnation = Incarnation { owner: name, verifier, principal, origin };
+        let protection = StateProtection::None;
+        let incarnation = Incarnation { owner: name, verifier, principal, protection, origin };
         let client = self.enter(incarnation, Some(confirmation), make);
         Ok((Introduced { client, confirm }, gone))
     }

@@ -2,6 +2,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use nfs_wire::v4::Operation;
+use nfs_wire::v4::exchange_id::{ProtectedOperations, StateProtectArgs, StateProtectRes};
+use nfs_wire::v4::types::Bitmap;
+
+use super::protection::{MAY_ALLOW, MUST_ENFORCE};
 use super::*;
 
 /// The value of a record in these tests.
@@ -48,7 +53,13 @@ fn from(last: u8) -> IpAddr {
 }
 
 fn asking(owner: &[u8], run: u8, principal: Principal) -> ExchangeId<'_> {
-    ExchangeId { owner, verifier: verifier(run), principal, origin: from(1), update: false }
+    let protection = StateProtection::None;
+    let by = by(principal);
+    ExchangeId { owner, verifier: verifier(run), by, protection, origin: from(1), update: false }
+}
+
+fn by(principal: Principal) -> Credential {
+    Credential { principal, is_protected: false }
 }
 
 /// The test's view of a client.
@@ -79,7 +90,7 @@ impl Simulated {
     }
 
     fn create(&mut self, client: ClientId, sequence: u32, principal: Principal) -> Result<u32, Status> {
-        let (answer, gone) = self.table.create_session(client, sequence, &principal, |_, _| Ok(sequence));
+        let (answer, gone) = self.table.create_session(client, sequence, &by(principal), |_, _| Ok(sequence));
         self.gone.extend(numbers(gone));
         answer
     }
@@ -102,7 +113,7 @@ fn a_new_owner_is_confirmed_by_its_first_session() {
     assert!(test.table.confirmed(first.client).is_some());
     // Case 2: the same client asks again, and is told its current sequence ID.
     let again = test.exchange(asking(b"a", 1, ROOT), idle).unwrap();
-    assert_eq!(again, Exchanged { client: first.client, sequence: 2, confirmed: true });
+    assert_eq!(again, Exchanged { sequence: 2, confirmed: true, ..first });
     assert_eq!(test.made, 1);
 }
 
@@ -169,7 +180,7 @@ fn updates_need_the_record_they_update() {
     let unconfirmed = test.exchange(asking(b"a", 1, ROOT), idle).unwrap();
     assert_eq!(test.exchange(update(b"a", 1, ROOT), idle), Err(Status::NoEnt));
     assert_eq!(test.create(unconfirmed.client, 1, ROOT), Ok(1), "it is left intact");
-    let confirmed = Exchanged { client: unconfirmed.client, sequence: 2, confirmed: true };
+    let confirmed = Exchanged { sequence: 2, confirmed: true, ..unconfirmed };
     assert_eq!(test.exchange(update(b"a", 1, ROOT), idle), Ok(confirmed));
     assert_eq!(test.exchange(update(b"a", 2, ROOT), idle), Err(Status::NotSame));
     assert_eq!(test.exchange(update(b"a", 2, ALICE), idle), Err(Status::NotSame));
@@ -184,7 +195,7 @@ fn a_session_is_created_once_for_a_sequence_id() {
     assert_eq!(test.create(client, 2, ROOT), Err(Status::SeqMisordered));
     assert_eq!(test.create(client, 1, ALICE), Err(Status::ClidInUse));
     assert_eq!(test.create(client, 1, ROOT), Ok(1));
-    let (again, _) = test.table.create_session(client, 1, &ROOT, |_, _| panic!("not once more"));
+    let (again, _) = test.table.create_session(client, 1, &by(ROOT), |_, _| panic!("not once more"));
     assert_eq!(again, Ok(1));
     assert_eq!(test.create(client, 3, ROOT), Err(Status::SeqMisordered));
     assert_eq!(test.create(client, 2, ALICE), Ok(2), "a confirmed client ID is not confirmed again");
@@ -196,7 +207,7 @@ fn a_session_is_created_once_for_a_sequence_id() {
 fn a_session_that_could_not_be_created_changes_nothing() {
     let mut test = Simulated::new();
     let client = test.exchange(asking(b"a", 1, ROOT), idle).unwrap().client;
-    let (refused, _) = test.table.create_session(client, 1, &ROOT, |_, _| Err(Status::TooSmall));
+    let (refused, _) = test.table.create_session(client, 1, &by(ROOT), |_, _| Err(Status::TooSmall));
     assert_eq!(refused, Err(Status::TooSmall));
     assert!(test.table.confirmed(client).is_none());
     assert_eq!(test.create(client, 1, ROOT), Ok(1), "the sequence ID is not used up");
@@ -234,16 +245,77 @@ fn a_client_is_destroyed_when_it_has_nothing() {
     let mut test = Simulated::new();
     let client = test.confirmed(b"a", 1);
     let now = test.now;
-    assert_eq!(test.table.destroy(client, now, idle), Err(Status::ClientIdBusy));
+    assert_eq!(test.table.destroy(client, &by(ROOT), now, idle), Err(Status::ClientIdBusy));
     let session = test.table.by_id[&client].sessions[0];
     test.table.end_session(client, session);
     let busy = |_: &Carried| Holding { renewed: now, state: true };
-    assert_eq!(test.table.destroy(client, now, busy), Err(Status::ClientIdBusy));
-    assert_eq!(test.table.destroy(client, now, idle).map(|client| client.number), Ok(0));
-    assert_eq!(test.table.destroy(client, now, idle), Err(Status::StaleClientId));
+    assert_eq!(test.table.destroy(client, &by(ROOT), now, busy), Err(Status::ClientIdBusy));
+    assert_eq!(test.table.destroy(client, &by(ROOT), now, idle).map(|client| client.number), Ok(0));
+    assert_eq!(test.table.destroy(client, &by(ROOT), now, idle), Err(Status::StaleClientId));
     assert!(test.table.owners.with_sessions.is_empty(), "nothing is left behind");
     let unconfirmed = test.exchange(asking(b"b", 1, ROOT), idle).unwrap();
-    assert!(test.table.destroy(unconfirmed.client, now, idle).is_ok());
+    assert!(test.table.destroy(unconfirmed.client, &by(ROOT), now, idle).is_ok());
+}
+
+#[test]
+fn only_its_machine_manages_a_client_whose_state_is_protected() {
+    let mut test = Simulated::new();
+    let machine = Principal::Ticket("host/a@LAB".into());
+    let as_machine = Credential { principal: machine.clone(), is_protected: true };
+    let others = [
+        by(ROOT),
+        Credential { principal: Principal::Ticket("alice@LAB".into()), is_protected: true },
+        // The right one, but anybody may have changed the call on its way.
+        Credential { is_protected: false, ..as_machine.clone() },
+    ];
+    let protection = StateProtection::MachineCredential { must_allow: MAY_ALLOW };
+    let asking = |by: &Credential, run| ExchangeId {
+        by: by.clone(),
+        protection,
+        ..asking(b"a", run, machine.clone())
+    };
+    let exchanged = test.exchange(asking(&as_machine, 1), idle).unwrap();
+    assert_eq!(exchanged.protection, protection);
+    let client = exchanged.client;
+    let create = |test: &mut Simulated, by: &Credential, sequence| {
+        let (answer, gone) = test.table.create_session(client, sequence, by, |_, _| Ok(sequence));
+        assert_eq!(numbers(gone), []);
+        answer
+    };
+    assert_eq!(create(&mut test, &others[2], 1), Err(Status::WrongCred), "also the first session");
+    assert_eq!(create(&mut test, &as_machine, 1), Ok(1));
+    for other in &others {
+        assert_eq!(create(&mut test, other, 2), Err(Status::WrongCred), "{other:?}");
+        assert_eq!(test.table.check_manager(client, other), Err(Status::WrongCred), "{other:?}");
+        assert_eq!(test.table.destroy(client, other, test.now, idle), Err(Status::WrongCred), "{other:?}");
+        assert_eq!(test.exchange(asking(other, 1), idle), Err(Status::ClidInUse), "{other:?}");
+        let update = ExchangeId { update: true, ..asking(other, 1) };
+        assert_eq!(test.exchange(update, idle), Err(Status::Perm), "{other:?}");
+    }
+    // What was agreed stays, whatever a later EXCHANGE_ID asks for.
+    let again = ExchangeId { protection: StateProtection::None, ..asking(&as_machine, 1) };
+    assert_eq!(test.exchange(again, idle).unwrap().protection, protection);
+    assert_eq!(create(&mut test, &as_machine, 2), Ok(2));
+    assert_eq!(test.table.check_manager(client, &as_machine), Ok(()));
+    let restarted = test.exchange(asking(&as_machine, 2), idle).unwrap();
+    assert_ne!(restarted.client, client);
+}
+
+#[test]
+fn what_a_machine_may_send_for_its_users_is_what_both_name() {
+    let asked = |must_allow| {
+        let must_enforce = Bitmap::of(&[Operation::Close as u32]);
+        StateProtectArgs::MachineCredential(ProtectedOperations { must_enforce, must_allow })
+    };
+    let protected = Credential { principal: ALICE, is_protected: true };
+    let ours = Bitmap::of(&[Operation::Close as u32, Operation::LockU as u32]);
+    let granted = StateProtection::grant(&asked(ours.with(Operation::Write as u32)), &protected);
+    assert_eq!(granted, Ok(StateProtection::MachineCredential { must_allow: ours }));
+    let told = ProtectedOperations { must_enforce: MUST_ENFORCE, must_allow: ours };
+    assert_eq!(granted.unwrap().told(), StateProtectRes::MachineCredential(told));
+    assert_eq!(StateProtection::grant(&asked(ours), &by(ALICE)), Err(Status::Inval));
+    let none = StateProtection::grant(&StateProtectArgs::None, &by(ALICE)).unwrap();
+    assert_eq!((none, none.told()), (StateProtection::None, StateProtectRes::None));
 }
 
 #[test]
@@ -392,7 +464,7 @@ proptest! {
                 }
                 Step::Destroy { client } => {
                     let Some(id) = ids.iter().rev().nth(client) else { continue };
-                    let gone = test.table.destroy(*id, test.now, idle);
+                    let gone = test.table.destroy(*id, &by(ROOT), test.now, idle);
                     test.gone.extend(gone.map(|client| client.number));
                 }
                 Step::Wait(time) => {

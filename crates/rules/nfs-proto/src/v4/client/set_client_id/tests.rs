@@ -3,6 +3,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::super::super::lease::LeaseTimes;
+use super::super::protection::{Credential, StateProtection};
 use super::super::{ClientLimits, ExchangeId};
 use super::*;
 
@@ -122,6 +123,10 @@ fn another_principal_must_wait_for_the_lease() {
     assert!(test.introduce_at(test.came, b"a", 3, ROOT, false).is_ok());
 }
 
+fn by(principal: Principal) -> Credential {
+    Credential { principal, is_protected: false }
+}
+
 #[test]
 fn a_name_in_another_protocol_is_another_name() {
     let mut test = Test::new();
@@ -129,20 +134,27 @@ fn a_name_in_another_protocol_is_another_name() {
     let request = ExchangeId {
         owner: b"a",
         verifier: Verifier([2; 8]),
-        principal: ROOT,
+        by: by(ROOT),
+        protection: StateProtection::None,
         origin: [192, 0, 2, 1].into(),
         update: false,
     };
     let holding = Holding { renewed: test.came, state: true };
     let (exchanged, gone) = test.table.exchange_id(request, test.came, |_| holding, |_| 50).unwrap();
     assert_eq!(gone, []);
-    let (created, gone) = test.table.create_session(exchanged.client, 1, &ROOT, |_, _| Ok(0));
+    let (created, gone) = test.table.create_session(exchanged.client, 1, &by(ROOT), |_, _| Ok(0));
     assert_eq!((created, gone), (Ok(0), vec![]));
     assert_eq!(test.table.confirmed_without_session(first.client), Some(&1));
     assert_eq!(test.table.confirmed_without_session(exchanged.client), None);
     // Neither protocol reaches the other's clients.
-    assert_eq!(test.table.create_session(first.client, 1, &ROOT, |_, _| Ok(0)).0, Err(Status::StaleClientId));
-    assert_eq!(test.table.destroy(first.client, test.came, |_| holding), Err(Status::StaleClientId));
+    assert_eq!(
+        test.table.create_session(first.client, 1, &by(ROOT), |_, _| Ok(0)).0,
+        Err(Status::StaleClientId)
+    );
+    assert_eq!(
+        test.table.destroy(first.client, &by(ROOT), test.came, |_| holding),
+        Err(Status::StaleClientId)
+    );
     let other = Introduced { client: exchanged.client, confirm: Verifier([0; 8]) };
     assert_eq!(test.table.confirm_client_id(other, &ROOT), Err(Status::StaleClientId));
 }
