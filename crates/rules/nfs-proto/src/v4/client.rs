@@ -517,7 +517,7 @@ impl<C, R> Record<C, R> {
         self.protection.is_of(&self.principal, by)
     }
 
-    /// RFC 8881 15.1.10.4, NFS4ERR_WRONG_CRED: "attempted by a principal that was not allowed to modify that piece of state".
+    /// Whether a request may manage the client (RFC 8881 15.1, NFS4ERR_WRONG_CRED).
     fn check_manager(&self, by: &Credential) -> Result<(), Status> {
         if self.protection.admits(&self.principal, by) { Ok(()) } else { Err(Status::WrongCred) }
     }
