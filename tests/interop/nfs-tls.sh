@@ -20,7 +20,29 @@ issue() {
     openssl x509 -req -in "$pki/$1.csr" -CA "$pki/$2.pem" -CAkey "$pki/$2.key" -CAcreateserial -days "$3" \
       -extfile <(printf 'subjectAltName=DNS:%s\n' "$1") -out "$pki/$1.pem" 2>/dev/null
 }
-authority lab && authority other && issue files.lab.test lab 30 && issue client.lab.test lab 30 && issue intruder.lab.test other 30 ||
+# expire NAME AUTHORITY: in place of its certificate, one that ended years ago.
+expire() {
+  local ca=$pki/ca-$1; mkdir -p "$ca"; : >"$ca/index"; echo 01 >"$ca/serial"
+  cat >"$ca/config" <<CA
+[ca]
+default_ca = that
+[that]
+database = $ca/index
+serial = $ca/serial
+new_certs_dir = $ca
+default_md = sha256
+policy = any
+x509_extensions = names
+[any]
+commonName = supplied
+[names]
+subjectAltName = DNS:$1
+CA
+  openssl ca -batch -notext -config "$ca/config" -startdate 20200101000000Z -enddate 20210101000000Z -cert "$pki/$2.pem" \
+    -keyfile "$pki/$2.key" -in "$pki/$1.csr" -out "$pki/$1.pem" 2>/dev/null
+}
+authority lab && authority other && issue files.lab.test lab 30 && issue client.lab.test lab 30 && issue intruder.lab.test other 30 &&
+  issue late.lab.test lab 30 && expire late.lab.test lab ||
   { fail "certificates" "openssl"; finish; exit 1; }
 cp "$pki/files.lab.test.pem" "$scratch/server.pem"; cp "$pki/files.lab.test.key" "$scratch/server.key"; chmod 600 "$scratch/server.key"
 
@@ -65,6 +87,14 @@ if serve 'nfs-tls = "mutual"' "nfs-client-ca = \"$pki/lab.pem\""; then
   check "the log has the client's name" log_has 'client.lab.test'
   guest none tls refused4
   guest intruder.lab.test mtls refused4
+  guest late.lab.test mtls refused4
+  check "the log says that a certificate has expired" log_has "the client's certificate has expired"
+  must "the server stops" stop_server
+fi
+if serve 'nfs-tls = "offered"' "nfs-client-ca = \"$pki/lab.pem\"" 'share: client = ["cert:*.lab.test"]'; then
+  guest client.lab.test mtls mount4
+  guest none tls refused4
+  guest none none refused4
   must "the server stops" stop_server
 fi
 if serve 'nfs-tls = "offered"'; then

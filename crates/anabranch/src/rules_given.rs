@@ -9,8 +9,8 @@ pub(crate) struct RulesGiven {
     /// The protocols over which the share is served [default: smb,nfs]
     #[arg(long, value_name = "smb|nfs|smb,nfs")]
     pub(crate) protocols: Option<String>,
-    /// The clients of a network and how they may use the share, for example "10.0.0.0/8 access=ro squash=all"; the first match
-    /// applies, and all other clients are refused ("" removes the list) [default: everybody]
+    /// The clients of a network and how they may use the share, for example "10.0.0.0/8 access=ro squash=all", or NFS clients with a
+    /// name in their certificates, "cert:*.example.org"; the first match applies, and all other clients are refused ("" removes the list) [default: everybody]
     #[arg(long, value_name = "NETWORK [access=rw|ro] [squash=none|root|all] [protocols=...] [secure-port]")]
     pub(crate) client: Vec<String>,
     /// Users, system groups (@NAME) and SIDs that may read; users in none of the lists of the share are refused ("" removes the

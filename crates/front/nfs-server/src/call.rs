@@ -142,7 +142,7 @@ impl Request<'_> {
     /// The sender of the call, independent of the share.
     pub(crate) fn claimant(&self) -> Claimant {
         let nobody = self.connection.server.squashing.anonymous;
-        Claimant::new(self.connection.callers.address(), self.security(), &self.sender, nobody)
+        Claimant::new(&self.connection.callers, self.security(), &self.sender, nobody)
     }
 
     /// How many bytes the reply grows when it is protected, at most.

@@ -9,7 +9,9 @@ use net::Origin;
 use nfs_wire::auth_sys::AuthSys;
 use nfs_wire::rpc::{AuthStatus, OpaqueAuth, flavor};
 use nfs_wire::xdr::Decode;
-use share::{Caller, Client, Entrance, Identity, Opener, Proof, Protocols, Role, Share, ShareId, Squash};
+use share::{
+    Caller, Client, Entrance, Identity, Opener, Peer, Proof, Protocols, Role, Share, ShareId, Squash,
+};
 use storage::QuickMap;
 
 use crate::config::{Anonymous, Squashing};
@@ -120,6 +122,8 @@ pub(crate) fn stated<'a>(
 #[derive(Debug)]
 pub(crate) struct CallerCache {
     client: SocketAddr,
+    /// The names in the certificate of the client.
+    certificate_names: RefCell<Arc<[String]>>,
     /// By the body of a stated credential, or the number of a context. Those are told apart by their lengths: a credential
     /// of AUTH_SYS has 20 bytes at least.
     known: RefCell<QuickMap<Box<[u8]>, Vec<KnownCaller>>>,
@@ -139,7 +143,18 @@ struct KnownCaller {
 impl CallerCache {
     /// A cache without entries, for a connection from this address.
     pub(crate) fn new(client: SocketAddr) -> Self {
-        Self { client, known: RefCell::default() }
+        Self { client, certificate_names: RefCell::default(), known: RefCell::default() }
+    }
+
+    /// The client has shown a certificate with these names. What was known of its users may be otherwise now.
+    pub(crate) fn shown(&self, certificate_names: &[String]) {
+        *self.certificate_names.borrow_mut() = certificate_names.into();
+        self.known.borrow_mut().clear();
+    }
+
+    /// The names in the certificate of the client.
+    pub(crate) fn certificate_names(&self) -> Arc<[String]> {
+        Arc::clone(&self.certificate_names.borrow())
     }
 
     /// The client's end of the connection.
@@ -177,7 +192,9 @@ impl CallerCache {
             return (found.caller.clone(), found.standing);
         }
         let numbers = sender.numbers(squashing.anonymous);
-        let (identity, proof, standing) = admit(share, self.client, squashing, numbers, sender.proof());
+        let certificate_names = &**self.certificate_names.borrow();
+        let peer = Peer { address: self.client, certificate_names };
+        let (identity, proof, standing) = admit(share, peer, squashing, numbers, sender.proof());
         let machine = Client::Address(self.client.ip().to_canonical());
         let caller = Caller::new(identity, proof).at(machine).in_role(standing.role());
         // The client alone states which user it is and which client, and chooses its address in an IPv6 network.
@@ -193,10 +210,10 @@ impl CallerCache {
     }
 }
 
-/// The identity of a caller from this address in a share, and the caller's standing there.
+/// The identity of a caller on this client in a share, and the caller's standing there.
 fn admit(
     share: &Share,
-    client: SocketAddr,
+    client: Peer<'_>,
     squashing: &Squashing,
     numbers: Option<Numbers<'_>>,
     proof: Proof,
@@ -228,11 +245,12 @@ fn believed(role: Role, proof: &Proof, squash: Squash) -> Role {
     if is_stated { role.min(Role::Elevated) } else { role }
 }
 
-/// A caller that wants to use a share, kept for changes of the share's rules: the address, how the call was secured, and the
-/// stated or proved identity; None for nobody's.
+/// A caller that wants to use a share, kept for changes of the share's rules: the address, the names in the client's certificate,
+/// how the call was secured, and the stated or proved identity; None for nobody's.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Claimant {
     client: SocketAddr,
+    certificate_names: Arc<[String]>,
     security: Security,
     identity: Option<Identity>,
     proof: Proof,
@@ -240,7 +258,7 @@ pub(crate) struct Claimant {
 
 impl Claimant {
     pub(crate) fn new(
-        client: SocketAddr,
+        callers: &CallerCache,
         security: Security,
         sender: &Sender<'_>,
         nobody: Anonymous,
@@ -248,7 +266,13 @@ impl Claimant {
         let identity = |numbers: Numbers<'_>| {
             numbers.with_sids(Identity::unix(numbers.uid, numbers.gid, numbers.groups.to_vec()))
         };
-        Self { client, security, identity: sender.numbers(nobody).map(identity), proof: sender.proof() }
+        Self {
+            client: callers.client,
+            certificate_names: callers.certificate_names(),
+            security,
+            identity: sender.numbers(nobody).map(identity),
+            proof: sender.proof(),
+        }
     }
 
     /// The name of the user, if a ticket has proved it.
@@ -271,7 +295,8 @@ impl Claimant {
 
     /// The claimant's standing in a share from this address, under the current rules, if the call was secured well enough.
     pub(crate) fn standing(&self, share: &Share, client: SocketAddr, squashing: &Squashing) -> Standing {
-        admit(share, client, squashing, self.identity.as_ref().map(Numbers::from), self.proof.clone()).2
+        let peer = Peer { address: client, certificate_names: &self.certificate_names };
+        admit(share, peer, squashing, self.identity.as_ref().map(Numbers::from), self.proof.clone()).2
     }
 }
 
@@ -324,6 +349,8 @@ mod tests {
     use storage::memory::MemoryStore;
 
     use super::*;
+    use crate::gss::Flavor;
+    use crate::gss::security::Channel;
 
     const ANONYMOUS: Anonymous = Anonymous { uid: 500, gid: 501 };
 
@@ -363,6 +390,25 @@ mod tests {
         };
         let groups = |all: &[u32]| Arc::new(UserGroups { primary: Some(100), all: all.to_vec() });
         assert_eq!((caller(&groups(&[100])), caller(&groups(&[100, 50]))), (vec![100], vec![100, 50]));
+    }
+
+    #[test]
+    fn what_a_certificate_admits_stays_admitted_when_the_rules_change() {
+        let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
+        let rule = "cert:*.lab.test".parse().unwrap();
+        share.set_rules(share::Rules { clients: vec![rule], ..share::Rules::default() });
+        let (at, again): (SocketAddr, SocketAddr) =
+            (([192, 0, 2, 1], 700).into(), ([192, 0, 2, 9], 701).into());
+        let callers = CallerCache::new(at);
+        let sender = Sender::Stated(Stated { credential: stated(7, 100, &[]), groups: None });
+        let security = Security { channel: Channel::Encrypted, flavor: Flavor::Sys };
+        let standing = || {
+            let claimant = Claimant::new(&callers, security, &sender, ANONYMOUS);
+            claimant.standing(&share, again, &Squashing::default())
+        };
+        assert!(standing().is_refused());
+        callers.shown(&["a.lab.test".to_owned()]);
+        assert!(standing().is_member());
     }
 
     fn is(uid: u32, gid: u32, groups: &[u32]) -> Identity {

@@ -22,6 +22,7 @@ impl Connection {
         let names = certificate.as_ref().map(|certificate| certificate.names.join(" "));
         let fingerprint = certificate.as_ref().map(|certificate| certificate.fingerprint.as_str());
         tracing::info!(address = %self.peer(), cipher, certificate = names, fingerprint, "NFS over TLS");
+        self.callers.shown(certificate.as_ref().map_or(&[], |certificate| &certificate.names));
         let _ = self.secured.set(with);
     }
 

@@ -16,7 +16,7 @@ pub(crate) struct Admission {
 
 /// How a user on a client may use a share; None if the user may not.
 pub(crate) fn admit(share: &Share, client: SocketAddr, login: &Login) -> Option<Admission> {
-    let entrance = share.entrance(Protocols::SMB, client)?;
+    let entrance = share.entrance(Protocols::SMB, client.into())?;
     let role = share.role(&login.caller.identity, &login.caller.proof)?;
     Some(Admission { role: if entrance.read_only { Role::Reader } else { role } })
 }

@@ -139,7 +139,7 @@ const TEXTS = {
   'share.protocols': ['Protocols', 'Protokolle'],
   'share.all-protocols': ['SMB and NFS', 'SMB und NFS'],
   'share.rules': ['Client list', 'Liste der Clients'],
-  'share.rules-hint': ['One network in each line: NETWORK [access=rw|ro] [squash=none|root|all]. Empty: any address.', 'Ein Netz je Zeile: NETZ [access=rw|ro] [squash=none|root|all]. Leer: jede Adresse.'],
+  'share.rules-hint': ['One network in each line: NETWORK [access=rw|ro] [squash=none|root|all], or the name in a certificate: cert:*.example.org. Empty: any address.', 'Ein Netz je Zeile: NETZ [access=rw|ro] [squash=none|root|all], oder der Name in einem Zertifikat: cert:*.example.org. Leer: jede Adresse.'],
   'share.readers': ['May read', 'Darf lesen'],
   'share.writers': ['May also write', 'Darf auch schreiben'],
   'share.elevated': ['May also change permissions', 'Darf auch Rechte ändern'],

@@ -69,8 +69,8 @@ pub struct Share {
 pub struct Rules {
     /// The protocols: `smb`, `nfs`. An empty list means all.
     pub protocols: Vec<String>,
-    /// Networks and their terms: `NETWORK [access=rw|ro] [squash=none|root|all] [protocols=smb,nfs] [secure-port]`. The
-    /// first entry that contains a client's address applies. An empty list means any address.
+    /// Networks and their terms: `NETWORK [access=rw|ro] [squash=none|root|all] [protocols=smb,nfs] [secure-port]`, or
+    /// `cert:NAME` with the same terms. The first entry to which a client belongs applies. An empty list means any client.
     pub clients: Vec<String>,
     /// Readers: users (`NAME`, `NAME@REALM`), groups of the system (`@NAME`) and SIDs who may read. If all lists are empty and
     /// there is no default role, everybody may do what the permissions of files allow.

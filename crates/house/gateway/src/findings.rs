@@ -175,6 +175,14 @@ impl Findings {
                     "Give the share protocols = [\"smb\"] if it is not meant for NFS.",
                 );
             }
+            if let Some(why) = opening::uncertified(&share.rules, settings.encryption()) {
+                let advice = "Or name the clients by their addresses.";
+                self.warn(
+                    Subject::Share(name.clone(), "client"),
+                    format!("the client list of {name} {why}"),
+                    advice,
+                );
+            }
             if encrypted && share.terms.contains(Terms::GUESTS) {
                 self.warn(
                     Subject::Share(name.clone(), "guest"),
@@ -309,12 +317,16 @@ mod tests {
             ..share("more", &here.path().join("more"))
         };
         fs::create_dir(here.path().join("more")).unwrap();
+        let mut certified = share("certified", &here.path().join("certified"));
+        certified.rules.clients = vec!["cert:*.lab.test".parse().unwrap()];
+        fs::create_dir(here.path().join("certified")).unwrap();
         let settings = Settings {
             shares: vec![
                 share("data", &data),
                 share("same", &data),
                 share("gone", &here.path().join("gone")),
                 encrypted,
+                certified,
                 share("around", here.path()),
             ],
             users: vec![
@@ -338,7 +350,8 @@ mod tests {
         assert!(has(false, of_share("more", "guest"), "admits no guest"), "{found:#?}");
         assert!(has(true, Subject::User("otto".to_owned(), "password"), "no password"), "{found:#?}");
         assert!(has(false, Subject::User("root".to_owned(), "uid"), "acts as root"), "{found:#?}");
-        assert_eq!(found.len(), 7, "{found:#?}");
+        assert!(has(false, of_share("certified", "client"), "admit nobody"), "{found:#?}");
+        assert_eq!(found.len(), 8, "{found:#?}");
         assert!(!state.exists());
         assert!(!format!("{found:?}").contains("hush"));
     }

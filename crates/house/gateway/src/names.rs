@@ -288,7 +288,7 @@ mod tests {
     }
 
     fn lets_in(share: &Share, address: [u8; 4]) -> bool {
-        share.entrance(Protocols::NFS, (address, 700).into()).is_some()
+        share.entrance(Protocols::NFS, std::net::SocketAddr::from((address, 700)).into()).is_some()
     }
 
     #[test]

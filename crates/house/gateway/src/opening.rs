@@ -67,6 +67,9 @@ pub(crate) fn open_all(
 /// Logs what clients of a share do not get, although the configuration grants it.
 pub(crate) fn tell_what_is_lacking(share: &Share, encryption: Encryption) {
     tell_withheld(share, encryption);
+    if let Some(why) = uncertified(&share.rules(), encryption) {
+        tracing::warn!(share = share.name(), "the client list {why}");
+    }
     tell_no_devices(share);
 }
 
@@ -89,6 +92,15 @@ pub(crate) fn withheld(terms: Terms, protocols: Protocols, encryption: Encryptio
         "requires encryption: over NFS it is served with krb5p alone, for which the keytab must have a key of nfs/HOST \
          (docs/kerberos.md), or with TLS (nfs-tls, docs/nfs-tls.md)"
     })
+}
+
+/// Why entries of a client list admit nobody: what the list does.
+pub(crate) fn uncertified(rules: &share::Rules, encryption: Encryption) -> Option<&'static str> {
+    let is_useless = rules.name_certificates() && !encryption.asks_for_certificates;
+    is_useless.then_some(
+        "names certificates (cert:), which no client is asked for: these entries admit nobody. Set nfs-tls and nfs-client-ca \
+         (docs/nfs-tls.md)",
+    )
 }
 
 /// Logs that root of NFS clients cannot create device nodes on a share that allows it: this process may not.

@@ -99,6 +99,8 @@ pub struct Encryption {
     pub is_required: bool,
     /// Whether NFS can encrypt.
     pub is_in_nfs: bool,
+    /// Whether NFS clients are asked for certificates.
+    pub asks_for_certificates: bool,
 }
 
 /// TLS of NFS clients (RFC 9289).
@@ -220,7 +222,9 @@ impl Settings {
     /// What of encryption concerns all shares.
     pub fn encryption(&self) -> Encryption {
         let is_required = self.encryption_required();
-        Encryption { is_required, is_in_nfs: self.nfs_tls != NfsTls::Off }
+        let is_in_nfs = self.nfs_tls != NfsTls::Off;
+        let asks_for_certificates = is_in_nfs && self.nfs_client_ca.is_some();
+        Encryption { is_required, is_in_nfs, asks_for_certificates }
     }
 }
 

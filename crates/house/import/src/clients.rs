@@ -66,11 +66,12 @@ fn intersection(one: &Network, other: &Network) -> Result<Option<Network>, Strin
         (Network::Any, network) | (network, Network::Any) => Ok(Some(network.clone())),
         (Network::Prefix { address: a, bits: m }, Network::Prefix { address: b, bits: n }) => {
             let (wide, narrow, inner) = if m <= n { (one, other, b) } else { (other, one, a) };
-            let is_inside = wide.contains(&access::Names::default(), *inner);
+            let is_inside = wide.contains(&access::Names::default(), (*inner).into());
             Ok(is_inside.then(|| narrow.clone()))
         }
         (Network::Host(a), Network::Host(b)) if a == b => Ok(Some(one.clone())),
-        (Network::Host(name), _) | (_, Network::Host(name)) => {
+        (name @ (Network::Host(_) | Network::Certificate(_)), _)
+        | (_, name @ (Network::Host(_) | Network::Certificate(_))) => {
             Err(format!("the lists of the share and of [global] cannot be combined: {name} is a name"))
         }
     }
@@ -107,7 +108,7 @@ mod tests {
         let other = [rule("10.0.0.0/24", true), rule("10.1.0.0/16", false), rule("*", true)];
         let rules = both(&one, &other).unwrap();
         let admits = |list: &[ClientRule], client: &str| {
-            let client = client.parse().unwrap();
+            let client = client.parse::<std::net::IpAddr>().unwrap().into();
             let first = list.iter().find(|rule| rule.network.contains(&access::Names::default(), client));
             first.is_some_and(|rule| rule.admitted.is_some())
         };

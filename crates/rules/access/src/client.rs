@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
 
-use crate::{Names, Network, Protocols};
+use crate::{Names, Network, Peer, Protocols};
 
 /// Ports that a system reserves for privileged programs.
 const SECURE_PORTS: std::ops::Range<u16> = 1..1024;
@@ -43,8 +43,8 @@ impl ClientRule {
     }
 
     /// Whether the rule applies to a client.
-    pub(super) fn is_for(&self, names: &Names, client: SocketAddr) -> bool {
-        self.network.contains(names, client.ip())
+    pub(super) fn is_for(&self, names: &Names, client: Peer<'_>) -> bool {
+        self.network.contains(names, client)
     }
 
     /// Whether the rule admits such a client by this protocol.
@@ -142,6 +142,7 @@ mod tests {
             "10.0.0.0/8 access=ro squash=all",
             "host access=rw squash=none protocols=nfs secure-port",
             "2001:db8::/32 access=rw squash=root protocols=smb",
+            "cert:*.lab.test access=ro",
         ] {
             assert_eq!(text.parse::<ClientRule>().unwrap().to_string(), text);
         }

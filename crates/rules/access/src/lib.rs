@@ -14,7 +14,7 @@ use std::sync::Arc;
 use identity::{Identity, People, Proof};
 
 pub use client::{ClientRule, Squash, is_privileged};
-pub use network::{Network, NotANetwork};
+pub use network::{CertificateName, Network, NotANetwork};
 pub use rights::{Group, NamesNobody, RIGHTS_MAX, Right, Role, Who};
 
 /// Entries of a share's client list.
@@ -107,6 +107,28 @@ pub struct WithoutEffect {
     default: Role,
 }
 
+/// What a client shows of itself before it says who its user is.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer<'a> {
+    /// Its end of the connection.
+    pub address: SocketAddr,
+    /// The DNS names in its certificate, which was verified, in lower case. A client without one has none.
+    pub certificate_names: &'a [String],
+}
+
+impl From<SocketAddr> for Peer<'_> {
+    fn from(address: SocketAddr) -> Self {
+        Self { address, certificate_names: &[] }
+    }
+}
+
+/// For questions about networks alone.
+impl From<IpAddr> for Peer<'_> {
+    fn from(address: IpAddr) -> Self {
+        SocketAddr::new(address, 0).into()
+    }
+}
+
 /// What names in [`Rules`] stand for at present. An unknown name matches nobody.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
@@ -134,7 +156,7 @@ pub struct Entrance {
 impl Rules {
     /// How a client may use the share by this protocol; None: it may not.
     #[must_use]
-    pub fn entrance(&self, names: &Names, by: Protocols, client: SocketAddr) -> Option<Entrance> {
+    pub fn entrance(&self, names: &Names, by: Protocols, client: Peer<'_>) -> Option<Entrance> {
         if !self.protocols.contains(by) {
             return None;
         }
@@ -143,7 +165,7 @@ impl Rules {
         }
         let rule = self.clients.iter().find(|rule| rule.is_for(names, client))?;
         let ClientRule { read_only, squash, .. } = *rule;
-        rule.lets_in(by, client).then_some(Entrance { read_only, squash, is_listed: true })
+        rule.lets_in(by, client.address).then_some(Entrance { read_only, squash, is_listed: true })
     }
 
     /// What a user may do; None: nothing. Without a user list and a default role, everybody is a contributor. Contributors may
@@ -179,11 +201,17 @@ impl Rules {
         }
     }
 
+    /// Whether the rules are about the certificates of clients.
+    #[must_use]
+    pub fn name_certificates(&self) -> bool {
+        self.clients.iter().any(|rule| matches!(rule.network, Network::Certificate(_)))
+    }
+
     /// The names of machines that the rules mention.
     pub fn host_names(&self) -> impl Iterator<Item = &str> {
         self.clients.iter().filter_map(|rule| match &rule.network {
             Network::Host(name) => Some(name.as_str()),
-            Network::Any | Network::Prefix { .. } => None,
+            Network::Any | Network::Prefix { .. } | Network::Certificate(_) => None,
         })
     }
 }
@@ -205,7 +233,7 @@ mod tests {
 
     fn asked(rules: &Rules, by: Protocols, client: &str) -> Option<Entrance> {
         let client = SocketAddr::new(client.parse().unwrap(), 40_000);
-        rules.entrance(&Names::default(), by, client)
+        rules.entrance(&Names::default(), by, client.into())
     }
 
     #[test]
@@ -247,7 +275,10 @@ mod tests {
     #[test]
     fn a_privileged_port_is_demanded_of_nfs_alone() {
         let rules = rules(&["* secure-port"]);
-        let from = |by, port| rules.entrance(&Names::default(), by, ([192, 0, 2, 7], port).into()).is_some();
+        let from = |by, port| {
+            let client = SocketAddr::from(([192, 0, 2, 7], port));
+            rules.entrance(&Names::default(), by, client.into()).is_some()
+        };
         assert!(from(Protocols::NFS, 1023) && !from(Protocols::NFS, 1024) && from(Protocols::SMB, 1024));
     }
 
@@ -267,7 +298,7 @@ mod tests {
 
     #[test]
     fn the_names_that_must_be_resolved_are_told() {
-        let rules = rules(&["*", "Alpha.example.org", "10.0.0.1", "beta"]);
+        let rules = rules(&["*", "Alpha.example.org", "10.0.0.1", "cert:gamma.example.org", "beta"]);
         assert_eq!(rules.host_names().collect::<Vec<_>>(), ["alpha.example.org", "beta"]);
     }
 }

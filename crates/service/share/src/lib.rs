@@ -43,7 +43,7 @@ mod watch;
 mod xattrs;
 
 pub use access::{
-    CLIENT_RULES_MAX, ClientRule, Entrance, Group, Names, NamesNobody, Network, NotANetwork, Protocols,
+    CLIENT_RULES_MAX, ClientRule, Entrance, Group, Names, NamesNobody, Network, NotANetwork, Peer, Protocols,
     RIGHTS_MAX, Right, Role, Rules, Squash, Who, folded_name,
 };
 pub use access_log::{AccessLog, Actor, Event, Kind};

@@ -9,11 +9,10 @@ mod read_only;
 mod rules;
 mod terms;
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use access::{Entrance, Names, Protocols, Role, Rules};
+use access::{Entrance, Names, Peer, Protocols, Role, Rules};
 use file_state::Access;
 use identity::{Identity, People, Proof};
 use storage::ObjectId;
@@ -105,7 +104,7 @@ impl Security {
     }
 
     /// How a client may use the share by this protocol; None: it may not.
-    pub(crate) fn entrance(&self, by: Protocols, client: SocketAddr) -> Option<Entrance> {
+    pub(crate) fn entrance(&self, by: Protocols, client: Peer<'_>) -> Option<Entrance> {
         self.rules.entrance(self.terms(), by, client)
     }
 
@@ -164,6 +163,8 @@ impl Security {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
 
     fn security() -> Security {
@@ -173,8 +174,8 @@ mod tests {
     #[test]
     fn every_change_has_a_number_of_its_own() {
         let security = security();
-        let client = ([192, 0, 2, 7], 700).into();
-        let enters = || security.entrance(Protocols::NFS, client).is_some();
+        let client = SocketAddr::from(([192, 0, 2, 7], 700));
+        let enters = || security.entrance(Protocols::NFS, client.into()).is_some();
         let first = security.generation();
         assert!(enters());
         security.set_rules(Rules { clients: vec!["host".parse().unwrap()], ..Rules::default() });
@@ -189,17 +190,19 @@ mod tests {
         assert_eq!(security.generation(), third, "what is known already changes nothing");
         security.set_terms(Terms::SECURE_PORT);
         assert!(security.generation() != third && enters());
-        assert_eq!(security.entrance(Protocols::NFS, ([192, 0, 2, 7], 7000).into()), None);
-        assert!(security.entrance(Protocols::SMB, ([192, 0, 2, 7], 7000).into()).is_some());
+        let other = SocketAddr::from(([192, 0, 2, 7], 7000));
+        assert_eq!(security.entrance(Protocols::NFS, other.into()), None);
+        assert!(security.entrance(Protocols::SMB, other.into()).is_some());
     }
 
     #[test]
     fn what_must_be_encrypted_is_served_by_protocols_that_always_can() {
         let security = security();
-        let client = ([192, 0, 2, 7], 700).into();
+        let client = SocketAddr::from(([192, 0, 2, 7], 700));
         security.set_terms(Terms::ENCRYPTED | Terms::GUESTS);
         assert_eq!(security.served_by(), Protocols::SMB);
-        let entered = [Protocols::SMB, Protocols::NFS].map(|by| security.entrance(by, client).is_some());
+        let entered =
+            [Protocols::SMB, Protocols::NFS].map(|by| security.entrance(by, client.into()).is_some());
         assert_eq!(entered, [true; 2], "each protocol knows which of its calls are encrypted");
         security.set_terms(Terms::empty());
         assert_eq!(security.served_by(), Protocols::all());

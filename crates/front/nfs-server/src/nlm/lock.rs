@@ -140,6 +140,7 @@ async fn claim(
                             share: file.share.clone(),
                             open,
                             client: request.connection.callers.address(),
+                            certificate_names: request.connection.callers.certificate_names(),
                             uid: file.call.caller.identity.uid(),
                         },
                     )

@@ -62,7 +62,9 @@ async fn open(request: &Request<'_>, file: &CalledObject<'_>, args: &ShareArgs<'
     };
     let open = file.share.open_settled(file.call, &found, &open).await.map_err(status::nlm)?;
     let (share, uid) = (file.share.clone(), file.call.caller.identity.uid());
-    Ok(Held { share, open, client: request.connection.callers.address(), uid })
+    let callers = &request.connection.callers;
+    let (client, certificate_names) = (callers.address(), callers.certificate_names());
+    Ok(Held { share, open, client, certificate_names, uid })
 }
 
 pub(super) async fn unshare(

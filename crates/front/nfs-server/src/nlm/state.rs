@@ -9,7 +9,7 @@ use nfs_proto::nlm::hosts::{Freed, HostNumber, Hosts, TooMany};
 use nfs_proto::v4::stateid::FileKey;
 use nfs_wire::nlm::Status;
 use parking_lot::Mutex;
-use share::{Open, Protocols, Share, ShareId};
+use share::{Open, Peer, Protocols, Share, ShareId};
 use tokio::sync::oneshot;
 
 use super::callback::Callbacks;
@@ -24,6 +24,8 @@ pub(crate) struct Held {
     pub(crate) open: Arc<Open>,
     /// The address of the host when it was opened.
     pub(crate) client: SocketAddr,
+    /// The names in its certificate.
+    pub(crate) certificate_names: Arc<[String]>,
     /// The user for whom it was opened.
     pub(crate) uid: u32,
 }
@@ -121,7 +123,9 @@ impl NlmState {
     /// Ends what hosts hold in a share that its rules no longer serve to them.
     pub(crate) async fn reconsider(&self, share: &Share) {
         self.end_files(|held| {
-            held.share.id() == share.id() && share.entrance(Protocols::NFS, held.client).is_none()
+            let Held { client, certificate_names, .. } = held;
+            let peer = Peer { address: *client, certificate_names };
+            held.share.id() == share.id() && share.entrance(Protocols::NFS, peer).is_none()
         })
         .await;
     }

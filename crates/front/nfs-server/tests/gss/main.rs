@@ -3,6 +3,7 @@
 
 extern crate krb5 as anabranch_krb5;
 
+#[expect(dead_code, reason = "what the tests of TLS use")]
 #[path = "../server/authority.rs"]
 mod authority;
 mod calls;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use anabranch_nfs_server::APPLICATION_PROTOCOL;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientCertVerifierBuilder, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
 /// A certificate authority.
@@ -44,14 +45,26 @@ impl Authority {
     /// The configuration of a server with a certificate of this authority. It asks clients for theirs if it is given the
     /// authority that has issued them.
     pub(crate) fn server(&self, clients: Option<&Self>) -> Arc<ServerConfig> {
+        self.config(clients.map(|clients| clients.verifier().build().unwrap()))
+    }
+
+    /// The same for a server that also serves clients without a certificate.
+    pub(crate) fn server_that_asks(&self, clients: &Self) -> Arc<ServerConfig> {
+        self.config(Some(clients.verifier().allow_unauthenticated().build().unwrap()))
+    }
+
+    fn verifier(&self) -> ClientCertVerifierBuilder {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider));
+        WebPkiClientVerifier::builder_with_provider(self.roots(), provider)
+    }
+
+    fn config(&self, clients: Option<Arc<dyn ClientCertVerifier>>) -> Arc<ServerConfig> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider);
         let builder = builder.with_protocol_versions(&[&rustls::version::TLS13]).unwrap();
         let builder = match clients {
             None => builder.with_no_client_auth(),
-            Some(authority) => builder.with_client_cert_verifier(
-                WebPkiClientVerifier::builder_with_provider(authority.roots(), provider).build().unwrap(),
-            ),
+            Some(verifier) => builder.with_client_cert_verifier(verifier),
         };
         let Identity(certificate, key) = self.issue("localhost", 2096);
         let mut config = builder.with_single_cert(vec![certificate], key).unwrap();

@@ -9,13 +9,14 @@ use anabranch_nfs_server::{APPLICATION_PROTOCOL, Config, Demand, Tls};
 use nfs_wire::mount;
 use nfs_wire::record_mark::{MARK_BYTES, Mark};
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Denied, OpaqueAuth, Reply, ReplyBody, flavor};
+use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{FileHandle, StableHow};
 use nfs_wire::v3::{self, Procedure, create, getattr, mkdir, read, write};
 use nfs_wire::v4::status::Status as V4Status;
 use nfs_wire::xdr::{Decode, Encode, Reader};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, ServerConfig, StreamOwned};
-use share::{Squash, Terms};
+use share::{Rules, Squash, Terms};
 
 use crate::authority::{Authority, Identity};
 use crate::client::{Client, Raw, TestServer, call_record, export, place, with_mode};
@@ -238,6 +239,58 @@ fn where_clients_must_have_certificates_no_other_is_served() {
     assert!(!is_served(Some(others.issue("client.example.org", 2096))), "of another authority");
     assert!(!is_served(Some(clients.issue("client.example.org", 2021))), "expired");
     assert!(is_served(Some(clients.issue("other.example.org", 2096))));
+}
+
+#[test]
+fn a_client_list_names_the_certificates_of_clients() {
+    let (authority, clients) = (Authority::new(), Authority::new());
+    // A certificate is asked for, and a client may have none.
+    let server = server(Demand::Offered, &authority.server_that_asks(&clients), Terms::empty());
+    let rules = |list: &[&str]| {
+        let clients = list.iter().map(|rule| rule.parse().unwrap()).collect();
+        server.data.set_rules(Rules { clients, ..Rules::default() });
+    };
+    rules(&["cert:*.lab.test access=ro", "cert:build.example.org"]);
+    let connect = |name: &str| encrypted(&server, authority.client(Some(clients.issue(name, 2096)), &[]));
+    let mut in_domain = connect("A.Lab.Test");
+    let mut named = connect("build.example.org");
+    let mut others = [
+        connect("a.b.lab.test"),
+        connect("other.example.org"),
+        encrypted(&server, authority.client(None, &[])),
+    ];
+    let (root, _) = (in_domain.mount(b"/data"), named.mount(b"/data"));
+    for other in &mut others {
+        let ids = (mount::PROGRAM, mount::VERSION, mount::Procedure::Mnt as u32);
+        let (_, results) = other.exchange(ids, &mount::DirPath(b"/data")).unwrap();
+        assert_eq!(mount::MntRes::from_bytes(&results).unwrap().unwrap_err().status, mount::Status::Acces);
+    }
+    assert_eq!(server.client().mount("/data").unwrap_err(), mount::Status::Acces, "it has no certificate");
+    let make = |client: &mut Encrypted<TcpStream>, name| {
+        let made: mkdir::Res = client
+            .nfs(Procedure::MkDir, &mkdir::Args { place: place(root, name), attributes: with_mode(0o755) });
+        made.map(|_| ()).map_err(|failure| failure.status)
+    };
+    assert_eq!(make(&mut in_domain, "a"), Err(Status::RoFs));
+    assert_eq!(make(&mut named, "b"), Ok(()));
+    // What the list says counts from the next call on, also for connections that are there.
+    rules(&["cert:build.lab.test", "cert:*.lab.test"]);
+    assert_eq!(make(&mut in_domain, "a"), Ok(()));
+    assert_eq!(make(&mut named, "c"), Err(Status::Acces));
+}
+
+#[test]
+fn a_connection_is_another_client_once_it_has_shown_its_certificate() {
+    let (authority, clients) = (Authority::new(), Authority::new());
+    let server = server(Demand::Offered, &authority.server_that_asks(&clients), Terms::empty());
+    let rule = "cert:client.example.org".parse().unwrap();
+    server.data.set_rules(Rules { clients: vec![rule], ..Rules::default() });
+    let mut client = server.client();
+    assert_eq!(client.mount("/data").unwrap_err(), mount::Status::Acces);
+    assert_eq!(probe(&mut client, NULL, b"").unwrap(), b"STARTTLS");
+    let socket = client.stream.try_clone().unwrap();
+    let own = Some(clients.issue("client.example.org", 2096));
+    Encrypted::over(&client, socket, authority.client(own, &[])).mount(b"/data");
 }
 
 #[test]

@@ -229,7 +229,7 @@ impl Administration {
             return Ok(());
         };
         use_rules(serving, share, record.terms(), record.rules().map_err(failed)?);
-        if record.terms().contains(Terms::ENCRYPTED) {
+        if record.terms().contains(Terms::ENCRYPTED) || share.rules().name_certificates() {
             opening::tell_what_is_lacking(share, self.declared().encryption);
         }
         share.set_metadata_cache(!record.uncached);

@@ -173,8 +173,10 @@ mod tests {
             "@net" => patterns[1],
             // 10.X.7.Y
             "10.0.7.0/255.0.255.0" => address.starts_with("10.") && address.split('.').nth(2) == Some("7"),
-            name => clients::network(name)
-                .is_none_or(|network| network.contains(&access::Names::default(), address.parse().unwrap())),
+            name => clients::network(name).is_none_or(|network| {
+                network
+                    .contains(&access::Names::default(), address.parse::<std::net::IpAddr>().unwrap().into())
+            }),
         };
         let rank = |name: &str| kind::Kind::of(name).rank();
         let (_, options) =
@@ -208,7 +210,7 @@ mod tests {
             for address in ["10.0.7.9", "10.0.7.8", "10.1.7.1", "10.1.1.1", "192.0.2.1", "203.0.113.1"] {
                 let kernel = kernel_gives(&line, address, patterns);
                 let is_for = |rule: &&clients::ClientRule| {
-                    rule.network.contains(&access::Names::default(), address.parse().unwrap())
+                    rule.network.contains(&access::Names::default(), address.parse::<std::net::IpAddr>().unwrap().into())
                 };
                 let rule = share.clients.iter().flatten().find(is_for).filter(|_| share.closed.is_empty());
                 let Some(here) = rule.and_then(|rule| rule.admitted).map(told) else { continue };

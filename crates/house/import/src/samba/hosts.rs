@@ -179,7 +179,7 @@ mod tests {
     }
 
     fn admits(hosts: &Hosts, client: &str) -> bool {
-        let client = client.parse().unwrap();
+        let client = client.parse::<std::net::IpAddr>().unwrap().into();
         let Some(rules) = &hosts.rules else { return true };
         let first = rules.iter().find(|rule| rule.network.contains(&access::Names::default(), client));
         first.is_some_and(|rule| rule.admitted.is_some())
@@ -238,7 +238,10 @@ mod tests {
     fn samba_admits(allow: &[String], deny: &[String], client: &str) -> bool {
         let is_in = |entry: &String| {
             let network = network(entry, false);
-            network.is_ok_and(|network| network.contains(&access::Names::default(), client.parse().unwrap()))
+            network.is_ok_and(|network| {
+                network
+                    .contains(&access::Names::default(), client.parse::<std::net::IpAddr>().unwrap().into())
+            })
         };
         let matches = |list: &[String]| {
             let at = list.iter().position(|entry| entry == "EXCEPT").unwrap_or(list.len());

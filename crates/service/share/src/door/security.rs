@@ -1,14 +1,13 @@
 //! Who may use a share ([`crate::security`]).
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use file_state::Access;
 use storage::ObjectId;
 
 use crate::{
-    Entrance, Error, Found, Identity, Names, People, Proof, Protocols, ReadOnly, Result, Role, Rules, Share,
-    Terms,
+    Entrance, Error, Found, Identity, Names, Peer, People, Proof, Protocols, ReadOnly, Result, Role, Rules,
+    Share, Terms,
 };
 
 /// Terms and rules.
@@ -74,7 +73,7 @@ impl Share {
 
     /// How a client may use the share by this protocol; None: it may not.
     #[must_use]
-    pub fn entrance(&self, by: Protocols, client: SocketAddr) -> Option<Entrance> {
+    pub fn entrance(&self, by: Protocols, client: Peer<'_>) -> Option<Entrance> {
         self.security.entrance(by, client)
     }
 }

@@ -1,10 +1,9 @@
 //! The present rules of a share, what the names in them stand for, and a number that changes with either.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use access::{Entrance, Names, Protocols, Role, Rules, is_privileged};
+use access::{Entrance, Names, Peer, Protocols, Role, Rules, is_privileged};
 use identity::{Identity, People, Proof};
 use parking_lot::RwLock;
 
@@ -87,9 +86,9 @@ impl CurrentRules {
 
     /// How a client may use a share with these terms by this protocol; None: it may not. A share that is encrypted is the
     /// business of the protocol: it knows how each call comes.
-    pub(crate) fn entrance(&self, terms: Terms, by: Protocols, client: SocketAddr) -> Option<Entrance> {
+    pub(crate) fn entrance(&self, terms: Terms, by: Protocols, client: Peer<'_>) -> Option<Entrance> {
         let demands_port = by.shows_ports() && terms.contains(Terms::SECURE_PORT);
-        if demands_port && !is_privileged(client) {
+        if demands_port && !is_privileged(client.address) {
             return None;
         }
         let (rules, names) = self.present();
