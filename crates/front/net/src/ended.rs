@@ -2,6 +2,8 @@
 
 use std::io;
 
+use rustls::CertificateError;
+
 use crate::tls::TlsError;
 
 /// Why a connection ended.
@@ -25,7 +27,7 @@ pub(crate) enum Ended {
     Unacknowledged,
     #[error("it broke the protocol: {0}")]
     Protocol(String),
-    #[error("TLS: {0}")]
+    #[error("TLS: {}", of_tls(.0))]
     Tls(rustls::Error),
     #[error("TLS: the handshake took too long")]
     Handshake,
@@ -38,11 +40,33 @@ pub(crate) enum Ended {
     Io(#[from] io::Error),
 }
 
+/// Why TLS cannot go on. A certificate that has expired is the mistake of an administrator, who reads this.
+fn of_tls(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(
+            CertificateError::Expired | CertificateError::ExpiredContext { .. },
+        ) => format!("the client's certificate has expired ({error})"),
+        other => other.to_string(),
+    }
+}
+
 impl From<TlsError> for Ended {
     fn from(error: TlsError) -> Self {
         match error {
             TlsError::Io(e) => Self::Io(e),
             TlsError::Protocol(e) => Self::Tls(e),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expired_certificate_is_called_so() {
+        let invalid = |why| Ended::Tls(rustls::Error::InvalidCertificate(why)).to_string();
+        assert!(invalid(CertificateError::Expired).starts_with("TLS: the client's certificate has expired"));
+        assert!(!invalid(CertificateError::UnknownIssuer).contains("has expired"));
     }
 }

@@ -69,7 +69,7 @@ impl Health {
 }
 
 /// How long before its end a certificate is an alarm.
-const CERTIFICATE_WARNING: Duration = Duration::from_secs(7 * 24 * 3600);
+const CERTIFICATE_WARNING: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// What matters beside shards and shares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -218,10 +218,10 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_is_an_alarm_for_its_last_week() {
+    fn a_certificate_is_an_alarm_for_its_last_two_weeks() {
         let hours = |hours: u64| certificate_warning(Duration::from_secs(hours * 3600));
-        assert_eq!((hours(24 * 7 + 1), hours(24 * 400)), (None, None));
-        assert!(hours(24 * 7).unwrap().ends_with("expires in 7 d 0 h"));
+        assert_eq!((hours(24 * 14 + 1), hours(24 * 400)), (None, None));
+        assert!(hours(24 * 14).unwrap().ends_with("expires in 14 d 0 h"));
         assert!(hours(25).unwrap().ends_with("expires in 1 d 1 h"));
         assert!(hours(0).unwrap().ends_with("has expired"));
         let reload = Reload { last_succeeded: true, ..Reload::default() };

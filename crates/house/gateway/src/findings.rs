@@ -108,7 +108,7 @@ impl Findings {
             Ok(expires) => {
                 let left = expires.map(|end| end.duration_since(SystemTime::now()).unwrap_or_default());
                 if let Some(warning) = left.and_then(control::certificate_warning) {
-                    let advice = "Renew it, then start the server again.";
+                    let advice = "Renew it: a running server shows the new one within seconds.";
                     self.warn(Subject::Server("control-certificate"), warning, advice);
                 }
                 return;
