@@ -17,6 +17,8 @@ use crate::kerberos::{IdMapping, Tickets};
 const NAME_BYTES_MAX: usize = 1024;
 /// The groups that a call of AUTH_SYS can name. RFC 5531 appendix A.
 const GROUPS_OF_SYS: usize = 16;
+/// The groups with which Windows lets somebody log on: 1,024 SIDs in a token, of which it adds nine itself.
+const GROUPS_OF_WINDOWS: usize = 1015;
 /// Domain Users, to which every user of a domain belongs. [MS-DTYP] 2.4.2.4.
 const DOMAIN_USERS: u32 = 513;
 
@@ -233,15 +235,7 @@ impl Test<'_> {
                 advice: "If they shall, name their domains: trusted-domains = [\"S-1-5-21-...\"]".to_owned(),
             });
         }
-        if user.groups.len() > GROUPS_OF_SYS {
-            tested.findings.push(TestFinding {
-                what: format!(
-                    "over NFS with AUTH_SYS a client can name {GROUPS_OF_SYS} of the user's {} groups",
-                    user.groups.len()
-                ),
-                advice: "Mount with sec=krb5, krb5i or krb5p: the groups of a ticket all count.".to_owned(),
-            });
-        }
+        tested.findings.extend(of_group_count(user.group_sids.len().max(user.groups.len())));
         tested
     }
 
@@ -388,6 +382,25 @@ fn rule(tickets: &Tickets) -> String {
     }
 }
 
+/// What is the matter with a user in so many groups.
+fn of_group_count(groups: usize) -> Vec<TestFinding> {
+    let of_sys = TestFinding {
+        what: format!(
+            "over NFS with AUTH_SYS a client can name {GROUPS_OF_SYS} of the user's {groups} groups"
+        ),
+        advice: "Mount with sec=krb5, krb5i or krb5p: the groups of a ticket all count.".to_owned(),
+    };
+    let of_windows = TestFinding {
+        what: format!("Windows lets nobody log on who is in more than {GROUPS_OF_WINDOWS} groups"),
+        advice: format!(
+            "Take the user out of groups. The groups are in the ticket, and tickets of more than {} KiB are refused here.",
+            krb5::TOKEN_BYTES_MAX >> 10
+        ),
+    };
+    let findings = [(groups > GROUPS_OF_SYS, of_sys), (groups > GROUPS_OF_WINDOWS, of_windows)];
+    findings.into_iter().filter_map(|(is_so, finding)| is_so.then_some(finding)).collect()
+}
+
 /// The reason for which nobody is made of a user; after the colon it says what to do.
 fn of_reason(reason: Reason) -> TestFinding {
     let text = reason.to_string();
@@ -430,6 +443,15 @@ mod tests {
             let refused = Asked::parse(text).unwrap_err();
             assert!(refused.what.contains(why) && refused.advice.contains("alice@"), "{text:?}: {refused:?}");
         }
+    }
+
+    #[test]
+    fn a_user_in_very_many_groups_is_told_what_that_means() {
+        let count = |groups| of_group_count(groups).len();
+        assert_eq!([0, 16, 17, 1015, 1016, 10_000].map(count), [0, 0, 1, 1, 2, 2]);
+        let [of_sys, of_windows] = &of_group_count(1200)[..] else { panic!() };
+        assert!(of_sys.what.contains("16 of the user's 1200 groups"), "{of_sys:?}");
+        assert!(of_windows.what.contains("1015") && of_windows.advice.contains("64 KiB"), "{of_windows:?}");
     }
 
     #[test]
