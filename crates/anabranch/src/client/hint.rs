@@ -134,6 +134,8 @@ mod tests {
             server: (address, 2049).into(),
             version: Some(4),
             minor_version: None,
+            tls: None,
+            security: Vec::new(),
             calls: 9,
             round_trip_us: None,
             in_flight: 0,

@@ -1,5 +1,6 @@
 //! `anabranch client list`: the clients and their connections, as tables.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -31,6 +32,9 @@ pub(crate) fn render(clients: &Clients) -> String {
     );
     if !clients.nfs_clients.is_empty() {
         let _ = write!(text, "\n{}", nfs(&clients.nfs_clients));
+    }
+    if clients.nfs_clients.iter().any(|client| client.connections.iter().any(|one| one.tls.is_some())) {
+        let _ = write!(text, "\n{}", encrypted(&clients.nfs_clients));
     }
     if clients.nfs_clients.iter().any(|client| !client.users.is_empty()) {
         let _ = write!(text, "\n{}", ticketed(&clients.nfs_clients));
@@ -162,6 +166,7 @@ fn nfs(clients: &[NfsClient]) -> String {
         "CLIENT",
         "SHARES",
         "VERSION",
+        "SECURITY",
         "CONNECTIONS",
         "ROUND TRIP",
         "CALLS",
@@ -171,6 +176,31 @@ fn nfs(clients: &[NfsClient]) -> String {
         "IDLE",
     ];
     table::render(heads, &rows)
+}
+
+/// The clients with TLS, and the names in their certificates.
+fn encrypted(clients: &[NfsClient]) -> String {
+    let row = |client: &NfsClient| {
+        let connections = client.connections.iter();
+        let with_tls: Vec<_> = connections.filter_map(|connection| connection.tls.as_ref()).collect();
+        let ciphers = with_tls.iter().map(|tls| format!("TLS {} {}", tls.version, tls.cipher));
+        let names =
+            with_tls.iter().filter_map(|tls| tls.certificate.as_ref()).map(|shown| match &*shown.names {
+                [] => format!("without a name, SHA-256 {}", shown.fingerprint),
+                names => harmless(&names.join(" ")),
+            });
+        let count = format!("{} of {}", with_tls.len(), client.connections.len());
+        [client.address.to_string(), count, each_once(ciphers), each_once(names)]
+    };
+    let has_tls = |client: &&NfsClient| client.connections.iter().any(|connection| connection.tls.is_some());
+    let rows: Vec<_> = clients.iter().filter(has_tls).map(row).collect();
+    table::render(["CLIENT", "CONNECTIONS WITH TLS", "CIPHER", "CERTIFICATE"], &rows)
+}
+
+/// The different ones of some words.
+fn each_once(words: impl Iterator<Item = String>) -> String {
+    let words: BTreeSet<_> = words.collect();
+    if words.is_empty() { "-".to_owned() } else { words.into_iter().collect::<Vec<_>>().join(", ") }
 }
 
 /// The users who have shown tickets.
@@ -244,7 +274,7 @@ fn nfs_version((version, minor_version): (u32, Option<u32>)) -> String {
     }
 }
 
-fn nfs_client(client: &NfsClient) -> [String; 10] {
+fn nfs_client(client: &NfsClient) -> [String; 11] {
     let connections = &client.connections;
     let mut versions: Vec<_> = connections
         .iter()
@@ -259,6 +289,7 @@ fn nfs_client(client: &NfsClient) -> [String; 10] {
         client.address.to_string(),
         or_none(shares.join(" ")),
         or_none(versions.join(", ")),
+        each_once(connections.iter().flat_map(|connection| connection.security.iter().cloned())),
         connections.len().to_string(),
         round_trips(connections.iter().filter_map(|connection| connection.round_trip_us)),
         connections.iter().map(|connection| connection.calls).sum::<u64>().to_string(),
@@ -275,6 +306,8 @@ fn nfs_client(client: &NfsClient) -> [String; 10] {
 
 #[cfg(test)]
 mod tests {
+    use control::clients::{NfsConnection, NfsTransfers, Tls, TlsCertificate};
+
     use super::*;
 
     #[test]
@@ -306,6 +339,54 @@ mod tests {
         for (bytes, text) in [(0, "-"), (1 << 20, "1 MiB"), (65_536, "64 KiB"), (1_000_000, "1000000 B")] {
             assert_eq!(size(bytes), text);
         }
+    }
+
+    #[test]
+    fn clients_with_tls_have_their_certificates() {
+        let tls = |names: &[&str]| Tls {
+            version: "1.3".to_owned(),
+            cipher: "TLS_AES_256_GCM_SHA384".to_owned(),
+            certificate: Some(TlsCertificate {
+                names: names.iter().map(|&name| name.to_owned()).collect(),
+                fingerprint: "ab12".to_owned(),
+            }),
+        };
+        let connection = |tls, security: &[&str]| NfsConnection {
+            client: ([10, 0, 0, 2], 700).into(),
+            server: ([10, 0, 0, 1], 2049).into(),
+            version: Some(4),
+            minor_version: Some(2),
+            tls,
+            security: security.iter().map(|&flavor| flavor.to_owned()).collect(),
+            round_trip_us: None,
+            calls: 1,
+            in_flight: 0,
+            reads: NfsTransfers::default(),
+            writes: NfsTransfers::default(),
+            age_seconds: 1,
+            idle_seconds: 1,
+        };
+        let client = |connections| NfsClient {
+            address: [10, 0, 0, 2].into(),
+            mounts: Vec::new(),
+            shares: Vec::new(),
+            connections,
+            sessions: Vec::new(),
+            users: Vec::new(),
+            lock_hosts: Vec::new(),
+        };
+        let one = [connection(None, &["sys"]), connection(Some(tls(&["a.lab.test"])), &["krb5", "krb5p"])];
+        let other = [connection(Some(tls(&[])), &[]), connection(Some(tls(&[])), &[])];
+        let clients = [client(one.to_vec()), client(other.to_vec()), client(vec![connection(None, &[])])];
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(
+            words(&encrypted(&clients)),
+            "CLIENT CONNECTIONS WITH TLS CIPHER CERTIFICATE \
+             10.0.0.2 1 of 2 TLS 1.3 TLS_AES_256_GCM_SHA384 a.lab.test \
+             10.0.0.2 2 of 2 TLS 1.3 TLS_AES_256_GCM_SHA384 without a name, SHA-256 ab12"
+        );
+        let security = clients.each_ref().map(|client| nfs_client(client)[3].clone());
+        assert_eq!(security, ["krb5, krb5p, sys", "-", "-"]);
     }
 
     #[test]

@@ -70,6 +70,7 @@ pub use front::{NFS3, NFS4};
 pub use groups::{Groups, UserDirectory, UserGroups};
 pub use gss::KerberosKeys;
 pub use mount::mounted::{MOUNTS_MAX, Mounted};
+pub use net::Secured;
 pub use nfs_proto::nlm::hosts::HostLimits;
 pub use nfs_proto::v4::recovery::ClientRecord;
 pub use nfs_wire::record_mark::FRAGMENTS_MAX;

@@ -144,6 +144,7 @@ fn admitted<'a>(
         None => credentials::stated(&call.credential, groups)?,
     };
     let flavor = protected.map_or(Flavor::Sys, Protected::flavor);
+    connection.traffic.note_flavor(flavor);
     Ok(Some(Request {
         connection,
         record: &received.record,

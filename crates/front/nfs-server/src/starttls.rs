@@ -23,6 +23,7 @@ impl Connection {
         let fingerprint = certificate.as_ref().map(|certificate| certificate.fingerprint.as_str());
         tracing::info!(address = %self.peer(), cipher, certificate = names, fingerprint, "NFS over TLS");
         self.callers.shown(certificate.as_ref().map_or(&[], |certificate| &certificate.names));
+        self.traffic.encrypted(with.clone());
         let _ = self.secured.set(with);
     }
 

@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use net::{Mailbox, Peer, RoundTrip};
+use net::{Mailbox, Peer, RoundTrip, Secured};
 use nfs_wire::rpc::Call;
 use nfs_wire::v3;
 use parking_lot::Mutex;
+
+use crate::gss::Flavor;
 
 /// One connection of a client at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +26,10 @@ pub struct ConnectionReport {
     pub version: Option<u32>,
     /// The minor version of the NFSv4 calls; `None` before the first.
     pub minor_version: Option<u32>,
+    /// What the TLS handshake has shown; None: the connection has no TLS.
+    pub secured: Option<Arc<Secured>>,
+    /// How the calls so far were secured, by the names that mount(8) has for it.
+    pub security: Vec<&'static str>,
     /// The round trip time to the client, at the time of the last calls; None if the kernel does not report it.
     pub round_trip: Option<Duration>,
     /// Calls that have arrived.
@@ -95,6 +101,9 @@ pub(crate) struct Traffic {
     version: AtomicU32,
     /// One more than the minor version of the last NFSv4 call; 0 before the first.
     minor_version: AtomicU32,
+    secured: OnceLock<Arc<Secured>>,
+    /// The flavors of the calls so far: bits by their order.
+    flavors: AtomicU8,
     calls: AtomicU64,
     answered: AtomicU64,
     pub(crate) reads: Moved,
@@ -119,6 +128,19 @@ impl Traffic {
         self.minor_version.store(minor_version.saturating_add(1), Ordering::Relaxed);
     }
 
+    /// Notes how a call is secured.
+    pub(crate) fn note_flavor(&self, flavor: Flavor) {
+        let (seen, bit) = (self.flavors.load(Ordering::Relaxed), flavor.bit());
+        if seen & bit == 0 {
+            self.flavors.store(seen | bit, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes what the TLS handshake has shown.
+    pub(crate) fn encrypted(&self, with: Secured) {
+        let _ = self.secured.set(Arc::new(with));
+    }
+
     /// Counts a call that has been answered.
     pub(crate) fn end(&self) {
         add(&self.answered, 1);
@@ -136,6 +158,8 @@ impl Traffic {
             server: self.peer.local,
             version: (version > 0).then_some(version),
             minor_version: self.minor_version.load(Ordering::Relaxed).checked_sub(1),
+            secured: self.secured.get().cloned(),
+            security: Flavor::in_bits(self.flavors.load(Ordering::Relaxed)),
             calls,
             round_trip: self.round_trip.time(),
             in_flight: calls.saturating_sub(answered),
@@ -176,6 +200,8 @@ impl Connections {
             since: Instant::now(),
             version: AtomicU32::new(0),
             minor_version: AtomicU32::new(0),
+            secured: OnceLock::new(),
+            flavors: AtomicU8::new(0),
             calls: AtomicU64::new(0),
             answered: AtomicU64::new(0),
             reads: Moved::default(),

@@ -76,6 +76,21 @@ function smbCard(session, found, again) {
   }, again);
 }
 
+/** How the connections of an NFS client are encrypted: by TLS, or each call by its flavor. */
+function nfsProtection({ connections }) {
+  const hows = connections.map(({ tls, security }) => {
+    if (tls) return t('clients.encrypted', { cipher: `TLS ${tls.version}, ${tls.cipher}` });
+    return security.length && security.every((flavor) => flavor === 'krb5p') ? t('clients.encrypted', { cipher: 'krb5p' }) : t('clients.plain');
+  });
+  return [...new Set(hows)].join('; ');
+}
+
+/** The names in the certificates of an NFS client. */
+function certificates({ connections }) {
+  const shown = connections.flatMap(({ tls }) => (tls?.certificate ? [tls.certificate.names.join(' ') || tls.certificate.fingerprint] : []));
+  return shown.length ? [[t('clients.certificate'), [...new Set(shown)].join(', ')]] : [];
+}
+
 function nfsCard(client, found, again) {
   const versions = [...new Set(client.connections.map(({ version }) => version).filter((version) => version !== null))];
   const oldest = Math.max(0, ...client.connections.map(({ age_seconds: age }) => age));
@@ -86,7 +101,9 @@ function nfsCard(client, found, again) {
     badges: versions.map((version) => badge('plain', `NFSv${version}`)),
     pairs: [
       [t('clients.from'), h('code', {}, client.address)],
-      [t('clients.protection'), t('clients.plain')],
+      [t('clients.protection'), nfsProtection(client)],
+      [t('clients.security'), [...new Set(client.connections.flatMap(({ security }) => security))].join(', ') || '–'],
+      ...certificates(client),
       [t('clients.connections'), format.count(client.connections.length)],
       [t('clients.users'), client.users?.length ? client.users.join(', ') : '–'],
       [t('clients.shares'), client.shares.length ? client.shares.join(', ') : '–'],

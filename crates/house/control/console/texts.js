@@ -182,6 +182,8 @@ const TEXTS = {
   'clients.not-signed': ['signing not required', 'Signieren nicht verlangt'],
   'clients.encrypted': ['encrypted, {cipher}', 'verschlüsselt, {cipher}'],
   'clients.may-encrypt': ['encrypts where a share asks for it, {cipher}', 'verschlüsselt, wo eine Freigabe es verlangt, {cipher}'],
+  'clients.security': ['Security of calls', 'Sicherheit der Aufrufe'],
+  'clients.certificate': ['Certificate', 'Zertifikat'],
   'clients.plain': ['not encrypted', 'nicht verschlüsselt'],
   'clients.channels': ['Channels', 'Kanäle'],
   'clients.connections': ['Connections', 'Verbindungen'],

@@ -263,8 +263,28 @@ impl NfsTransfers {
     }
 }
 
+/// TLS of a connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tls {
+    /// The version: `1.3`.
+    pub version: String,
+    /// The cipher suite, for example `TLS_AES_256_GCM_SHA384`.
+    pub cipher: String,
+    /// The client's certificate, which was verified; none if the client has shown none.
+    pub certificate: Option<TlsCertificate>,
+}
+
+/// The certificate of a client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TlsCertificate {
+    /// Its DNS names.
+    pub names: Vec<String>,
+    /// Its SHA-256 in hexadecimal digits.
+    pub fingerprint: String,
+}
+
 /// One connection of an NFS client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NfsConnection {
     /// The client's end.
     pub client: SocketAddr,
@@ -275,6 +295,12 @@ pub struct NfsConnection {
     /// The minor version of its NFSv4 calls, if it has sent any.
     #[serde(default)]
     pub minor_version: Option<u32>,
+    /// TLS; none if the connection is not encrypted by it.
+    #[serde(default)]
+    pub tls: Option<Tls>,
+    /// How the calls that have come so far were secured: some of `sys`, `krb5`, `krb5i` and `krb5p`.
+    #[serde(default)]
+    pub security: Vec<String>,
     /// The round trip time to the client in microseconds, at the time of the last calls.
     #[serde(default)]
     pub round_trip_us: Option<u64>,

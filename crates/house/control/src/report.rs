@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use nfs_server::{ConnectionReport, NfsServer, Origin, SessionReport, Sizes};
+use nfs_server::{ConnectionReport, NfsServer, Origin, Secured, SessionReport, Sizes};
 use share::{Client, Share, ShareTable};
 use smb_server::report;
 
 use crate::clients::{
     Channel, Clients, Encryption, Interface, NfsClient, NfsConnection, NfsLockHost, NfsSession, NfsTransfers,
-    Principal, RefusalReason, RefusedBinding, Signing, SmbOffer, SmbSession, Transport,
+    Principal, RefusalReason, RefusedBinding, Signing, SmbOffer, SmbSession, Tls, TlsCertificate, Transport,
 };
 
 /// The most users who are told of one NFS client.
@@ -210,12 +210,24 @@ fn mounts(nfs: &NfsServer, client: IpAddr) -> Vec<String> {
     nfs.mounts().into_iter().filter(|mounted| mounted.client == client).map(|mounted| mounted.path).collect()
 }
 
+/// What the handshake has shown. The library calls TLS_AES_256_GCM_SHA384 (RFC 8446 B.4) TLS13_AES_256_GCM_SHA384.
+fn tls(secured: &Secured) -> Tls {
+    let Secured { cipher, certificate } = secured;
+    let certificate = certificate
+        .as_ref()
+        .map(|shown| TlsCertificate { names: shown.names.clone(), fingerprint: shown.fingerprint.clone() });
+    // RFC 9289 5: no earlier version is negotiated.
+    Tls { version: "1.3".to_owned(), cipher: cipher.replacen("TLS13_", "TLS_", 1), certificate }
+}
+
 fn nfs_connection(report: &ConnectionReport) -> NfsConnection {
     NfsConnection {
         client: report.client,
         server: report.server,
         version: report.version,
         minor_version: report.minor_version,
+        tls: report.secured.as_deref().map(tls),
+        security: report.security.iter().map(|flavor| (*flavor).to_owned()).collect(),
         round_trip_us: report.round_trip.map(micros),
         calls: report.calls,
         in_flight: report.in_flight,

@@ -65,6 +65,30 @@ impl Flavor {
         }
     }
 
+    /// A bit for each flavor.
+    pub(crate) fn bit(self) -> u8 {
+        match self {
+            Self::Sys => 1,
+            Self::Krb5 => 1 << 1,
+            Self::Krb5i => 1 << 2,
+            Self::Krb5p => 1 << 3,
+        }
+    }
+
+    /// The names that mount(8) has for the flavors whose bits are set.
+    pub(crate) fn in_bits(bits: u8) -> Vec<&'static str> {
+        Self::ALL.into_iter().filter(|flavor| bits & flavor.bit() != 0).map(Self::name).collect()
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sys => "sys",
+            Self::Krb5 => "krb5",
+            Self::Krb5i => "krb5i",
+            Self::Krb5p => "krb5p",
+        }
+    }
+
     /// The number of the flavor in MOUNT's list. RFC 2623 4: "pseudo flavors".
     fn number(self) -> u32 {
         match self {

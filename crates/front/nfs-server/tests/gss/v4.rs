@@ -202,6 +202,7 @@ fn a_session_of_a_machine_serves_its_users() {
     }
     let results = v4.run(None, &[ArgOp::PutRootFh, look("data"), ArgOp::GetFh]);
     assert_eq!(statuses(&results), [OK; 4]);
+    assert_eq!(server.server.connections()[0].security, ["sys", "krb5", "krb5i", "krb5p"]);
 }
 
 #[test]

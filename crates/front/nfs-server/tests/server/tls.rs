@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anabranch_nfs_server::{APPLICATION_PROTOCOL, Config, Demand, Tls};
+use anabranch_nfs_server::{APPLICATION_PROTOCOL, Config, ConnectionReport, Demand, Tls};
 use nfs_wire::mount;
 use nfs_wire::record_mark::{MARK_BYTES, Mark};
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Denied, OpaqueAuth, Reply, ReplyBody, flavor};
@@ -273,6 +273,11 @@ fn a_client_list_names_the_certificates_of_clients() {
     };
     assert_eq!(make(&mut in_domain, "a"), Err(Status::RoFs));
     assert_eq!(make(&mut named, "b"), Ok(()));
+    let is_shown = |report: &ConnectionReport| {
+        let certificate = report.secured.as_ref().and_then(|shown| shown.certificate.as_ref());
+        certificate.is_some_and(|shown| shown.names == ["a.lab.test"]) && report.security == ["sys"]
+    };
+    assert!(server.server.connections().iter().any(is_shown));
     // What the list says counts from the next call on, also for connections that are there.
     rules(&["cert:build.lab.test", "cert:*.lab.test"]);
     assert_eq!(make(&mut in_domain, "a"), Ok(()));

@@ -184,6 +184,8 @@ fn an_nfs_client_is_told_of_nconnect() {
         server: SocketAddr::from(([10, 0, 1, 1], 2049)),
         version: Some(3),
         minor_version: None,
+        tls: None,
+        security: Vec::new(),
         calls: 1,
         round_trip_us: None,
         in_flight: 0,
@@ -196,16 +198,16 @@ fn an_nfs_client_is_told_of_nconnect() {
         address: connection.client.ip(),
         mounts: Vec::new(),
         shares: Vec::new(),
-        connections: vec![connection],
+        connections: vec![connection.clone()],
         sessions: Vec::new(),
         users: Vec::new(),
         lock_hosts: Vec::new(),
     };
     assert_eq!(nfs_client(&client)[0].id, "one-connection");
     // The connection of the mount protocol does not count.
-    client.connections.push(NfsConnection { version: None, ..connection });
+    client.connections.push(NfsConnection { version: None, ..connection.clone() });
     assert_eq!(nfs_client(&client)[0].id, "one-connection");
-    client.connections = vec![connection; 4];
+    client.connections = vec![connection.clone(); 4];
     assert_eq!(nfs_client(&client), []);
     client.connections = vec![connection; 16];
     assert_eq!(nfs_client(&client)[0].id, "many-connections");
