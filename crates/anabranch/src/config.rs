@@ -164,6 +164,7 @@ mod tests {
             smb-encryption = "required"
             ntlm = "off"
             smb-encryption-over-quic = false
+            smb-channel-binding = "required"
             max-channels = 4
             connections-per-address = 100
             smb-interface = ["10.0.0.1", "10.0.1.1"]
@@ -259,6 +260,7 @@ mod tests {
         assert_eq!(settings.gateway.smb_interfaces.len(), 2);
         assert_eq!(settings.smb_quic, ["127.0.0.1:10443".parse().unwrap(), "[::1]:10443".parse().unwrap()]);
         assert!(!settings.gateway.smb_encryption_over_quic);
+        assert_eq!(settings.gateway.smb_channel_binding, smb_server::ChannelBinding::Required);
         assert_eq!(settings.nfs, ["[::1]:12049".parse().unwrap()]);
         assert_eq!(settings.gateway.nfs_lease.as_secs(), 30);
         assert!(settings.gateway.discovery.wsd && settings.gateway.discovery.mdns);

@@ -24,7 +24,7 @@ use clap::{Args, ValueEnum};
 use gateway::control_tls::CertificateFiles;
 use gateway::settings::{COMMAND_LINE, NfsTls, ShareSettings};
 use serde::{Deserialize, Serialize};
-use smb_server::{Ntlm, Protection};
+use smb_server::{ChannelBinding, Ntlm, Protection};
 
 use crate::control_name::ControlName;
 use crate::place::{self, Mistake, Places, Section, Wrong};
@@ -112,6 +112,9 @@ pub(crate) struct Given {
     /// for it may rely on QUIC [default: true]
     #[arg(long, value_name = "true|false")]
     pub(crate) smb_encryption_over_quic: Option<bool>,
+    /// Whether logons over QUIC must be bound to their connection, so that nobody in between can pass them on [default: accepted]
+    #[arg(long, value_enum)]
+    pub(crate) smb_channel_binding: Option<ChannelBindingGiven>,
     /// The maximum number of channels of an SMB session; 1 disables Multichannel [default: 4]
     #[arg(long, value_name = "N")]
     pub(crate) max_channels: Option<u32>,
@@ -238,6 +241,28 @@ impl NtlmGiven {
         match self {
             Self::On => Ntlm::On,
             Self::Off => Ntlm::Off,
+        }
+    }
+}
+
+/// Whether a logon must be bound to its connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ChannelBindingGiven {
+    /// What clients say of their connection is not looked at.
+    Off,
+    /// Clients that bind themselves must be bound to this connection.
+    Accepted,
+    /// All clients over QUIC must be bound to their connection.
+    Required,
+}
+
+impl ChannelBindingGiven {
+    fn whole(self) -> ChannelBinding {
+        match self {
+            Self::Off => ChannelBinding::Off,
+            Self::Accepted => ChannelBinding::Accepted,
+            Self::Required => ChannelBinding::Required,
         }
     }
 }
@@ -401,6 +426,7 @@ impl Given {
             smb_encryption: self.smb_encryption.or(file.smb_encryption),
             ntlm: self.ntlm.or(file.ntlm),
             smb_encryption_over_quic: self.smb_encryption_over_quic.or(file.smb_encryption_over_quic),
+            smb_channel_binding: self.smb_channel_binding.or(file.smb_channel_binding),
             max_channels: self.max_channels.or(file.max_channels),
             connections_per_address: self.connections_per_address.or(file.connections_per_address),
             smb_interface: list_of(lists, self.smb_interface, file.smb_interface),
@@ -518,6 +544,9 @@ impl Settings {
             smb_encryption_over_quic: given
                 .smb_encryption_over_quic
                 .unwrap_or(default.smb_encryption_over_quic),
+            smb_channel_binding: given
+                .smb_channel_binding
+                .map_or(default.smb_channel_binding, ChannelBindingGiven::whole),
             max_channels: given.max_channels.unwrap_or(default.max_channels),
             connections_per_address: given
                 .connections_per_address

@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 48] = [
+pub(crate) const SERVER_KEYS: [Key; 49] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -35,6 +35,7 @@ pub(crate) const SERVER_KEYS: [Key; 48] = [
     key("smb-encryption", "\"required\"", "\"enabled\""),
     key("ntlm", "\"off\"", "\"on\""),
     key("smb-encryption-over-quic", "false", "true"),
+    key("smb-channel-binding", "\"required\"", "\"accepted\""),
     key("max-channels", "4", "4"),
     without_default("connections-per-address", "100"),
     key("smb-interface", "[\"10.0.0.1;speed=10000000000;rss\"]", "[]"),

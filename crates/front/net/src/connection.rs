@@ -118,6 +118,10 @@ pub trait Protocol: 'static {
     /// The TLS handshake that [`Answer::StartTls`] has begun is complete. Frames come encrypted from now on.
     fn secured(&self, _with: Secured) {}
 
+    /// The connection is one of QUIC, in whose handshake the server has shown this certificate (DER). Called before the
+    /// first frame.
+    fn shown(&self, _certificate: &[u8]) {}
+
     /// Whether the client has identified itself. Until then it is a stranger, which gives way to others and gets little
     /// memory.
     fn is_known(&self) -> bool {

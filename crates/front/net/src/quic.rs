@@ -13,12 +13,14 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{Connection, ConnectionError, Endpoint, EndpointConfig, IdleTimeout, Incoming, ServerConfig};
 use quinn::{TokioRuntime, TransportConfig};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use socket2::{Domain, Socket, Type};
 use tokio::sync::watch;
 
@@ -29,7 +31,7 @@ use crate::places::Place;
 use crate::quic_stream::{QuicStream, STRANGER_BYTES, STRANGER_WINDOW, WINDOW};
 use crate::ration::Ration;
 use crate::shards::{Door, tell};
-use crate::{Outbox, Peer, Service, Transport};
+use crate::{Outbox, Peer, Protocol, Service, Transport};
 
 /// A client from which nothing has come for this long is gone. It need not say anything: the server asks.
 const SILENT_MAX: Duration = Duration::from_secs(30);
@@ -58,7 +60,53 @@ pub enum QuicError {
 #[derive(Debug)]
 pub struct QuicListener {
     socket: UdpSocket,
-    config: ServerConfig,
+    config: Configuration,
+}
+
+/// How connections are served, and with which certificate.
+#[derive(Debug, Clone)]
+struct Configuration {
+    quic: ServerConfig,
+    tls: Arc<rustls::ServerConfig>,
+}
+
+impl Configuration {
+    /// The configuration of one connection, which notes the certificate that is shown: the one of the moment may be another by
+    /// the time that somebody asks.
+    fn of_one(&self) -> Result<(Arc<ServerConfig>, Arc<ShownCertificate>), QuicError> {
+        let shown =
+            Arc::new(ShownCertificate { by: Arc::clone(&self.tls.cert_resolver), noted: OnceLock::new() });
+        let mut tls = (*self.tls).clone();
+        tls.cert_resolver = Arc::clone(&shown) as _;
+        let mut quic = self.quic.clone();
+        quic.crypto = Arc::new(crypto(tls)?);
+        Ok((Arc::new(quic), shown))
+    }
+}
+
+/// Which certificate a connection was shown.
+#[derive(Debug)]
+struct ShownCertificate {
+    by: Arc<dyn ResolvesServerCert>,
+    noted: OnceLock<Arc<CertifiedKey>>,
+}
+
+impl ShownCertificate {
+    /// Its bytes; None: the handshake has shown none.
+    fn certificate(&self) -> Option<&[u8]> {
+        self.noted.get()?.cert.first().map(AsRef::as_ref)
+    }
+}
+
+impl ResolvesServerCert for ShownCertificate {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let key = self.by.resolve(hello)?;
+        Some(Arc::clone(self.noted.get_or_init(|| key)))
+    }
+}
+
+fn crypto(tls: rustls::ServerConfig) -> Result<QuicServerConfig, QuicError> {
+    QuicServerConfig::try_from(tls).map_err(|e| QuicError::Tls(e.to_string()))
 }
 
 impl QuicListener {
@@ -85,15 +133,13 @@ impl QuicListener {
         if tls.alpn_protocols.is_empty() || tls.max_early_data_size > 0 {
             return Err(QuicError::Tls("no application protocol, or early data".to_owned()));
         }
-        let crypto = QuicServerConfig::try_from(tls).map_err(|e| QuicError::Tls(e.to_string()))?;
-        let mut config = ServerConfig::with_crypto(Arc::new(crypto));
-        config
-            .transport_config(Arc::new(transport()))
+        let mut quic = ServerConfig::with_crypto(Arc::new(crypto((*tls).clone())?));
+        quic.transport_config(Arc::new(transport()))
             .migration(false)
             .max_incoming(INCOMING_MAX)
             .incoming_buffer_size(INCOMING_BYTES)
             .incoming_buffer_size_total(INCOMING_BYTES_TOTAL);
-        Ok(Self { socket, config })
+        Ok(Self { socket, config: Configuration { quic, tls } })
     }
 
     /// Serves what arrives, on all shards.
@@ -111,9 +157,9 @@ impl QuicListener {
                 shard,
                 Box::new(move |stop| {
                     let (socket, endpoint, config) = (socket.try_clone()?, endpoint.clone(), config.clone());
-                    let front = Front { door: door.clone(), shard, stop };
+                    let front = Front { door: door.clone(), shard, stop, config };
                     Ok(Box::new(move || {
-                        tokio::task::spawn_local(front.accept_all(socket, endpoint, config));
+                        tokio::task::spawn_local(front.accept_all(socket, endpoint));
                     }))
                 }),
             )?;
@@ -161,10 +207,12 @@ struct Front<S> {
     door: Door<S>,
     shard: usize,
     stop: watch::Receiver<bool>,
+    config: Configuration,
 }
 
 impl<S: Service> Front<S> {
-    async fn accept_all(self, socket: UdpSocket, endpoint: EndpointConfig, config: ServerConfig) {
+    async fn accept_all(self, socket: UdpSocket, endpoint: EndpointConfig) {
+        let config = self.config.quic.clone();
         let opened = socket.local_addr().and_then(|local| {
             Ok((local, Endpoint::new(endpoint, Some(config), socket, Arc::new(TokioRuntime))?))
         });
@@ -194,20 +242,29 @@ impl<S: Service> Front<S> {
         }
         let address = incoming.remote_address();
         let Some(place) = self.door.take_place(address) else { return incoming.refuse() };
+        // It was possible with the same configuration before.
+        let Ok((config, shown)) = self.config.of_one() else { return incoming.refuse() };
         let ration = self.door.shared.rations.open(address.ip().into());
         let (door, shard, stop) = (self.door.clone(), self.shard, self.stop.clone());
         tokio::task::spawn_local(async move {
             let peer = Peer { address, local, shard, transport: Transport::Quic };
-            let ended = serve_client(&door, incoming, peer, place, ration, stop).await;
+            let ended = serve_client(&door, Met { incoming, config, shown }, peer, place, ration, stop).await;
             door.shared.freed.note();
             tell(address, &ended, &door.shared.repeats);
         });
     }
 }
 
+/// A client that wants to connect, and how it is served.
+struct Met {
+    incoming: Incoming,
+    config: Arc<ServerConfig>,
+    shown: Arc<ShownCertificate>,
+}
+
 async fn serve_client<S: Service>(
     door: &Door<S>,
-    incoming: Incoming,
+    Met { incoming, config, shown }: Met,
     mut peer: Peer,
     place: Place,
     mut ration: Ration,
@@ -216,7 +273,7 @@ async fn serve_client<S: Service>(
     let limits = door.service.limits();
     let stopped = ration.stopped();
     let met = tokio::select! {
-        met = tokio::time::timeout(limits.handshake, shake_hands(incoming, &mut ration)) => met,
+        met = tokio::time::timeout(limits.handshake, shake_hands(incoming, config, &mut ration)) => met,
         () = place.given_away() => return Ended::GaveWay,
         () = stopped.given() => return Ended::Greedy,
         _ = stop.wait_for(|stop| *stop) => return Ended::Shutdown,
@@ -231,6 +288,9 @@ async fn serve_client<S: Service>(
     }
     let outbox = Outbox::new(limits.posted_frames);
     let connection = door.service.connected(peer, outbox.clone());
+    if let Some(certificate) = shown.certificate() {
+        connection.shown(certificate);
+    }
     let ended = serve(Rc::clone(&stream), connection, outbox, limits, place, ration, stop).await;
     match ended {
         Ended::ByUs | Ended::Shutdown | Ended::Protocol(_) => stream.finish().await,
@@ -240,11 +300,15 @@ async fn serve_client<S: Service>(
 }
 
 /// Completes the handshake as soon as there is memory for it, and waits for the stream.
-async fn shake_hands(incoming: Incoming, ration: &mut Ration) -> Result<QuicStream, ConnectionError> {
+async fn shake_hands(
+    incoming: Incoming,
+    config: Arc<ServerConfig>,
+    ration: &mut Ration,
+) -> Result<QuicStream, ConnectionError> {
     while !ration.ask(STRANGER_BYTES) {
         tokio::time::sleep(ASK_AGAIN).await;
     }
-    let connection: Connection = incoming.accept()?.await?;
+    let connection: Connection = incoming.accept_with(config)?.await?;
     let (send, receive) = connection.accept_bi().await?;
     Ok(QuicStream::new(connection, send, receive))
 }

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 pub use auth::Ntlm;
+use krb5::ChannelBindingRule;
 use share::{AccessLog, Identity, Terms};
 pub use smb_proto::dialect::Dialect;
 pub use smb_proto::durable::Timeouts;
@@ -29,6 +30,8 @@ pub struct Config {
     /// Whether messages over QUIC must be encrypted wherever messages must be, although QUIC encrypts. If not, a client may
     /// agree with the server that they need not: the reverse of DisableEncryptionOverSecureTransport.
     pub encryption_over_quic: bool,
+    /// Whether logons over QUIC must be bound to their connection.
+    pub channel_binding: ChannelBinding,
     /// The identity of guests and anonymous clients on the shares: nobody.
     pub guest: Identity,
     /// The dialects offered, oldest to newest.
@@ -61,6 +64,7 @@ impl Default for Config {
             signing: Protection::Required,
             encryption: Protection::Enabled,
             encryption_over_quic: true,
+            channel_binding: ChannelBinding::default(),
             guest: Identity::unix(NOBODY, NOBODY, Vec::new()),
             dialects: Dialect::Smb202..=Dialect::Smb311,
             anonymous_ipc: false,
@@ -89,6 +93,30 @@ impl Config {
         self.encryption != Protection::Required
             && terms.contains(Terms::GUESTS)
             && !terms.contains(Terms::ENCRYPTED)
+    }
+}
+
+/// Whether a logon must be bound to the connection through which it comes (channel binding: RFC 5929 4, RFC 4121 4.1.1.2,
+/// [MS-NLMP] 2.2.2.1). That is possible over QUIC alone: TCP has no certificate to which a client could be bound.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ChannelBinding {
+    /// What clients say of their channel is not looked at.
+    Off,
+    /// A client that binds itself must be bound to this connection; one that does not is accepted.
+    #[default]
+    Accepted,
+    /// Every client over QUIC must be bound to its connection.
+    Required,
+}
+
+impl ChannelBinding {
+    /// The rule for a channel; None: there is none.
+    pub(crate) fn rule(self) -> Option<ChannelBindingRule> {
+        match self {
+            Self::Off => None,
+            Self::Accepted => Some(ChannelBindingRule::IfSent),
+            Self::Required => Some(ChannelBindingRule::Required),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::sync::{Arc, Weak};
 
 use auth::Acceptor;
+use krb5::ChannelBindings;
 use net::{Outbox, Peer};
 use share::Accounts;
 use smb_proto::channel::Channel;
@@ -56,6 +57,8 @@ pub struct Connection {
     pub(crate) moment: Rc<Moment>,
     /// Authentications under way.
     pub(crate) setups: RefCell<Vec<Setup>>,
+    /// The TLS channel to which logons may be bound; unset: there is none, or it does not matter.
+    tls_channel: OnceCell<krb5::Channel>,
     /// Failed logons on this connection.
     failed_logons: Cell<u32>,
     /// Set when too many logons have failed.
@@ -124,6 +127,7 @@ impl Connection {
             accounts: Accounts::default(),
             moment: Rc::default(),
             setups: RefCell::default(),
+            tls_channel: OnceCell::new(),
             failed_logons: Cell::new(0),
             ends_behind_answer: Cell::new(false),
             answered: RefCell::default(),
@@ -139,6 +143,19 @@ impl Connection {
     /// Connection.AcceptTransportSecurity: messages need not be encrypted, because QUIC encrypts them.
     pub(crate) fn is_secured(&self) -> bool {
         self.negotiated.get().is_some_and(|negotiated| negotiated.transport_security)
+    }
+
+    /// Notes the certificate that the client was shown.
+    pub(crate) fn note_certificate(&self, certificate: &[u8]) {
+        if let Some(rule) = self.server.config.channel_binding.rule() {
+            let bindings = ChannelBindings::tls_server_end_point(certificate);
+            let _ = self.tls_channel.set(krb5::Channel { bindings, rule }); // a connection has one handshake
+        }
+    }
+
+    /// The TLS channel to which logons on this connection may be bound.
+    pub(crate) fn tls_channel(&self) -> Option<krb5::Channel> {
+        self.tls_channel.get().copied()
     }
 
     /// Connection.MaxReadSize, MaxWriteSize and MaxTransactSize.

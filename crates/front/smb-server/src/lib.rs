@@ -43,7 +43,8 @@ mod status;
 mod tree;
 
 pub use config::{
-    Config, Dialect, GivenInterface, Interface, Interfaces, Limits, Ntlm, Protection, Timeouts,
+    ChannelBinding, Config, Dialect, GivenInterface, Interface, Interfaces, Limits, Ntlm, Protection,
+    Timeouts,
 };
 pub use connection::{Connection, FAILED_LOGONS_MAX};
 pub use directory::{Directory, Known, LookUp, NoDirectory};

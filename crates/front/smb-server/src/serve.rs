@@ -116,6 +116,10 @@ impl Protocol for Connection {
         Ok(Prefix { length, last: true })
     }
 
+    fn shown(&self, certificate: &[u8]) {
+        self.note_certificate(certificate);
+    }
+
     fn is_known(&self) -> bool {
         self.is_known()
     }

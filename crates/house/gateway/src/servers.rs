@@ -154,6 +154,7 @@ fn smb_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
         ntlm: settings.ntlm,
         encryption: settings.smb_encryption,
         encryption_over_quic: settings.smb_encryption_over_quic,
+        channel_binding: settings.smb_channel_binding,
         interfaces: interfaces(settings, at),
         limits,
         access_log: prepared.access_log.clone(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use limits::Plan;
 use share::{Rules, Squash, Terms};
-use smb_server::{GivenInterface, Ntlm, Protection};
+use smb_server::{ChannelBinding, GivenInterface, Ntlm, Protection};
 
 use crate::admins::Admin;
 use crate::control_tls::CertificateFiles;
@@ -45,6 +45,8 @@ pub struct Settings {
     /// Whether SMB messages over QUIC must be encrypted wherever SMB messages must be. If not, clients may rely on QUIC's
     /// encryption.
     pub smb_encryption_over_quic: bool,
+    /// Whether logons over QUIC must be bound to their connection.
+    pub smb_channel_binding: ChannelBinding,
     /// The most channels of one SMB session, 1 to 32; 1: no multichannel.
     pub max_channels: u32,
     /// The most connections of one address, for SMB and for NFS each; None: the rule of `net`.
@@ -194,6 +196,7 @@ impl Settings {
             smb_signing: Protection::Required,
             smb_encryption: Protection::Enabled,
             smb_encryption_over_quic: true,
+            smb_channel_binding: ChannelBinding::Accepted,
             max_channels: 4,
             connections_per_address: None,
             smb_interfaces: Vec::new(),

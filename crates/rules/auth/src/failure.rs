@@ -37,6 +37,12 @@ pub enum Reason {
     /// The messages were changed in transit
     #[error("the message integrity code is wrong")]
     WrongMic,
+    /// The response is bound to another TLS channel
+    #[error("the client is bound to another TLS channel: somebody may be in between")]
+    OtherChannel,
+    /// The response is bound to no TLS channel
+    #[error("the client does not bind itself to its TLS channel, and smb-channel-binding requires it")]
+    NoChannelBindings,
     /// The SPNEGO mechanism list needs a MIC and has none
     #[error("the mechanism list is not protected")]
     MissingMechListMic,
@@ -107,9 +113,14 @@ impl Reason {
     /// What the client is told.
     pub fn class(self) -> FailureClass {
         match self {
-            Self::UnknownUser | Self::WrongPassword | Self::NoNtHash | Self::EmptyResponse | Self::Ntlmv1 => {
-                FailureClass::LogonFailure
-            }
+            Self::UnknownUser
+            | Self::WrongPassword
+            | Self::NoNtHash
+            | Self::EmptyResponse
+            | Self::Ntlmv1
+            // Who is bound to another channel does not learn whether the password was right.
+            | Self::OtherChannel
+            | Self::NoChannelBindings => FailureClass::LogonFailure,
             // [MS-ERREF] 2.3.1: "The authentication failed because NTLM was blocked." Samba answers the same.
             Self::NtlmOff => FailureClass::NtlmBlocked,
             Self::Ticket(reason) => match reason.class() {

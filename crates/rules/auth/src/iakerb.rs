@@ -33,7 +33,6 @@ impl Iakerb {
             clock_skew: Duration::max(clock_skew, Duration::from_secs(1)),
             pac: krb5::PacRule::Required,
             hosts: HostRule::Any,
-            ..krb5::Settings::default()
         };
         let acceptor = krb5::Acceptor::new(kdc.keytab()?, settings);
         Ok(Self { kdc, acceptor, replays })

@@ -1,5 +1,7 @@
 //! The client's side of an authentication: NTLM or a Kerberos ticket inside SPNEGO.
 
+use krb5::ChannelBindings;
+
 use crate::ntlm::{
     AnswerOptions, AnsweringClient, MessageSigner, NegotiateFlags, Side, answer, negotiate_message,
 };
@@ -101,6 +103,12 @@ impl Initiator {
         let token = init.encode();
         let state = InitiatorState::Negotiated { negotiate };
         (token, Self { credentials, randomness, options: AnswerOptions::default(), state })
+    }
+
+    /// The same, bound to a TLS channel.
+    #[must_use]
+    pub fn bound_to(self, channel_bindings: Option<ChannelBindings>) -> Self {
+        Self { options: AnswerOptions { channel_bindings, ..self.options }, ..self }
     }
 
     /// Takes the server's next token. The last one comes with the final SESSION_SETUP response.

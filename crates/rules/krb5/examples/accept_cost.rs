@@ -105,8 +105,7 @@ fn made(ticket: &Ticket<'_>, count: u32) -> Vec<Duration> {
 
 fn accept(acceptor: &Acceptor, token: &[u8], now: i64, replays: &Shared, good: bool) -> Duration {
     let randomness = Randomness { confounder: [1; 16], subkey: [4; 32].into(), sequence_number: [0; 4] };
-    let request =
-        Request { token, now: Time::from_unix(now), channel_bindings: None, randomness: &randomness };
+    let request = Request { token, now: Time::from_unix(now), channel: None, randomness: &randomness };
     let begun = Instant::now();
     let outcome = acceptor.accept(&request, replays);
     let time = begun.elapsed();

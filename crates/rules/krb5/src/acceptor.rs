@@ -11,7 +11,8 @@ use std::time::Duration;
 use zeroize::Zeroizing;
 
 use crate::ap_rep::Proof;
-use crate::ap_req::{ApReq, Authenticator, ChannelBindings, ContextFlags};
+use crate::ap_req::{ApReq, Authenticator, ContextFlags};
+use crate::channel::{Channel, Unbound};
 use crate::crypto::{CONFOUNDER_LEN, CryptoError, Deriver, KeyUsage};
 use crate::fields::EncryptedData;
 use crate::gss::{Mechanism, TokenId, unframe_as};
@@ -30,16 +31,6 @@ use crate::{Enctype, Key};
 pub const TOKEN_BYTES_MAX: usize = 64 << 10;
 /// Sequence numbers begin below 2^30: some programs read them as signed numbers.
 const SEQUENCE_NUMBER_BITS: u32 = 0x3fff_ffff;
-
-/// Whether clients must be bound to their TLS channel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ChannelBindingRule {
-    /// A client that binds itself must be bound to this channel
-    #[default]
-    IfSent,
-    /// Every client must be bound to its channel, where there is one
-    Required,
-}
 
 /// Whether tickets must have a PAC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,8 +59,6 @@ pub struct Settings {
     pub services: Vec<String>,
     /// How much clocks may differ. RFC 4120 recommends 5 minutes
     pub clock_skew: Duration,
-    /// Whether clients must be bound to their TLS channel
-    pub channel_bindings: ChannelBindingRule,
     /// Whether tickets must have a PAC
     pub pac: PacRule,
     /// Whether the name of the service must be in the keytab
@@ -81,7 +70,6 @@ impl Default for Settings {
         Self {
             services: ["cifs", "host"].map(str::to_owned).to_vec(),
             clock_skew: Duration::from_secs(300),
-            channel_bindings: ChannelBindingRule::default(),
             pac: PacRule::default(),
             hosts: HostRule::default(),
         }
@@ -103,8 +91,8 @@ pub struct Request<'a> {
     pub token: &'a [u8],
     /// The current time
     pub now: Time,
-    /// The TLS channel through which the token came, if any
-    pub channel_bindings: Option<ChannelBindings>,
+    /// The TLS channel through which the token came; None: there is none, or it does not matter
+    pub channel: Option<Channel>,
     /// Random bytes for the reply
     pub randomness: &'a Randomness,
 }
@@ -368,11 +356,11 @@ impl Acceptor {
         if authenticator.flags.contains(ContextFlags::DCE_STYLE) {
             return Err(Reason::DceStyle);
         }
-        match (request.channel_bindings, authenticator.bindings, self.settings.channel_bindings) {
-            (Some(ours), Some(theirs), _) if ours != theirs => Err(Reason::OtherChannel),
-            (Some(_), None, ChannelBindingRule::Required) => Err(Reason::NoChannelBindings),
-            _ => Ok(()),
-        }
+        let checked = request.channel.map_or(Ok(()), |channel| channel.check(authenticator.bindings));
+        checked.map_err(|unbound| match unbound {
+            Unbound::Other => Reason::OtherChannel,
+            Unbound::None => Reason::NoChannelBindings,
+        })
     }
 
     fn check_pac(&self, ticket: &TicketContent<'_>, entry: &Entry) -> Result<Option<Pac>, Reason> {

@@ -1,15 +1,14 @@
 //! AP-REQ: a ticket and the proof that its bearer has its key. RFC 4120 5.5.1, RFC 4121 4.1.1.
 
-use bitflags::bitflags;
-use md5::{Digest, Md5};
-
 use crate::Key;
+use crate::channel::{BINDINGS_LEN, ChannelBindings};
 use crate::crypto::KeyUsage;
 use crate::fields::{EncryptedData, Fields, key, unsigned};
 use crate::name::Principal;
 use crate::reason::Reason;
 use crate::ticket::Ticket;
 use crate::time::Time;
+use bitflags::bitflags;
 
 const AP_REQ: u8 = 14;
 const AUTHENTICATOR: u8 = 2;
@@ -17,7 +16,6 @@ const AUTHENTICATOR: u8 = 2;
 const GSS_CHECKSUM: i64 = 0x8003;
 /// Lgth, Bnd and Flags of that checksum. RFC 4121 4.1.1.
 const GSS_CHECKSUM_LEN: usize = 24;
-const BINDINGS_LEN: usize = 16;
 /// The extensions of that checksum that have an IAKERB-FINISHED, and what its key is used for: those of the draft
 /// (GSS_EXTS_FINISHED, draft-ietf-kitten-iakerb-03 5), and those of MIT up to 1.20.
 const FINISHED: [(u32, KeyUsage); 2] = [(2, KeyUsage::IAKERB_FINISHED), (1, KeyUsage::IAKERB_FINISHED_MIT)];
@@ -107,9 +105,7 @@ fn gss_checksum(bytes: &[u8]) -> Result<GssChecksum<'_>, Reason> {
     let flags = ContextFlags::from_bits_retain(u32::from_le_bytes(*flags));
     let rest = delegated;
     let extensions = if flags.contains(ContextFlags::DELEGATION) { pass_delegated(rest)? } else { rest };
-    // a client that is not bound to a channel sends zeros
-    let bindings = (*bindings != [0; BINDINGS_LEN]).then_some(ChannelBindings(*bindings));
-    Ok((bindings, flags, finished(extensions)))
+    Ok((ChannelBindings::sent(*bindings), flags, finished(extensions)))
 }
 
 /// DlgOpt (1), Dlgth and a KRB-CRED of that length. The ticket that the client forwards is not looked at and never kept.
@@ -169,31 +165,6 @@ bitflags! {
     }
 }
 
-/// What binds a client to its TLS channel: the hash in the authenticator. RFC 4121 4.1.1.2.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChannelBindings([u8; BINDINGS_LEN]);
-
-impl ChannelBindings {
-    /// The bindings of a channel with this certificate of ours. `certificate_hash` is the hash of the certificate by the
-    /// hash of its signature, or by SHA-256 if that is MD5 or SHA-1. RFC 5929 4.1.
-    #[must_use]
-    pub fn tls_server_end_point(certificate_hash: &[u8]) -> Self {
-        Self::of_application_data(&[b"tls-server-end-point:", certificate_hash])
-    }
-
-    /// The MD5 of a gss_channel_bindings_struct without addresses, each number with its lowest byte first. RFC 4121
-    /// 4.1.1.2.
-    fn of_application_data(data: &[&[u8]]) -> Self {
-        let length = data.iter().fold(0_usize, |sum, part| sum.saturating_add(part.len()));
-        let mut md5 = Md5::new();
-        // two types of addresses and two lengths of addresses
-        md5.update([0; 16]);
-        md5.update(u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
-        data.iter().for_each(|part| md5.update(part));
-        Self(md5.finalize().into())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,7 +191,7 @@ mod tests {
         assert_eq!(flags.bits(), 0x3e);
         let mut bound = octets(0);
         bound[4..20].fill(7);
-        assert_eq!(gss_checksum(&checksum(0x8003, &bound)).unwrap().0, Some(ChannelBindings([7; 16])));
+        assert_eq!(gss_checksum(&checksum(0x8003, &bound)).unwrap().0, ChannelBindings::sent([7; 16]));
     }
 
     #[test]
@@ -270,12 +241,5 @@ mod tests {
             assert_eq!(with(0, &finished[..cut]), None, "{cut}");
         }
         assert_eq!(with(0, &other), None);
-    }
-
-    /// The hash was computed with Python's hashlib over the struct.
-    #[test]
-    fn bindings_are_the_md5_of_the_struct() {
-        let bindings = ChannelBindings::tls_server_end_point(&[0x11; 32]);
-        assert_eq!(bindings.0.to_vec(), crate::crypto::hex("187b8ed16257050635bf9bbd99eb5e29"));
     }
 }

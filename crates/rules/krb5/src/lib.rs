@@ -17,6 +17,7 @@ mod acceptor;
 mod ap_rep;
 mod ap_req;
 pub mod ccache;
+mod channel;
 pub mod clock;
 pub mod crypto;
 pub mod der;
@@ -35,10 +36,10 @@ mod ticket;
 mod time;
 
 pub use acceptor::{
-    Accepted, Acceptor, ChannelBindingRule, Context, HostRule, PacRule, Randomness, Refused, Request,
-    Settings, TOKEN_BYTES_MAX,
+    Accepted, Acceptor, Context, HostRule, PacRule, Randomness, Refused, Request, Settings, TOKEN_BYTES_MAX,
 };
-pub use ap_req::{ApReq, ChannelBindings, ContextFlags};
+pub use ap_req::{ApReq, ContextFlags};
+pub use channel::{Channel, ChannelBindingRule, ChannelBindings, Unbound};
 pub use crypto::{CryptoError, Enctype, Key, KeyError, string_to_key};
 pub use initiator::{Initiator, InitiatorError};
 pub use krb_error::KrbError;

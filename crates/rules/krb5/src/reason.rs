@@ -96,7 +96,7 @@ pub enum Reason {
     #[error("the client is bound to another TLS channel: somebody may be in between")]
     OtherChannel,
     /// The client is not bound to its channel
-    #[error("the client does not bind itself to its TLS channel, and this server requires it")]
+    #[error("the client does not bind itself to its TLS channel, and smb-channel-binding requires it")]
     NoChannelBindings,
     /// The KDC did not check through which realms the ticket came
     #[error("the ticket comes from another realm, and its KDC did not check the realms in between")]

@@ -20,8 +20,7 @@ impl Replays for Forgetful {
 
 fn accept(acceptor: &Acceptor, token: &[u8]) -> Result<Accepted, Refused> {
     let randomness = Randomness { confounder: [1; 16], subkey: [4; 32].into(), sequence_number: [0; 4] };
-    let request =
-        Request { token, now: Time::from_unix(NOW), channel_bindings: None, randomness: &randomness };
+    let request = Request { token, now: Time::from_unix(NOW), channel: None, randomness: &randomness };
     acceptor.accept(&request, &Forgetful)
 }
 

@@ -43,8 +43,7 @@ fn begin(ticket: &Ticket<'_>, cusec: u32) -> (Initiator, Vec<u8>) {
 fn accept(enctype: Enctype, token: &[u8]) -> Result<Accepted, Refused> {
     let acceptor = Acceptor::new(keytab(&key(enctype, 0x11)), Settings::default());
     let randomness = randomness(3);
-    let request =
-        Request { token, now: Time::from_unix(NOW), channel_bindings: None, randomness: &randomness };
+    let request = Request { token, now: Time::from_unix(NOW), channel: None, randomness: &randomness };
     acceptor.accept(&request, &Forgetful)
 }
 

@@ -27,7 +27,7 @@ fn taken_of(enctype: Enctype, pac: &[u8]) -> Result<Pac, Reason> {
     let randomness = Randomness { confounder: [1; 16], subkey: [4; 32].into(), sequence_number: [0; 4] };
     let token = Token::new(&ticket).encode();
     let request =
-        Request { token: &token, now: Time::from_unix(NOW), channel_bindings: None, randomness: &randomness };
+        Request { token: &token, now: Time::from_unix(NOW), channel: None, randomness: &randomness };
     acceptor
         .accept(&request, &Forgetful)
         .map(|accepted| accepted.pac.unwrap())

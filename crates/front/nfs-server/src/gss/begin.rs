@@ -57,7 +57,7 @@ fn accept(
     let (gss, now) = (&connection.server.gss, now());
     let randomness =
         Randomness { confounder: random(), subkey: Zeroizing::new(random()), sequence_number: random() };
-    let request = Request { token, now, channel_bindings: None, randomness: &randomness };
+    let request = Request { token, now, channel: None, randomness: &randomness };
     let accepted = keys.acceptor.accept(&request, &gss.replays).map_err(|refused| Refusal {
         reason: Reason::Ticket(refused.reason),
         client: refused.client.map(|client| client.to_string()),

@@ -1,6 +1,8 @@
 //! The server through sockets, over the store in memory, with a client of these tests.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+extern crate krb5 as anabranch_krb5;
+
 mod accounting;
 mod cancel;
 mod channels;
@@ -23,6 +25,8 @@ mod limits;
 mod links;
 mod local_changes;
 mod lock;
+#[path = "../../../../rules/krb5/tests/mint/mod.rs"]
+mod mint;
 mod names;
 mod negotiate;
 mod notify;
@@ -49,6 +53,7 @@ mod signing;
 mod snapshot;
 mod streams;
 mod stuck;
+mod tickets;
 mod tree;
 mod unheard;
 mod untaken;

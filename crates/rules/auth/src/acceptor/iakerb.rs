@@ -5,11 +5,11 @@ use kdc::{Outcome, Refusal};
 use krb5::KrbError;
 use krb5::iakerb::Proxied;
 
-use crate::accounts::{Accounts, Identity};
+use crate::accounts::Identity;
 use crate::failure::{Failure, Reason};
 use crate::iakerb::{AccountClients, Iakerb};
 
-use super::Nonces;
+use super::Server;
 use super::kerberos::{Ticketed, ticketed, unix_time};
 use super::negotiate::Mechanism;
 
@@ -52,10 +52,7 @@ pub(super) enum Next {
 /// What one step of an exchange works with.
 pub(super) struct Proxy<'a> {
     pub(super) iakerb: &'a Iakerb,
-    pub(super) nonces: &'a Nonces,
-    /// Units of 100 ns since 1601
-    pub(super) timestamp: u64,
-    pub(super) accounts: &'a dyn Accounts,
+    pub(super) server: &'a Server<'a>,
 }
 
 impl Proxy<'_> {
@@ -79,9 +76,9 @@ impl Proxy<'_> {
             ("", _) | (_, []) => return Err(Reason::Malformed.into()),
             (other, _) if other != self.iakerb.realm() => (other, self.no_such_realm(), Outcome::Open),
             (own, message) => {
-                let randomness = self.nonces.kdc.get(tickets).ok_or(Reason::TooManyRounds)?;
-                let clients = AccountClients(self.accounts);
-                let now = unix_time(self.timestamp);
+                let randomness = self.server.nonces.kdc.get(tickets).ok_or(Reason::TooManyRounds)?;
+                let clients = AccountClients(self.server.accounts);
+                let now = unix_time(self.server.timestamp);
                 let answer = self.iakerb.kdc.answer(message, now, randomness, &clients);
                 (own, answer.reply, answer.outcome)
             }
@@ -107,15 +104,15 @@ impl Proxy<'_> {
     fn no_such_realm(&self) -> Vec<u8> {
         let realm = self.iakerb.realm();
         let service = krb5::Principal::new(&["krbtgt", realm], realm);
-        let now = unix_time(self.timestamp);
+        let now = unix_time(self.server.timestamp);
         let error = |service| KrbError { code: KDC_NOT_FOUND, now, service, data: None }.encode();
         service.as_ref().map(error).unwrap_or_default()
     }
 
     fn accept(&self, exchange: &Exchange, token: &[u8]) -> Result<Ticketed, Failure> {
-        let now = unix_time(self.timestamp);
-        let randomness = self.nonces.kerberos();
-        let request = krb5::Request { token, now, channel_bindings: None, randomness: &randomness };
+        let now = unix_time(self.server.timestamp);
+        let randomness = self.server.nonces.kerberos();
+        let request = krb5::Request { token, now, channel: self.server.channel, randomness: &randomness };
         let Iakerb { acceptor, replays, .. } = self.iakerb;
         let accepted = acceptor.accept_iakerb(&request, &exchange.conversation, &**replays);
         let accepted = accepted.map_err(|refused| Failure {
@@ -124,7 +121,7 @@ impl Proxy<'_> {
             service: refused.service.map(|service| service.to_string()),
         })?;
         let (user, service) = (Some(accepted.client.name().to_owned()), Some(accepted.service.to_string()));
-        let identity = self.iakerb.identify(&accepted, self.accounts).map(Identity::Account);
+        let identity = self.iakerb.identify(&accepted, self.server.accounts).map(Identity::Account);
         let ticketed = identity.and_then(|identity| ticketed(Mechanism::Iakerb, accepted, now, identity));
         ticketed.map_err(|reason| Failure { reason, user, service })
     }

@@ -2,14 +2,14 @@
 
 use krb5::{Accepted, PerMessage, Time};
 
-use crate::accounts::{Accounts, Identity};
+use crate::accounts::Identity;
 use crate::failure::{Failure, Reason};
 use crate::kerberos::Kerberos;
 use crate::session_key::SessionKey;
 use crate::spnego::{NegState, NegTokenResp};
 
 use super::negotiate::{Mechanism, Negotiation};
-use super::{Authenticated, Nonces};
+use super::{Authenticated, Server};
 
 /// 100 ns, in which FILETIME counts, in a second.
 const TICKS: u64 = 10_000_000;
@@ -39,16 +39,11 @@ pub(super) enum Next {
     Done(Box<Authenticated>),
 }
 
-/// Takes an AP-REQ. `timestamp` is the time now, in units of 100 ns since 1601.
-pub(super) fn accept(
-    kerberos: &Kerberos,
-    token: &[u8],
-    nonces: &Nonces,
-    timestamp: u64,
-    accounts: &dyn Accounts,
-) -> Result<Ticketed, Failure> {
-    let now = unix_time(timestamp);
-    let request = krb5::Request { token, now, channel_bindings: None, randomness: &nonces.kerberos() };
+/// Takes an AP-REQ.
+pub(super) fn accept(server: &Server<'_>, kerberos: &Kerberos, token: &[u8]) -> Result<Ticketed, Failure> {
+    let (now, accounts) = (unix_time(server.timestamp), server.accounts);
+    let request =
+        krb5::Request { token, now, channel: server.channel, randomness: &server.nonces.kerberos() };
     let accepted = kerberos.acceptor.accept(&request, &*kerberos.replays).map_err(|refused| Failure {
         reason: Reason::Ticket(refused.reason),
         user: refused.client.map(|client| client.to_string()),

@@ -7,6 +7,8 @@ mod ntlm;
 
 use std::sync::Arc;
 
+use krb5::Channel;
+
 use crate::accounts::{Account, Accounts, Identity};
 use crate::failure::{Failure, Reason};
 use crate::iakerb::Iakerb;
@@ -136,6 +138,7 @@ pub struct Acceptor {
     config: Arc<Config>,
     nonces: Nonces,
     timestamp: u64,
+    channel: Option<Channel>,
     state: AcceptorState,
 }
 
@@ -156,7 +159,13 @@ enum AcceptorState {
 impl Acceptor {
     /// A new authentication. `nonces` are used once; `timestamp` is the current time, in units of 100 ns since 1601.
     pub fn new(config: Arc<Config>, nonces: Nonces, timestamp: u64) -> Self {
-        Self { config, nonces, timestamp, state: AcceptorState::Start }
+        Self { config, nonces, timestamp, channel: None, state: AcceptorState::Start }
+    }
+
+    /// The same for a client that comes through this TLS channel, to which its logon may be bound.
+    #[must_use]
+    pub fn through(self, channel: Option<Channel>) -> Self {
+        Self { channel, ..self }
     }
 
     /// Takes the client's next token.
@@ -165,8 +174,8 @@ impl Acceptor {
     }
 
     fn advance(self, token: &[u8], accounts: &dyn Accounts) -> Result<Step, Failure> {
-        let Self { config, nonces, timestamp, state } = self;
-        let server = Server { config: &config, nonces: &nonces, timestamp, accounts };
+        let Self { config, nonces, timestamp, channel, state } = self;
+        let server = Server { config: &config, nonces: &nonces, timestamp, channel, accounts };
         let next = match state {
             AcceptorState::Start if mechanism::is_ntlm(token) => server.bare_ntlm(token)?,
             AcceptorState::Start if krb5::iakerb::is_first(token) && config.iakerb.is_some() => {
@@ -189,13 +198,13 @@ impl Acceptor {
                 server.proxied(exchange, negotiation, token, Naming::NotAgain)?
             }
             AcceptorState::Challenged(challenge, None) => {
-                let outcome = authenticate(&config, &challenge, token, accounts)?;
+                let outcome = authenticate(&server, &challenge, token)?;
                 return Ok(done(outcome, Vec::new()));
             }
             AcceptorState::Challenged(challenge, Some(negotiation)) => {
                 let response = response(token)?;
                 let token = response.response_token.ok_or(Reason::Malformed)?;
-                let outcome = authenticate(&config, &challenge, token, accounts)?;
+                let outcome = authenticate(&server, &challenge, token)?;
                 let reply = complete(&negotiation, &outcome, response.mech_list_mic);
                 let reply = reply.map_err(|failure| Failure { user: name(&outcome), ..failure })?;
                 return Ok(done(outcome, reply));
@@ -203,7 +212,7 @@ impl Acceptor {
         };
         Ok(match next {
             First::Wait { reply, state, proved } => {
-                Step::Continue { reply, next: Self { config, nonces, timestamp, state }, proved }
+                Step::Continue { reply, next: Self { config, nonces, timestamp, channel, state }, proved }
             }
             First::Done(authenticated) => Step::Done(*authenticated),
         })
@@ -215,6 +224,7 @@ struct Server<'a> {
     config: &'a Config,
     nonces: &'a Nonces,
     timestamp: u64,
+    channel: Option<Channel>,
     accounts: &'a dyn Accounts,
 }
 
@@ -268,8 +278,7 @@ impl Server<'_> {
     fn first(&self, negotiation: Negotiation, token: &[u8], naming: Naming) -> Result<First, Failure> {
         match (negotiation.mechanism, &self.config.kerberos) {
             (Mechanism::Kerberos, Some(kerberos)) => {
-                let (nonces, timestamp) = (self.nonces, self.timestamp);
-                let ticketed = kerberos::accept(kerberos, token, nonces, timestamp, self.accounts)?;
+                let ticketed = kerberos::accept(self, kerberos, token)?;
                 let oid = negotiation.oid().to_vec();
                 Ok(answered(ticketed, negotiation, Some(&oid)))
             }
@@ -294,8 +303,7 @@ impl Server<'_> {
     ) -> Result<First, Failure> {
         // without a KDC, IAKERB is not selected
         let iakerb = self.config.iakerb.as_deref().ok_or(Reason::NoCommonMechanism)?;
-        let (nonces, timestamp, accounts) = (self.nonces, self.timestamp, self.accounts);
-        let proxy = Proxy { iakerb, nonces, timestamp, accounts };
+        let proxy = Proxy { iakerb, server: self };
         let oid = |negotiation: &Negotiation| (naming == Naming::Here).then(|| negotiation.oid().to_vec());
         match proxy.step(exchange, token)? {
             iakerb::Next::Wait { reply, proved, exchange } => {

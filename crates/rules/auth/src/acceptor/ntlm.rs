@@ -1,22 +1,23 @@
 //! NTLM as the mechanism of a negotiation: what becomes of its answer.
 
-use crate::accounts::{Accounts, Identity};
+use crate::accounts::Identity;
 use crate::failure::{Failure, Reason};
 use crate::ntlm::{self, Challenge, MessageSigner, NtlmAuthenticated, Side};
 use crate::spnego::{NegState, NegTokenResp};
 
 use super::negotiate::{Mechanism, Negotiation};
-use super::{Authenticated, Config, Step};
+use super::{Authenticated, Config, Server, Step};
 
-/// NTLM's verdict, and the server's policy on anonymous clients and guests.
+/// NTLM's verdict, and the server's policy on anonymous clients and guests. They prove nothing that somebody in between could
+/// pass on, so they need not be bound to their channel.
 pub(super) fn authenticate(
-    config: &Config,
+    server: &Server<'_>,
     challenge: &Challenge,
     token: &[u8],
-    accounts: &dyn Accounts,
 ) -> Result<NtlmAuthenticated, Failure> {
-    match (challenge.authenticate(token, accounts), &config.guest) {
-        (Ok(outcome), _) if outcome.identity == Identity::Anonymous && !config.allow_anonymous => {
+    let Config { guest, allow_anonymous, .. } = server.config;
+    match (challenge.authenticate(token, server.channel.as_ref(), server.accounts), guest) {
+        (Ok(outcome), _) if outcome.identity == Identity::Anonymous && !allow_anonymous => {
             Err(Reason::Anonymous.into())
         }
         (Ok(outcome), _) => Ok(outcome),

@@ -119,6 +119,7 @@ fn all_options() -> impl Iterator<Item = AnswerOptions> {
         mic: bits & 1 != 0,
         target_info: bits & 2 != 0,
         key_exchange: bits & 4 != 0,
+        channel_bindings: None,
     })
 }
 
@@ -223,6 +224,39 @@ fn an_answer_to_another_challenge_is_refused() {
             Acceptor::new(Arc::new(config()), Nonces { server_challenge: [0x52; 8], ..nonces() }, NOW);
         let (_, next) = proceed(later.step(&negotiate, &accounts()));
         assert_eq!(failed(next.step(&recorded, &accounts())), Reason::WrongPassword);
+    }
+}
+
+/// [MS-NLMP] 2.2.2.1: what is sent of a channel must be this one; zeros and nothing are the same.
+#[test]
+fn a_password_that_is_bound_to_a_channel_is_good_for_that_channel_alone() {
+    use krb5::{ChannelBindingRule, ChannelBindings};
+    let (ours, other) = (ChannelBindings::sent([1; 16]), ChannelBindings::sent([2; 16]));
+    let through = |channel, channel_bindings, password| {
+        let options = AnswerOptions { channel_bindings, ..AnswerOptions::default() };
+        let client = Client { options, password, ..Client::default() };
+        let negotiate = negotiate_message();
+        let begun = acceptor(config()).through(channel).step(&negotiate, &accounts());
+        let (challenge, next) = proceed(begun);
+        match next.step(&client.answer(&negotiate, &challenge), &accounts()) {
+            Step::Done(_) => Ok(()),
+            step => Err(failed(step)),
+        }
+    };
+    for (rule, unbound) in
+        [(ChannelBindingRule::IfSent, Ok(())), (ChannelBindingRule::Required, Err(Reason::NoChannelBindings))]
+    {
+        let channel = Some(Channel { bindings: ours, rule });
+        assert_eq!(through(channel, ours, "secret"), Ok(()));
+        assert_eq!(through(channel, None, "secret"), unbound);
+        assert_eq!(through(channel, other, "secret"), Err(Reason::OtherChannel));
+        // The status of a wrong password and that of a wrong channel are the same.
+        assert_eq!(through(channel, other, "wrong"), Err(Reason::WrongPassword));
+        assert_eq!(Reason::OtherChannel.class(), Reason::WrongPassword.class());
+        assert_eq!(Reason::NoChannelBindings.class(), Reason::WrongPassword.class());
+    }
+    for sent in [None, ours, other] {
+        assert_eq!(through(None, sent, "secret"), Ok(()), "there is no channel to compare with");
     }
 }
 

@@ -3,6 +3,8 @@
 //! The client's proof (NTProofStr) is always compared. Whether there is also a MIC to check is stated in the AV_PAIRs
 //! that the proof covers, so an attacker in the middle cannot remove it.
 
+use krb5::{Channel, ChannelBindings, Unbound};
+
 use crate::accounts::{Account, Accounts, local_name};
 use crate::{Identity, Reason};
 
@@ -115,14 +117,15 @@ impl Challenge {
         &self.message
     }
 
-    /// Checks the AUTHENTICATE_MESSAGE that answers this challenge. An anonymous client is reported as such; the caller
-    /// decides whether to admit it.
+    /// Checks the AUTHENTICATE_MESSAGE that answers this challenge and came through this TLS channel, if any. An anonymous
+    /// client is reported as such; the caller decides whether to admit it.
     ///
     /// # Errors
     /// The reason of the failure.
     pub fn authenticate(
         &self,
         authenticate: &[u8],
+        channel: Option<&Channel>,
         accounts: &dyn Accounts,
     ) -> Result<NtlmAuthenticated, (Reason, Option<String>)> {
         let message = AuthenticateMessage::decode(authenticate).map_err(|_| (Reason::Malformed, None))?;
@@ -136,17 +139,12 @@ impl Challenge {
             return Err((Reason::NoUnicode, None));
         }
         let user = text(message.user).map_err(|_| (Reason::Malformed, None))?;
-        self.check(authenticate, &message, flags, &user, accounts).map_err(|reason| (reason, Some(user)))
+        let answer = Answer { authenticate, message: &message, flags, user: &user, channel };
+        self.check(&answer, accounts).map_err(|reason| (reason, Some(user)))
     }
 
-    fn check(
-        &self,
-        authenticate: &[u8],
-        message: &AuthenticateMessage<'_>,
-        flags: NegotiateFlags,
-        user: &str,
-        accounts: &dyn Accounts,
-    ) -> Result<NtlmAuthenticated, Reason> {
+    fn check(&self, answer: &Answer<'_>, accounts: &dyn Accounts) -> Result<NtlmAuthenticated, Reason> {
+        let &Answer { authenticate, message, flags, user, channel } = answer;
         let response = Ntlmv2Response::parse(message.nt_response)?;
         // The response is computed with the name as the client wrote it.
         let account = accounts.find(local_name(user));
@@ -166,6 +164,7 @@ impl Challenge {
         if mic {
             self.check_mic(authenticate, message, &session_key)?;
         }
+        channel.map_or(Ok(()), |channel| check_channel(channel, response.av_pairs))?;
         if account.disabled {
             return Err(Reason::Disabled);
         }
@@ -185,6 +184,30 @@ impl Challenge {
         let parts = [&self.negotiate, &self.message, before, &[0; 16], after];
         if verify_hmac_md5(session_key, &parts, &mic) { Ok(()) } else { Err(Reason::WrongMic) }
     }
+}
+
+/// A client's answer to a challenge.
+struct Answer<'a> {
+    /// The message as it came
+    authenticate: &'a [u8],
+    message: &'a AuthenticateMessage<'a>,
+    /// The flags in force
+    flags: NegotiateFlags,
+    user: &'a str,
+    channel: Option<&'a Channel>,
+}
+
+/// [MS-NLMP] 2.2.2.1, MsvAvChannelBindings: "An all-zero value of the hash is used to indicate absence of channel bindings."
+/// The client's proof covers the pairs.
+fn check_channel(channel: &Channel, pairs: AvPairs<'_>) -> Result<(), Reason> {
+    let theirs = match pairs.find(AvId::ChannelBindings) {
+        Some(sent) => ChannelBindings::sent(sent.try_into().map_err(|_| Reason::Malformed)?),
+        None => None,
+    };
+    channel.check(theirs).map_err(|unbound| match unbound {
+        Unbound::Other => Reason::OtherChannel,
+        Unbound::None => Reason::NoChannelBindings,
+    })
 }
 
 /// [MS-NLMP] 3.2.5.1.2: no name, no NT response, and an LM response that is empty or one zero byte.

@@ -21,6 +21,8 @@ pub enum AvId {
     Timestamp,
     /// MsvAvTargetName: the service to which the client believes it is talking
     TargetName,
+    /// MsvAvChannelBindings: the TLS channel through which the client believes it is talking
+    ChannelBindings,
 }
 
 /// MsvAvEOL
@@ -36,6 +38,7 @@ impl AvId {
             Self::Flags => 0x0006,
             Self::Timestamp => 0x0007,
             Self::TargetName => 0x0009,
+            Self::ChannelBindings => 0x000a,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The client's side of NTLMv2. [MS-NLMP] 3.1.5.1.
 
+use krb5::ChannelBindings;
+
 use super::av_pair::{AvFlags, AvId, AvPairs, put_end, put_pair, put_raw_pair};
 use super::crypto::{hmac_md5, nt_proof, ntowf_v2, rc4_once, session_base_key};
 use super::message::{
@@ -31,11 +33,13 @@ pub struct AnswerOptions {
     pub target_info: bool,
     /// Choose the session key, if the server allows that.
     pub key_exchange: bool,
+    /// The TLS channel to which the answer is bound.
+    pub channel_bindings: Option<ChannelBindings>,
 }
 
 impl Default for AnswerOptions {
     fn default() -> Self {
-        Self { mic: true, target_info: true, key_exchange: true }
+        Self { mic: true, target_info: true, key_exchange: true, channel_bindings: None }
     }
 }
 
@@ -119,6 +123,9 @@ fn temp(with: &AnsweringClient<'_>, target_info: &[u8]) -> Result<Vec<u8>, Messa
     }
     if with.options.mic {
         put_pair(&mut pairs, AvId::Flags, &AvFlags::MIC.bits().to_le_bytes());
+    }
+    if let Some(bindings) = with.options.channel_bindings {
+        put_pair(&mut pairs, AvId::ChannelBindings, bindings.as_bytes());
     }
     put_end(&mut pairs);
     let mut temp = vec![1, 1, 0, 0, 0, 0, 0, 0];

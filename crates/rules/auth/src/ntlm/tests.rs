@@ -90,10 +90,11 @@ mod example {
     #[test]
     fn the_client_is_let_in() {
         let challenge = Challenge::of(b"", &bytes(CHALLENGE));
-        let outcome = challenge.authenticate(&bytes(AUTHENTICATE), &account("user", "Password")).unwrap();
+        let outcome =
+            challenge.authenticate(&bytes(AUTHENTICATE), None, &account("user", "Password")).unwrap();
         assert_eq!(outcome.session_key, [0x55; 16]);
         assert!(!outcome.mic);
-        let refused = challenge.authenticate(&bytes(AUTHENTICATE), &account("User", "password"));
+        let refused = challenge.authenticate(&bytes(AUTHENTICATE), None, &account("User", "password"));
         assert_eq!(refused.unwrap_err(), (Reason::WrongPassword, Some("User".into())));
     }
 
@@ -168,20 +169,21 @@ fn smbclient_logs_on() {
     let capture = Capture::parse(include_str!("../../testdata/captures/smbclient.txt"));
     assert_eq!(capture.hint.as_deref(), Some(neg_token_init2(&[NTLMSSP]).as_slice()));
     let challenge = capture.challenge();
-    let outcome = challenge.authenticate(capture.authenticate(), &account("bench", "bench-pass")).unwrap();
+    let outcome =
+        challenge.authenticate(capture.authenticate(), None, &account("bench", "bench-pass")).unwrap();
     assert_eq!(Some(outcome.session_key), capture.session_key);
     assert!(outcome.mic);
     capture.check_mech_list_mics(&outcome.session_key, outcome.flags);
 
-    let refused = challenge.authenticate(capture.authenticate(), &account("bench", "wrong"));
+    let refused = challenge.authenticate(capture.authenticate(), None, &account("bench", "wrong"));
     assert_eq!(refused.unwrap_err(), (Reason::WrongPassword, Some("bench".into())));
-    let refused = challenge.authenticate(capture.authenticate(), &account("someone", "bench-pass"));
+    let refused = challenge.authenticate(capture.authenticate(), None, &account("someone", "bench-pass"));
     assert_eq!(refused.unwrap_err(), (Reason::UnknownUser, Some("bench".into())));
     // any changed byte of the message is noticed: by the proof, or by the MIC
     for at in 0..capture.authenticate().len() {
         let mut forged = capture.authenticate().to_vec();
         forged[at] ^= 0x01;
-        let outcome = challenge.authenticate(&forged, &account("bench", "bench-pass"));
+        let outcome = challenge.authenticate(&forged, None, &account("bench", "bench-pass"));
         assert!(outcome.is_err(), "byte {at}");
     }
 }
@@ -189,14 +191,16 @@ fn smbclient_logs_on() {
 #[test]
 fn smbclient_logs_on_with_a_wrong_password() {
     let capture = Capture::parse(include_str!("../../testdata/captures/smbclient-wrong-password.txt"));
-    let outcome = capture.challenge().authenticate(capture.authenticate(), &account("bench", "bench-pass"));
+    let outcome =
+        capture.challenge().authenticate(capture.authenticate(), None, &account("bench", "bench-pass"));
     assert_eq!(outcome.unwrap_err().0, Reason::WrongPassword);
 }
 
 #[test]
 fn smbclient_is_anonymous() {
     let capture = Capture::parse(include_str!("../../testdata/captures/smbclient-anonymous.txt"));
-    let outcome = capture.challenge().authenticate(capture.authenticate(), &AccountList::default()).unwrap();
+    let outcome =
+        capture.challenge().authenticate(capture.authenticate(), None, &AccountList::default()).unwrap();
     assert_eq!(outcome.identity, Identity::Anonymous);
 }
 

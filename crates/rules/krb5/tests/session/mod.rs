@@ -63,7 +63,7 @@ impl Session {
     pub(crate) fn token(&mut self, token: &[u8]) -> String {
         let randomness =
             Randomness { confounder: [0x51; 16], subkey: [0x52; 32].into(), sequence_number: [0, 0, 1, 0] };
-        let request = Request { token, now: self.now, channel_bindings: None, randomness: &randomness };
+        let request = Request { token, now: self.now, channel: None, randomness: &randomness };
         match self.acceptor.accept(&request, &self.replays) {
             Ok(accepted) => {
                 let said = format!("ok {} {}", accepted.client, hex(&accepted.reply));

@@ -162,7 +162,7 @@ fn begin(ctx: &RequestContext, session: &Session) -> Result<Setup, Refused> {
         session_id: session.id,
         binding: true,
         preauth: ctx.connection.preauth.get(),
-        acceptor: new_acceptor(ctx.server.acceptor()),
+        acceptor: new_acceptor(ctx, ctx.server.acceptor()),
     })
 }
 

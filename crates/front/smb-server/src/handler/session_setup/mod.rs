@@ -122,11 +122,11 @@ fn take_setup(ctx: &RequestContext, session: &Arc<Session>) -> Setup {
         session_id: session.id,
         binding: false,
         preauth: ctx.connection.preauth.get(),
-        acceptor: new_acceptor(if again { ctx.server.acceptor_again() } else { ctx.server.acceptor() }),
+        acceptor: new_acceptor(ctx, if again { ctx.server.acceptor_again() } else { ctx.server.acceptor() }),
     }
 }
 
-fn new_acceptor(config: Arc<auth::Config>) -> Acceptor {
+fn new_acceptor(ctx: &RequestContext, config: Arc<auth::Config>) -> Acceptor {
     let nonces = Nonces {
         server_challenge: random(),
         confounder: random(),
@@ -134,7 +134,7 @@ fn new_acceptor(config: Arc<auth::Config>) -> Acceptor {
         sequence_number: random(),
         kdc: std::array::from_fn(|_| kdc::Randomness::new(random(), random(), random())),
     };
-    Acceptor::new(config, nonces, now().0)
+    Acceptor::new(config, nonces, now().0).through(ctx.connection.tls_channel())
 }
 
 /// 3.3.5.5.3, after success: the session becomes valid.

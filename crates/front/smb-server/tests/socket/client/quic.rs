@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 
+use krb5::ChannelBindings;
 use net::QuicListener;
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint};
@@ -34,6 +35,11 @@ impl Quic {
         let socket = QuicListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), false).unwrap();
         let address = socket.local_addr().unwrap();
         (Self { address, certificate }, QuicListener::new(socket, Arc::new(tls)).unwrap())
+    }
+
+    /// What a client is bound to that has seen the server's certificate.
+    pub(crate) fn channel_bindings(&self) -> ChannelBindings {
+        ChannelBindings::tls_server_end_point(&self.certificate).unwrap()
     }
 
     fn config(&self) -> ClientConfig {

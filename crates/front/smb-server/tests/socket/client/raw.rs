@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use auth::{Credentials, Initiator, InitiatorStep, Randomness, nt_hash};
+use krb5::ChannelBindings;
 use smb_proto::dialect::{Cipher, Dialect, SigningAlgorithm};
 use smb_proto::preauth::PreauthHash;
 use smb_wire::create::{CreateDisposition, CreateOptions, ImpersonationLevel, OplockLevel, ShareAccess};
@@ -86,6 +87,8 @@ pub(crate) struct Client {
     /// Whether requests are signed, and whether encrypted.
     pub(crate) sign: bool,
     pub(crate) encrypt: bool,
+    /// The TLS channel to which a password is bound.
+    pub(crate) channel_bindings: Option<ChannelBindings>,
 }
 
 impl Client {
@@ -122,6 +125,7 @@ impl Client {
             protection: None,
             sign: false,
             encrypt: false,
+            channel_bindings: None,
         }
     }
 
@@ -404,6 +408,7 @@ impl Client {
             Credentials { user: user.to_owned(), domain: String::new(), nt_hash: nt_hash(password) };
         let randomness = Randomness { client_challenge: [3; 8], session_key: [4; 16], timestamp: 1 << 57 };
         let (token, initiator) = Initiator::start(credentials, randomness);
+        let initiator = initiator.bound_to(self.channel_bindings);
         let mut preauth = self.preauth;
         let (sent, reply) = self.session_setup(&token);
         if reply.status() != NtStatus::MORE_PROCESSING_REQUIRED {
