@@ -73,6 +73,40 @@ check "an account's SID" says "$SMB_USER S-1-5-21-[0-9-]* (User: 1)" rpc "lookup
 account=$(rpc "lookupnames $SMB_USER" | grep -o 'S-1-5-21-[0-9-]*')
 check "and its name" says "$account ANABRANCH.$SMB_USER (1)" rpc "lookupsids $account"
 check "the owner is the account" says "OWNER:ANABRANCH.$SMB_USER" named m
+# The accounts of the server, as rpcclient and net list them. net asks at port 445, too.
+net_rpc() { timeout 60 net -s "$scratch/smb.conf" rpc "$@" -S "$SERVER_ADDRESS" -I "$SERVER_ADDRESS" -U "$SMB_USER%$SMB_PASS" 2>&1; }
+machine=${account%-*} hex=$(printf '0x%x' "${account##*-}")
+check "rpcclient: the domains" says "name:\[Builtin\] idx:" rpc enumdomains
+check "rpcclient: the SID of the domain" says "Domain SID: $machine" rpc "lookupdomain ANABRANCH"
+check "rpcclient: the users" says "user:\[$SMB_USER\] rid:\[$hex\]" rpc enumdomusers
+check "rpcclient: the groups" says "group:\[None\] rid:\[0x201\]" rpc enumdomgroups
+check "rpcclient: the local groups" says "group:\[Administrators\] rid:\[0x220\]" rpc "enumalsgroups builtin"
+check "rpcclient: a user" says "User Name   :	$SMB_USER" rpc "queryuser $hex"
+check "rpcclient: its number" says "user_rid :	$hex" rpc "queryuser $hex"
+check "rpcclient: the groups of a user" says "group rid:\[0x201\] attr:\[0x7\]" rpc "queryusergroups $hex"
+check "rpcclient: the local groups of a user" says "group rid:\[0x221\]" rpc "queryuseraliases builtin $account"
+check "rpcclient: a group" says "Num Members:1" rpc "querygroup 0x201"
+check "rpcclient: its members" says "rid:\[$hex\] attr:\[0x7\]" rpc "querygroupmem 0x201"
+check "rpcclient: its members" says "sid:\[S-1-5-11\]" rpc "queryaliasmem builtin 0x221"
+check "rpcclient: the number of a name" says "name $SMB_USER: $hex (1)" rpc "samlookupnames domain $SMB_USER"
+check "rpcclient: the name of a number" says "rid $hex: $SMB_USER (1)" rpc "samlookuprids domain $hex"
+check "rpcclient: a list to show" says "RID: $hex acb: 0x00000210 Account: $SMB_USER" rpc querydispinfo
+check "rpcclient: the groups to show" says "Account: None" rpc "querydispinfo 3"
+check "rpcclient: the domain" says "Total Users:	1" rpc querydominfo
+check "rpcclient: the rules for passwords" says "min_password_length: 0" rpc getdompwinfo
+decoded() { /usr/bin/python3 "$(dirname "$0")/samr.py" "$SERVER_ADDRESS" "$scratch/smb.conf" "$SMB_USER" "$SMB_PASS" 2>&1; }
+check "Samba decodes every class" says "^revision: 1 3" decoded
+check "Samba decodes a user" says "^all: $SMB_USER True 513 0x210 168 {255}" decoded
+denied() { local out; out=$("$@"); echo "$out"; grep -Eq "NT_STATUS_ACCESS_DENIED|Access is denied" <<<"$out"; }
+check "rpcclient: no account is made" denied rpc "createdomuser intruder"
+check "rpcclient: no account is deleted" denied rpc "deletedomuser $SMB_USER"
+check "net: the users" says "^$SMB_USER\$" net_rpc user
+check "net: the groups" says "^None" net_rpc group list
+check "net: and the local groups" says "^Administrators" net_rpc group list
+check "net: the members of a group" says "ANABRANCH.$SMB_USER" net_rpc group members None
+check "net: the domain" says "Domain SID: $machine" net_rpc info
+check "net: the shares" says "^$SHARE\$" net_rpc share list
+check "net: no account is made" denied net_rpc user add intruder
 check "a name's SID, with its domain" says "$me (User: 1)" rpc "lookupnames \"Unix User\\$SMB_USER\""
 check "names of the machine" says "root S-1-22-1-0 (User: 1)" rpc "lookupnames root"
 check "a well-known name" says "BUILTIN.Administrators S-1-5-32-544 (Local Group: 4)" rpc 'lookupnames BUILTIN\\Administrators'

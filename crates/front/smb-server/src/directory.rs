@@ -19,6 +19,19 @@ pub struct Known {
     pub name: String,
 }
 
+/// An account of this server, as lists of accounts show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccountEntry {
+    /// The SID: that of the server and a RID.
+    pub sid: Sid,
+    /// The name.
+    pub name: String,
+    /// The user on the server's machine.
+    pub uid: u32,
+    /// Whether the account may not log on.
+    pub disabled: bool,
+}
+
 /// What look-ups return when they are done: one for each SID or name, in their order; None for nobody, or if it is not
 /// known in time.
 pub type LookUp = Pin<Box<dyn Future<Output = Vec<Option<Known>>>>>;
@@ -27,6 +40,9 @@ pub type LookUp = Pin<Box<dyn Future<Output = Vec<Option<Known>>>>>;
 pub trait Directory: fmt::Debug + Send + Sync {
     /// The SID of the server, from which those of its accounts are made.
     fn machine(&self) -> Option<Sid>;
+
+    /// The accounts of this server that have a SID, in any order.
+    fn accounts(&self) -> Vec<AccountEntry>;
 
     /// Who these SIDs stand for.
     fn of_sids(&self, sids: Vec<Sid>) -> LookUp;
@@ -42,6 +58,10 @@ pub struct NoDirectory;
 impl Directory for NoDirectory {
     fn machine(&self) -> Option<Sid> {
         None
+    }
+
+    fn accounts(&self) -> Vec<AccountEntry> {
+        Vec::new()
     }
 
     fn of_sids(&self, sids: Vec<Sid>) -> LookUp {

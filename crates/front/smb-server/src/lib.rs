@@ -47,7 +47,7 @@ pub use config::{
     Timeouts,
 };
 pub use connection::{Connection, FAILED_LOGONS_MAX};
-pub use directory::{Directory, Known, LookUp, NoDirectory};
+pub use directory::{AccountEntry, Directory, Known, LookUp, NoDirectory};
 pub use front::FRONT;
 pub use guesses::LogonCounts;
 pub use handler::operations;

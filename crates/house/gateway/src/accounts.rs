@@ -9,6 +9,7 @@ use auth::{Account, Accounts, Met, folded_name, same_name};
 use nfs_server::{OwnerNames, UserGroups};
 use parking_lot::{Mutex, RwLock};
 use share::People;
+use smb_server::AccountEntry;
 use state::{Secrets, State, UserRecord};
 
 use crate::acquaintances::Acquaintances;
@@ -150,6 +151,15 @@ impl AccountBook {
             names.by_sid.extend(sid.map(|sid| (sid, name.clone())));
         }
         names
+    }
+
+    /// The accounts that have a SID, for clients that list them.
+    pub(crate) fn entries(&self) -> Vec<AccountEntry> {
+        let accounts = self.by_name.read();
+        let entry = |Account { name, uid, sid, disabled, .. }: &Account| {
+            Some(AccountEntry { sid: (*sid)?, name: name.clone(), uid: *uid, disabled: *disabled })
+        };
+        accounts.values().filter_map(entry).collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

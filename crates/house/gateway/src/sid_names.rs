@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use auth::{Account, Accounts};
-use smb_server::{Directory, Known, LookUp, Sid, SidKind};
+use smb_server::{AccountEntry, Directory, Known, LookUp, Sid, SidKind};
 
 use crate::accounts::{AccountBook, AccountNames};
 use crate::acquaintances::Acquaintance;
@@ -125,6 +125,10 @@ impl SidNames {
 impl Directory for SidNames {
     fn machine(&self) -> Option<Sid> {
         Some(self.machine)
+    }
+
+    fn accounts(&self) -> Vec<AccountEntry> {
+        self.accounts.entries()
     }
 
     fn of_sids(&self, sids: Vec<Sid>) -> LookUp {

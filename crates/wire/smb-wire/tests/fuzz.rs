@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use anabranch_smb_wire as smb;
 use smb::fscc::{FileInfoClass, directory_info, ea, file_info, fs_info, fsctl, notify, reparse};
-use smb::{create_context, dcerpc, dssetup, lsarpc, srvsvc, wkssvc};
+use smb::{create_context, dcerpc, dssetup, lsarpc, samr, srvsvc, wkssvc};
 
 /// Decodes and, if that succeeds, formats the whole value.
 fn look(value: impl std::fmt::Debug) {
@@ -109,6 +109,9 @@ fn decode_as_rpc(bytes: &[u8]) {
     }
     for opnum in [0, 6, 7, 14, 15, 44, 45, 46, 57, 58, 68] {
         look(lsarpc::Request::decode(opnum, bytes));
+    }
+    for opnum in 0..=70 {
+        look(samr::Request::decode(opnum, bytes));
     }
     look(dssetup::decode_level(bytes));
     look(wkssvc::WkstaGetInfoRequest::decode(bytes));

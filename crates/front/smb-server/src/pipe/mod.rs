@@ -3,6 +3,7 @@
 
 mod dssetup;
 mod lsarpc;
+mod samr;
 mod srvsvc;
 mod well_known;
 mod wkssvc;
@@ -43,6 +44,8 @@ enum Service {
     Wkssvc,
     /// `\lsarpc`: the names of users and groups.
     Lsarpc,
+    /// `\samr`: the accounts and groups.
+    Samr,
 }
 
 /// What may be called through a pipe.
@@ -52,6 +55,7 @@ enum Interface {
     Wkssvc,
     Lsarpc,
     Dssetup,
+    Samr,
 }
 
 /// The server, as its pipes describe it to a user.
@@ -109,6 +113,8 @@ impl Service {
             Some(Self::Wkssvc)
         } else if is("lsarpc") {
             Some(Self::Lsarpc)
+        } else if is("samr") {
+            Some(Self::Samr)
         } else {
             None
         }
@@ -120,6 +126,7 @@ impl Service {
             Self::Srvsvc => &[Interface::Srvsvc],
             Self::Wkssvc => &[Interface::Wkssvc],
             Self::Lsarpc => &[Interface::Lsarpc, Interface::Dssetup],
+            Self::Samr => &[Interface::Samr],
         }
     }
 
@@ -128,7 +135,7 @@ impl Service {
             Self::Srvsvc => br"\PIPE\srvsvc",
             Self::Wkssvc => br"\PIPE\wkssvc",
             // The name of the pipe's owner, as in Windows.
-            Self::Lsarpc => br"\PIPE\lsass",
+            Self::Lsarpc | Self::Samr => br"\PIPE\lsass",
         }
     }
 }
@@ -140,6 +147,7 @@ impl Interface {
             Self::Wkssvc => smb_wire::wkssvc::INTERFACE,
             Self::Lsarpc => smb_wire::lsarpc::INTERFACE,
             Self::Dssetup => smb_wire::dssetup::INTERFACE,
+            Self::Samr => smb_wire::samr::INTERFACE,
         }
     }
 }
@@ -151,6 +159,7 @@ impl Call {
             Interface::Srvsvc => srvsvc::call(host, self.opnum, &self.arguments),
             Interface::Wkssvc => wkssvc::call(host, self.opnum, &self.arguments),
             Interface::Dssetup => dssetup::call(self.opnum, &self.arguments),
+            Interface::Samr => samr::call(host, self.opnum, &self.arguments),
             Interface::Lsarpc => lsarpc::call(host, self.opnum, &self.arguments).await,
         }
     }

@@ -44,6 +44,7 @@ mod report;
 mod reserved;
 mod roles;
 mod rules;
+mod samr;
 mod security;
 mod sequence;
 mod session;

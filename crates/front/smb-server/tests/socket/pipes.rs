@@ -19,7 +19,7 @@ fn pdu(call_id: u32, body: Body<'_>) -> Vec<u8> {
     bytes
 }
 
-fn bind(interface: SyntaxId) -> Vec<u8> {
+pub(crate) fn bind(interface: SyntaxId) -> Vec<u8> {
     let context = |context_id, syntax| PresentationContext {
         context_id,
         abstract_syntax: interface,
@@ -30,7 +30,7 @@ fn bind(interface: SyntaxId) -> Vec<u8> {
 }
 
 /// A pipe on which an interface is bound.
-fn bound(server: &TestServer, name: &str, interface: SyntaxId) -> (Client, FileId) {
+pub(crate) fn bound(server: &TestServer, name: &str, interface: SyntaxId) -> (Client, FileId) {
     let mut client = server.log_in();
     client.tree_connect("IPC$").unwrap();
     let pipe = client.create(name, CreateDisposition::Open).unwrap();
@@ -144,8 +144,8 @@ fn the_workstation_says_its_name() {
     assert_eq!((error, response.wksta.unwrap().computer_name.as_str()), (0, "HERE"));
 }
 
-/// What a call on the pipe `lsarpc` returns: the stub, or the status of the fault.
-fn ask_lsarpc(client: &mut Client, pipe: FileId, opnum: u16, stub: &[u8]) -> Result<Vec<u8>, u32> {
+/// What a call on a pipe returns: the stub, or the status of the fault.
+pub(crate) fn ask(client: &mut Client, pipe: FileId, opnum: u16, stub: &[u8]) -> Result<Vec<u8>, u32> {
     let reply = ioctl(client, Fsctl::PipeTransceive, pipe, &request(opnum, stub), 65_536).ok().unwrap();
     let (mut fragment, mut results) = (output(&reply), Vec::new());
     loop {
@@ -163,7 +163,7 @@ fn ask_lsarpc(client: &mut Client, pipe: FileId, opnum: u16, stub: &[u8]) -> Res
 }
 
 /// Numbers of 32 bits in the order of NDR.
-fn words(words: &[u32]) -> Vec<u8> {
+pub(crate) fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
@@ -182,7 +182,7 @@ fn sids(sids: &[Sid]) -> Vec<u8> {
 /// LSAPR_TRANSLATED_NAMES without names, the level LsapLookupWksta, and the count.
 const NO_NAMES: [u32; 4] = [0, 0, 1, 0];
 
-fn utf16(text: &str) -> Vec<u8> {
+pub(crate) fn utf16(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
@@ -191,30 +191,30 @@ fn sids_have_names() {
     let server = TestServer::start(Config::default());
     let (mut client, pipe) = bound(&server, "lsarpc", lsarpc::INTERFACE);
     // LsarOpenPolicy2
-    let opened = ask_lsarpc(&mut client, pipe, 44, &[]).unwrap();
+    let opened = ask(&mut client, pipe, 44, &[]).unwrap();
     let (policy, status) = opened.split_at(20);
     assert_eq!(status, [0; 4]);
     let look_up = |sids_stub: Vec<u8>| [policy, &sids_stub, &words(&NO_NAMES)].concat();
     let unknown: Sid = "S-1-5-21-1-2-3-1000".parse().unwrap();
     let asked = look_up(sids(&[Sid::EVERYONE, Sid::ADMINISTRATORS, unknown]));
-    let answer = ask_lsarpc(&mut client, pipe, 15, &asked).unwrap();
+    let answer = ask(&mut client, pipe, 15, &asked).unwrap();
     for name in ["Everyone", "Administrators", "BUILTIN", "S-1-5-21-1-2-3-1000"] {
         assert!(answer.windows(2 * name.len()).any(|part| part == utf16(name)), "{name}");
     }
     let end = words(&[2, NtStatus::SOME_NOT_MAPPED.0]);
     assert!(answer.ends_with(&end), "two are mapped");
-    let none = ask_lsarpc(&mut client, pipe, 15, &look_up(sids(&[unknown]))).unwrap();
+    let none = ask(&mut client, pipe, 15, &look_up(sids(&[unknown]))).unwrap();
     assert!(none.ends_with(&words(&[0, NtStatus::NONE_MAPPED.0])));
-    let nothing = ask_lsarpc(&mut client, pipe, 15, &look_up(words(&[0, 0]))).unwrap();
+    let nothing = ask(&mut client, pipe, 15, &look_up(words(&[0, 0]))).unwrap();
     assert!(nothing.ends_with(&words(&[0, 0])));
 
     let most = look_up(sids(&vec![Sid::EVERYONE; lsarpc::LOOKUPS_MAX]));
-    assert!(ask_lsarpc(&mut client, pipe, 15, &most).unwrap().ends_with(&words(&[1000, 0])));
+    assert!(ask(&mut client, pipe, 15, &most).unwrap().ends_with(&words(&[1000, 0])));
     let too_many = look_up(sids(&vec![Sid::EVERYONE; lsarpc::LOOKUPS_MAX + 1]));
-    assert_eq!(ask_lsarpc(&mut client, pipe, 15, &too_many), Err(dcerpc::fault::BAD_STUB_DATA));
+    assert_eq!(ask(&mut client, pipe, 15, &too_many), Err(dcerpc::fault::BAD_STUB_DATA));
     let stranger = [&[7; 20][..], &sids(&[Sid::EVERYONE]), &words(&NO_NAMES)].concat();
-    assert_eq!(ask_lsarpc(&mut client, pipe, 15, &stranger), Err(dcerpc::fault::CONTEXT_MISMATCH));
-    assert_eq!(ask_lsarpc(&mut client, pipe, 4, &[]), Err(dcerpc::fault::OP_RANGE_ERROR), "nothing is set");
+    assert_eq!(ask(&mut client, pipe, 15, &stranger), Err(dcerpc::fault::CONTEXT_MISMATCH));
+    assert_eq!(ask(&mut client, pipe, 4, &[]), Err(dcerpc::fault::OP_RANGE_ERROR), "nothing is set");
 }
 
 #[test]
@@ -222,15 +222,15 @@ fn the_user_of_the_session_is_told_his_name_and_the_role_of_the_server() {
     let server = TestServer::start(Config { server_name: "HERE".to_owned(), ..Config::default() });
     let (mut client, pipe) = bound(&server, "lsarpc", lsarpc::INTERFACE);
     // LsarGetUserName without a server, with pointers for the name and the domain
-    let answer = ask_lsarpc(&mut client, pipe, 45, &words(&[0, 0, 1, 0])).unwrap();
+    let answer = ask(&mut client, pipe, 45, &words(&[0, 0, 1, 0])).unwrap();
     for name in [USER, "HERE"] {
         assert!(answer.windows(2 * name.len()).any(|part| part == utf16(name)), "{name}");
     }
     // DsRolerGetPrimaryDomainInformation, for which the context is another one
     let (mut client, pipe) = bound(&server, "lsarpc", dssetup::INTERFACE);
-    let answer = ask_lsarpc(&mut client, pipe, 0, &dssetup::BASIC.to_le_bytes()).unwrap();
+    let answer = ask(&mut client, pipe, 0, &dssetup::BASIC.to_le_bytes()).unwrap();
     assert!(answer.windows(18).any(|part| part == utf16("WORKGROUP")) && answer.ends_with(&[0; 4]));
-    let answer = ask_lsarpc(&mut client, pipe, 0, &9_u16.to_le_bytes()).unwrap();
+    let answer = ask(&mut client, pipe, 0, &9_u16.to_le_bytes()).unwrap();
     assert_eq!(answer, words(&[0, 87]), "ERROR_INVALID_PARAMETER");
 }
 
@@ -243,7 +243,7 @@ fn names_of_users_are_for_users() {
     client.tree_connect("IPC$").unwrap();
     let pipe = client.create("lsarpc", CreateDisposition::Open).unwrap();
     ioctl(&mut client, Fsctl::PipeTransceive, pipe, &bind(lsarpc::INTERFACE), 4096).ok().unwrap();
-    assert_eq!(ask_lsarpc(&mut client, pipe, 44, &[]), Err(dcerpc::fault::ACCESS_DENIED));
+    assert_eq!(ask(&mut client, pipe, 44, &[]), Err(dcerpc::fault::ACCESS_DENIED));
 }
 
 #[test]
