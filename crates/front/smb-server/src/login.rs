@@ -7,15 +7,16 @@ use std::time::SystemTime;
 use acl::Sid;
 use auth::Identity;
 use share::Caller;
+use smb_proto::durable;
 use smb_proto::session::{Principal, SessionCrypto};
 
 /// To whom a session belongs, in a form that is equal for the same user only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// The account of this name, folded.
+    /// The account or the user of a domain with this SID.
+    Sid(Sid),
+    /// The account of this name, folded, where accounts have no SIDs.
     Account(String),
-    /// The user of a domain with this SID.
-    Domain(Sid),
     /// A guest, or a client without a name. Neither can show that it is the same.
     Unproven,
 }
@@ -24,8 +25,11 @@ impl Owner {
     /// The owner of a session in which this identity has authenticated.
     pub(crate) fn of(identity: &Identity) -> Self {
         match identity {
-            Identity::Account(account) => Self::Account(auth::folded_name(&account.name)),
-            Identity::Domain(user) => Self::Domain(user.sid),
+            Identity::Account(account) => match account.sid {
+                Some(sid) => Self::Sid(sid),
+                None => Self::Account(auth::folded_name(&account.name)),
+            },
+            Identity::Domain(user) => Self::Sid(user.sid),
             Identity::Guest(_) | Identity::Anonymous => Self::Unproven,
         }
     }
@@ -33,6 +37,17 @@ impl Owner {
     /// Whether both have proved that they are the same user.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self == other && *self != Self::Unproven
+    }
+}
+
+impl Login {
+    /// The user as an owner of opens.
+    pub(crate) fn opener(&self) -> durable::User<'_> {
+        let sid = match self.owner {
+            Owner::Sid(sid) => Some(sid),
+            Owner::Account(_) | Owner::Unproven => None,
+        };
+        durable::User { name: &self.user, sid }
     }
 }
 
@@ -66,16 +81,17 @@ mod tests {
 
     #[test]
     fn only_a_proved_user_is_the_same_as_another() {
-        let account = |name: &str| auth::Account {
+        let with_sid = |name: &str, sid: Option<&str>| auth::Account {
             name: name.to_owned(),
             nt_hash: None,
             keys: None,
             uid: 1,
             gid: 1,
             groups: Vec::new(),
-            sid: None,
+            sid: sid.map(|sid| sid.parse().unwrap()),
             disabled: false,
         };
+        let account = |name: &str| with_sid(name, None);
         let ann = Owner::of(&Identity::Account(account("Ann")));
         assert!(ann.is(&Owner::of(&Identity::Account(account("ANN")))));
         assert!(!ann.is(&Owner::of(&Identity::Account(account("Anna")))));
@@ -95,6 +111,13 @@ mod tests {
         assert!(of_domain("ann@AD.TEST", own).is(&of_domain("anna@AD.TEST", own)), "who has been renamed");
         assert!(!of_domain("ann@AD.TEST", own).is(&of_domain("ann@AD.TEST", other)));
         assert!(!ann.is(&of_domain("Ann", own)));
+        let numbered = |name, sid| Owner::of(&Identity::Account(with_sid(name, Some(sid))));
+        let (first, second) = ("S-1-5-21-9-9-9-1000", "S-1-5-21-9-9-9-1001");
+        assert!(numbered("ann", first).is(&numbered("ann", first)));
+        assert!(
+            !numbered("ann", first).is(&numbered("ann", second)),
+            "an account of the same name, made again"
+        );
         for other in [Identity::Guest(account("Ann")), Identity::Anonymous] {
             let other = Owner::of(&other);
             assert!(!ann.is(&other) && !other.is(&ann) && !other.is(&other));

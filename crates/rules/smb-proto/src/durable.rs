@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use smb_wire::{AccessMask, Guid, NtStatus};
+use smb_wire::{AccessMask, Guid, NtStatus, Sid};
 
 #[cfg(test)]
 mod tests;
@@ -184,6 +184,27 @@ pub struct LeaseName {
     pub version: u8,
 }
 
+/// Who has made an open, or asks for it: the user of a security context. [MS-SMB2] 3.3.1.10: "Open.DurableOwner: A security
+/// descriptor that holds the original opener of the open."
+#[derive(Clone, Copy, Debug)]
+pub struct User<'a> {
+    /// The user's name
+    pub name: &'a str,
+    /// The user's SID, which no other user has or will have, whatever the names and numbers
+    pub sid: Option<Sid>,
+}
+
+impl User<'_> {
+    /// Whether both are the same user. Names decide only where a SID is missing: in a server without a state directory, and of
+    /// opens that a version before 0.2.0 has written down.
+    fn is(&self, other: &Self) -> bool {
+        match (self.sid, other.sid) {
+            (Some(own), Some(other)) => own == other,
+            _ => self.name == other.name,
+        }
+    }
+}
+
 /// What the server knows of an open that a client wants to reclaim.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownOpen<'a> {
@@ -194,7 +215,7 @@ pub struct KnownOpen<'a> {
     /// Open.ClientGuid
     pub client_guid: Guid,
     /// Open.DurableOwner
-    pub owner: &'a str,
+    pub owner: User<'a>,
     /// Open.Lease
     pub lease: Option<LeaseName>,
     /// The open has a batch oplock, or a lease with handle caching.
@@ -211,7 +232,7 @@ pub struct Reconnect<'a> {
     /// Connection.ClientGuid
     pub client_guid: Guid,
     /// The user of the session.
-    pub user: &'a str,
+    pub user: User<'a>,
     /// The lease of the request.
     pub lease: Option<LeaseName>,
     /// Whether the request gives the file's name.
@@ -254,7 +275,7 @@ pub fn check_reconnect(known: &KnownOpen<'_>, asked: &Reconnect<'_>) -> Result<(
     if other_file || (!is_persistent && asked.v2.is_some_and(|v2| v2.persistent)) {
         return Err(NtStatus::INVALID_PARAMETER);
     }
-    if known.owner == asked.user { Ok(()) } else { Err(NtStatus::ACCESS_DENIED) }
+    if known.owner.is(&asked.user) { Ok(()) } else { Err(NtStatus::ACCESS_DENIED) }
 }
 
 /// A CREATE with the CreateGuid of an earlier CREATE that has made an open.
@@ -263,7 +284,7 @@ pub struct Replay<'a> {
     /// SMB2_FLAGS_REPLAY_OPERATION
     pub flagged: bool,
     /// The user of the session.
-    pub user: &'a str,
+    pub user: User<'a>,
     /// The lease of the request.
     pub lease: Option<LeaseName>,
     /// SMB2_DHANDLE_FLAG_PERSISTENT
@@ -286,7 +307,7 @@ pub fn check_replay(known: &KnownOpen<'_>, asked: &Replay<'_>) -> Result<(), NtS
     // A request with an oplock instead of the lease is accepted: smb2.replay.replay-dhv2-lease-oplock shows that
     // Windows does that.
     let other_lease = asked.lease.is_some() && key(asked.lease) != key(known.lease);
-    if known.owner != asked.user || other_lease {
+    if !known.owner.is(&asked.user) || other_lease {
         return Err(NtStatus::ACCESS_DENIED);
     }
     if asked.other_session {

@@ -14,6 +14,9 @@ const RESILIENT: Durability = Durability { kind: Kind::Resilient, timeout: Durat
 const KEY: [u8; 16] = [7; 16];
 const LEASE: Option<LeaseName> = Some(LeaseName { key: KEY, version: 2 });
 
+const ANNA: User<'_> = User { name: "anna", sid: None };
+const OTTO: User<'_> = User { name: "otto", sid: None };
+
 fn guid(byte: u8) -> Guid {
     Guid([byte; 16])
 }
@@ -23,7 +26,7 @@ fn known() -> KnownOpen<'static> {
         durability: Some(DURABLE),
         create_guid: guid(1),
         client_guid: guid(2),
-        owner: "anna",
+        owner: ANNA,
         lease: LEASE,
         keeps_handle: true,
         delete_on_close: false,
@@ -34,7 +37,7 @@ fn asked() -> Reconnect<'static> {
     Reconnect {
         v2: Some(ReconnectV2 { create_guid: guid(1), persistent: false }),
         client_guid: guid(2),
-        user: "anna",
+        user: ANNA,
         lease: LEASE,
         names_file: true,
     }
@@ -141,8 +144,29 @@ fn another_name_or_more_persistence_is_an_invalid_parameter() {
 
 #[test]
 fn another_user_is_denied() {
-    let other = Reconnect { user: "otto", ..asked() };
+    let other = Reconnect { user: OTTO, ..asked() };
     assert_eq!(check_reconnect(&known(), &other), Err(NtStatus::ACCESS_DENIED));
+}
+
+/// A user is a SID: who has got the name of another one is not that user, and who has been renamed still is.
+#[test]
+fn users_are_the_same_by_their_sids() {
+    let user = |name, rid| User { name, sid: Some(format!("S-1-5-21-1-2-3-{rid}").parse().unwrap()) };
+    let (anna, renamed, namesake) = (user("anna", 1104), user("berta", 1104), user("anna", 1105));
+    for (owner, user, is_same) in [
+        (anna, anna, true),
+        (anna, renamed, true),
+        (anna, namesake, false),
+        // Where only one of both has a SID, the names decide.
+        (anna, ANNA, true),
+        (ANNA, anna, true),
+        (renamed, ANNA, false),
+    ] {
+        let expected = if is_same { Ok(()) } else { Err(NtStatus::ACCESS_DENIED) };
+        let known = KnownOpen { owner, ..known() };
+        assert_eq!(check_reconnect(&known, &Reconnect { user, ..asked() }), expected, "{owner:?} {user:?}");
+        assert_eq!(check_replay(&known, &Replay { user, ..replay() }), expected, "{owner:?} {user:?}");
+    }
 }
 
 #[test]
@@ -155,7 +179,7 @@ fn persistent_and_resilient_opens_need_no_cached_handle() {
 }
 
 fn replay() -> Replay<'static> {
-    Replay { flagged: true, user: "anna", lease: LEASE, persistent: false, other_session: false }
+    Replay { flagged: true, user: ANNA, lease: LEASE, persistent: false, other_session: false }
 }
 
 #[test]
@@ -174,7 +198,7 @@ fn what_is_no_replay_is_refused() {
     let denied = Err(NtStatus::ACCESS_DENIED);
     assert_eq!(check_replay(&known(), &Replay { flagged: false, ..replay() }), duplicate);
     assert_eq!(check_replay(&known(), &Replay { other_session: true, ..replay() }), duplicate);
-    assert_eq!(check_replay(&known(), &Replay { user: "otto", ..replay() }), denied);
+    assert_eq!(check_replay(&known(), &Replay { user: OTTO, ..replay() }), denied);
     let other = Some(LeaseName { key: [8; 16], version: 2 });
     assert_eq!(check_replay(&known(), &Replay { lease: other, ..replay() }), denied);
     assert_eq!(check_replay(&KnownOpen { lease: None, ..known() }, &replay()), denied);

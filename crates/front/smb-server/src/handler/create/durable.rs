@@ -133,7 +133,7 @@ async fn reconnect(
     let wanted = Reconnect {
         v2,
         client_guid,
-        user: &ctx.login.user,
+        user: ctx.login.opener(),
         lease: asked.lease.as_ref().map(lease_name),
         names_file: names(ctx, request, &open)?,
     };
@@ -260,7 +260,7 @@ async fn replay(
     let session = ctx.session;
     let replay = Replay {
         flagged: ctx.header.flags.contains(HeaderFlags::REPLAY_OPERATION),
-        user: &ctx.login.user,
+        user: ctx.login.opener(),
         lease: asked.lease.as_ref().map(lease_name),
         persistent: v2.flags.contains(DurableFlags::PERSISTENT),
         other_session: session_id.is_some_and(|id| id != session.id),
@@ -380,6 +380,7 @@ pub(super) async fn make_durable(
         create_guid: v2.map_or(Guid::ZERO, |v2| v2.create_guid),
         client_guid: client_guid(ctx)?,
         owner: login.user.clone(),
+        owner_sid: login.opener().sid,
         lease: asked.lease.as_ref().filter(|_| has_lease).map(lease_name),
         app_instance: asked.app_instance,
         app_instance_version: asked.app_instance_version,

@@ -12,6 +12,7 @@ use smb_wire::{Guid, NtStatus};
 
 use super::respond;
 use crate::context::Admitted;
+use crate::login::Login;
 use crate::state::durable::Origin;
 use crate::state::open::Open;
 use crate::status::Failure;
@@ -33,7 +34,7 @@ pub(super) fn handle(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer
     match open.durable.get() {
         Some(durable) => durable.set_durability(durability),
         None => {
-            let origin = origin(&open, negotiated.client_guid, &ctx.login.user);
+            let origin = origin(&open, negotiated.client_guid, ctx.login);
             open.make_durable(&ctx.server.durable, origin, Some(durability), false);
             ctx.server.durable.enter(&open, ctx.session.id);
             if open.closed.is_set() {
@@ -47,11 +48,12 @@ pub(super) fn handle(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer
 }
 
 /// The origin of an open whose CREATE asked for no durability.
-fn origin(open: &Open, client_guid: Guid, owner: &str) -> Origin {
+fn origin(open: &Open, client_guid: Guid, login: &Login) -> Origin {
     Origin {
         create_guid: Guid::ZERO,
         client_guid,
-        owner: owner.to_owned(),
+        owner: login.user.clone(),
+        owner_sid: login.opener().sid,
         lease: None,
         app_instance: None,
         app_instance_version: None,

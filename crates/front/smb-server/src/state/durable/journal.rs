@@ -75,8 +75,11 @@ pub struct PersistentOpen {
     pub create_guid: [u8; 16],
     /// Open.ClientGuid
     pub client_guid: [u8; 16],
-    /// Open.DurableOwner
+    /// Open.DurableOwner: the name
     pub owner: String,
+    /// Open.DurableOwner: the SID; none in what a version before 0.2.0 has written down
+    #[serde(default)]
+    pub owner_sid: Option<String>,
     /// Open.AppInstanceId
     pub app_instance: Option<[u8; 16]>,
     /// Open.ApplicationInstanceVersionHigh and Low

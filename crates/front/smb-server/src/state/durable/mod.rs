@@ -14,8 +14,9 @@ mod table;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
+use acl::Sid;
 use parking_lot::Mutex;
-use smb_proto::durable::{AppInstanceVersion, Durability, KnownOpen, LeaseName};
+use smb_proto::durable::{AppInstanceVersion, Durability, KnownOpen, LeaseName, User};
 use smb_wire::create::{CreateAction, ShareAccess};
 use smb_wire::{AccessMask, Guid};
 
@@ -43,8 +44,10 @@ pub(crate) struct Origin {
     pub(crate) create_guid: Guid,
     /// Open.ClientGuid
     pub(crate) client_guid: Guid,
-    /// Open.DurableOwner: the user name.
+    /// Open.DurableOwner: the user's name.
     pub(crate) owner: String,
+    /// Open.DurableOwner: the user's SID, if there is one.
+    pub(crate) owner_sid: Option<Sid>,
     /// The lease that the open was granted, if any.
     pub(crate) lease: Option<LeaseName>,
     /// Open.AppInstanceId
@@ -110,7 +113,7 @@ impl Open {
             durability: durable.durability(),
             create_guid: durable.origin.create_guid,
             client_guid: durable.origin.client_guid,
-            owner: &durable.origin.owner,
+            owner: User { name: &durable.origin.owner, sid: durable.origin.owner_sid },
             lease: durable.origin.lease,
             keeps_handle: self.keeps_handle(),
             delete_on_close: self.create_options.contains(smb_wire::create::CreateOptions::DELETE_ON_CLOSE),

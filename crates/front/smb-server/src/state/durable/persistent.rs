@@ -5,6 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use acl::Sid;
 use share::{
     Access, ByteRange, Caching, GrantRequest, Holding, LockKind, Opener, Share, ShareId, Sharing, Terms,
 };
@@ -106,6 +107,7 @@ impl Open {
             create_guid: origin.create_guid.0,
             client_guid: origin.client_guid.0,
             owner: origin.owner.clone(),
+            owner_sid: origin.owner_sid.map(|sid| sid.to_string()),
             app_instance: origin.app_instance.map(|guid| guid.0),
             app_instance_version: origin.app_instance_version,
             lock_sequence: self.state.lock().lock_sequence.clone(),
@@ -207,7 +209,7 @@ impl Server {
         if !share.terms().contains(Terms::CONTINUOUSLY_AVAILABLE) {
             return Err(Lost::Share);
         }
-        let (handle, holding) = (handle(record)?, holding(record)?);
+        let (handle, holding, owner_sid) = (handle(record)?, holding(record)?, owner_sid(record)?);
         let id = FileId { persistent: record.id, volatile: self.file_id().volatile };
         let (request, grant) = self.restored_grant(share, id, share.file_of(&handle, may)?, record)?;
         let owner = Opener::named(("user", &record.owner));
@@ -228,7 +230,7 @@ impl Server {
         *open.grant.lock() = Some(grant);
         let timeout = Duration::from_millis(record.timeout_ms);
         let durability = Durability { kind: Kind::Persistent, timeout };
-        open.make_durable(&self.durable, origin(record, handle), Some(durability), true);
+        open.make_durable(&self.durable, origin(record, handle, owner_sid), Some(durability), true);
         Ok(Restored { open, share: Arc::clone(share), grant: request, holding })
     }
 
@@ -286,11 +288,16 @@ fn lease_context(lease: PersistentLease) -> Lease {
     Lease { key: lease.key, state, flags, v2: (lease.version == 2).then_some(v2) }
 }
 
-fn origin(record: &PersistentOpen, handle: Handle) -> Origin {
+fn owner_sid(record: &PersistentOpen) -> Result<Option<Sid>, Lost> {
+    record.owner_sid.as_deref().map(|sid| sid.parse().map_err(|_| Lost::Damaged)).transpose()
+}
+
+fn origin(record: &PersistentOpen, handle: Handle, owner_sid: Option<Sid>) -> Origin {
     Origin {
         create_guid: Guid(record.create_guid),
         client_guid: Guid(record.client_guid),
         owner: record.owner.clone(),
+        owner_sid,
         lease: record.lease.map(|lease| LeaseName { key: lease.key, version: lease.version }),
         app_instance: record.app_instance.map(Guid),
         app_instance_version: record.app_instance_version,
