@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
-use control::clients::{Channel, Clients, NfsClient, NfsLockHost, NfsSession, SmbSession, Transport};
+use control::clients::{
+    Channel, Clients, Mechanism, NfsClient, NfsLockHost, NfsSession, SmbSession, Transport,
+};
 use control::explain::bound_by;
 
 use super::{counted, duration, harmless, latency, table};
@@ -22,6 +24,9 @@ pub(crate) fn render(clients: &Clients) -> String {
     if !clients.smb_sessions.is_empty() {
         let _ =
             write!(text, "\n{}\n{}", sessions(&clients.smb_sessions), channel_table(&clients.smb_sessions));
+    }
+    if clients.smb_sessions.iter().any(|session| session.expires_in_seconds.is_some()) {
+        let _ = write!(text, "\n{}", tickets(&clients.smb_sessions));
     }
     let connections: usize = clients.nfs_clients.iter().map(|client| client.connections.len()).sum();
     let _ = writeln!(
@@ -92,6 +97,21 @@ pub(crate) fn encryption(session: &SmbSession) -> String {
         Some(encryption) if encryption.required => format!("{}, required", encryption.cipher),
         Some(encryption) => format!("{}, optional", encryption.cipher),
     }
+}
+
+/// The sessions whose users have shown tickets, and when these end.
+fn tickets(sessions: &[SmbSession]) -> String {
+    let row = |session: &SmbSession| {
+        let left = session.expires_in_seconds?;
+        let with = session.mechanism.map_or("-", |mechanism| match mechanism {
+            Mechanism::Kerberos => "Kerberos",
+            Mechanism::Iakerb => "IAKERB",
+            Mechanism::Ntlm => "NTLM",
+        });
+        Some([session.id.clone(), user(session), with.to_owned(), duration(left)])
+    };
+    let rows: Vec<_> = sessions.iter().filter_map(row).collect();
+    table::render(["SESSION", "USER", "LOGGED ON WITH", "TICKET ENDS IN"], &rows)
 }
 
 fn channel_table(sessions: &[SmbSession]) -> String {

@@ -21,6 +21,42 @@ pub struct LogonCounts {
     pub unheard: u64,
 }
 
+/// Logons by one mechanism since the server started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MechanismLogons {
+    /// How the users wanted to log on.
+    pub mechanism: Mechanism,
+    /// Logons that succeeded.
+    pub succeeded: u64,
+    /// Logons that failed after the mechanism was agreed on.
+    pub failed: u64,
+}
+
+/// The counts of one mechanism.
+#[derive(Debug, Default)]
+struct Counts {
+    succeeded: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// The counts of all mechanisms.
+#[derive(Debug, Default)]
+struct ByMechanism {
+    kerberos: Counts,
+    iakerb: Counts,
+    ntlm: Counts,
+}
+
+impl ByMechanism {
+    fn of(&self, mechanism: Mechanism) -> &Counts {
+        match mechanism {
+            Mechanism::Kerberos => &self.kerberos,
+            Mechanism::Iakerb => &self.iakerb,
+            Mechanism::Ntlm => &self.ntlm,
+        }
+    }
+}
+
 /// Recent failures, and the total counts.
 #[derive(Debug, Default)]
 pub(crate) struct Guesses {
@@ -29,6 +65,7 @@ pub(crate) struct Guesses {
     succeeded: AtomicU64,
     failed: AtomicU64,
     unheard: AtomicU64,
+    by_mechanism: ByMechanism,
 }
 
 impl Guesses {
@@ -41,9 +78,18 @@ impl Guesses {
         }
     }
 
+    pub(crate) fn by_mechanism(&self) -> [MechanismLogons; 3] {
+        Mechanism::ALL.map(|mechanism| {
+            let Counts { succeeded, failed } = self.by_mechanism.of(mechanism);
+            let (succeeded, failed) = (succeeded.load(Ordering::Relaxed), failed.load(Ordering::Relaxed));
+            MechanismLogons { mechanism, succeeded, failed }
+        })
+    }
+
     /// Counts a logon that succeeded.
-    pub(crate) fn note_success(&self) {
+    pub(crate) fn note_success(&self, mechanism: Mechanism) {
         self.succeeded.fetch_add(1, Ordering::Relaxed);
+        self.by_mechanism.of(mechanism).succeeded.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How long to delay the outcome of an authentication. None: the logon is not evaluated, whatever the outcome.
@@ -85,6 +131,9 @@ impl Guesses {
 
     fn tell(&self, peer: SocketAddr, failure: &Failure, of_address: u32) {
         self.failed.fetch_add(1, Ordering::Relaxed);
+        if let Some(mechanism) = failure.mechanism {
+            self.by_mechanism.of(mechanism).failed.fetch_add(1, Ordering::Relaxed);
+        }
         let user = failure.user.as_deref().unwrap_or_default();
         let service = || failure.service.as_deref().map(tracing::field::debug);
         if of_address <= TOLD_MAX {

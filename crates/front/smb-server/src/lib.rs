@@ -49,7 +49,7 @@ pub use config::{
 pub use connection::{Connection, FAILED_LOGONS_MAX};
 pub use directory::{AccountEntry, Directory, Known, LookUp, NoDirectory};
 pub use front::FRONT;
-pub use guesses::LogonCounts;
+pub use guesses::{LogonCounts, MechanismLogons};
 pub use handler::operations;
 pub use mechanisms::KerberosKeys;
 pub use serve::STRANGER_FRAME_BYTES_MAX;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use acl::Sid;
-use auth::Identity;
+use auth::{Identity, Mechanism};
 use share::Caller;
 use smb_proto::durable;
 use smb_proto::session::{Principal, SessionCrypto};
@@ -63,6 +63,10 @@ pub(crate) struct Login {
     pub(crate) from: SocketAddr,
     /// When the user first logged on.
     pub(crate) since: SystemTime,
+    /// How the user last proved to be this user.
+    pub(crate) mechanism: Mechanism,
+    /// When that proof ends: the end of the ticket.
+    pub(crate) expires: Option<SystemTime>,
     /// The user in the terms of the shares.
     pub(crate) caller: Caller,
     /// Session.IsGuest, Session.IsAnonymous

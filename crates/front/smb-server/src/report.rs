@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+pub use auth::Mechanism;
 pub use net::Transport;
 use share::{Open, Share};
 use smb_proto::dialect::{Cipher, Dialect, SigningAlgorithm};
@@ -29,6 +30,10 @@ pub struct Session {
     pub principal: Principal,
     /// When the user logged on.
     pub since: SystemTime,
+    /// How the user last logged on.
+    pub mechanism: Mechanism,
+    /// When the user's ticket ends; None: there is none.
+    pub expires: Option<SystemTime>,
     /// Connection.ClientGuid, the same on all channels.
     pub client_guid: [u8; 16],
     /// The dialect of all channels.

@@ -14,7 +14,7 @@ use smb_proto::session::{Principal, SessionIds};
 use smb_wire::{FileId, FileTime, Guid, NtStatus};
 
 use crate::config::Config;
-use crate::guesses::{Guesses, LogonCounts};
+use crate::guesses::{Guesses, LogonCounts, MechanismLogons};
 use crate::logged::{self, Ended};
 use crate::login::Login;
 use crate::mechanisms::{KerberosKeys, Mechanisms};
@@ -200,6 +200,12 @@ impl Server {
     #[must_use]
     pub fn logon_counts(&self) -> LogonCounts {
         self.guesses.counts()
+    }
+
+    /// How many logons there have been by each mechanism. Those that failed before one was agreed on are in none.
+    #[must_use]
+    pub fn logons_by_mechanism(&self) -> [MechanismLogons; 3] {
+        self.guesses.by_mechanism()
     }
 
     /// How many opens are kept for clients that have lost their connection.

@@ -45,6 +45,15 @@ function card({ id, title, badges, pairs, found, connections, address }, again) 
     h('details', {}, h('summary', {}, why), findings(found), connections));
 }
 
+/** With what the user has logged on, and when the ticket ends. */
+function loggedOn({ mechanism, expires_in_seconds: left }) {
+  const names = { kerberos: 'Kerberos', iakerb: 'IAKERB', ntlm: 'NTLM' };
+  return [
+    ...(mechanism ? [[t('clients.logged-on-with'), names[mechanism] ?? mechanism]] : []),
+    ...(Number.isFinite(left) ? [[t('clients.ticket-ends'), format.duration(left)]] : []),
+  ];
+}
+
 function smbCard(session, found, again) {
   const address = session.channels[0]?.client.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
   const { encryption, signing } = session;
@@ -61,6 +70,7 @@ function smbCard(session, found, again) {
       [t('clients.channels'), t('clients.of-possible', { count: session.channels.length, possible: found?.possible ?? session.max_channels })],
       [t('clients.opens'), format.count(session.opens)],
       [t('clients.since'), format.duration(session.age_seconds)],
+      ...loggedOn(session),
       [t('clients.idle'), format.duration(session.idle_seconds)],
     ],
     connections: table({

@@ -192,6 +192,8 @@ const TEXTS = {
   'clients.shares': ['Shares', 'Freigaben'],
   'clients.users': ['Users with tickets', 'Benutzer mit Tickets'],
   'clients.since': ['Connected for', 'Verbunden seit'],
+  'clients.logged-on-with': ['Logged on with', 'Angemeldet mit'],
+  'clients.ticket-ends': ['Ticket ends in', 'Ticket endet in'],
   'clients.idle': ['Idle for', 'Untätig seit'],
   'clients.round-trip': ['Round trip', 'Weg hin und zurück'],
   'clients.why': ['Why there are not more', 'Warum es nicht mehr sind'],

@@ -63,6 +63,12 @@ pub struct SmbSession {
     pub trees: u64,
     /// Files, directories and pipes that are open.
     pub opens: u64,
+    /// How the user last logged on.
+    #[serde(default)]
+    pub mechanism: Option<Mechanism>,
+    /// Seconds until the user's ticket ends; none without a ticket.
+    #[serde(default)]
+    pub expires_in_seconds: Option<u64>,
     /// Seconds since the logon.
     pub age_seconds: u64,
     /// Seconds since the last request about a share, on any channel.
@@ -89,6 +95,18 @@ pub enum Principal {
     Guest,
     /// Without a name: without a key.
     Anonymous,
+}
+
+/// With what a user has logged on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mechanism {
+    /// A ticket of a domain or of a KDC.
+    Kerberos,
+    /// A password, with which the client got a ticket of this server.
+    Iakerb,
+    /// A password, or nothing.
+    Ntlm,
 }
 
 /// How messages are signed.

@@ -13,10 +13,23 @@ pub struct Counters {
     pub failed_logons: u64,
     /// SMB logons that were refused without being evaluated, because too many failures of their address were waiting.
     pub unheard_logons: u64,
+    /// SMB logons by each mechanism.
+    pub logons_by_mechanism: [MechanismLogons; 3],
     /// Lines that were written to the access log.
     pub access_log_lines: u64,
     /// Lines that a sink of the access log did not take in time.
     pub dropped_access_log_lines: u64,
+}
+
+/// SMB logons by one mechanism.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MechanismLogons {
+    /// `kerberos`, `iakerb` or `ntlm`.
+    pub mechanism: &'static str,
+    /// Those that succeeded.
+    pub succeeded: u64,
+    /// Those that failed after the mechanism was agreed on.
+    pub failed: u64,
 }
 
 /// The connections of one protocol, with those of clients that have not identified themselves.

@@ -60,7 +60,7 @@ use tokio_rustls::TlsAcceptor;
 pub use administration::{Administration, Refusal, RefusalKind};
 pub use administrators::{Administrator, Administrators};
 pub use api::ApiError;
-pub use counters::{Counters, Occupied};
+pub use counters::{Counters, MechanismLogons, Occupied};
 pub use health::{Concerns, Health, StuckShard, alarms, certificate_warning, health};
 pub use token::{Digest, Token};
 

@@ -14,7 +14,7 @@ use share::{
 use crate::activity::add_up;
 use crate::clients::Clients;
 use crate::configuration::Reload;
-use crate::counters::{Counters, Occupied};
+use crate::counters::{Counters, MechanismLogons, Occupied};
 use crate::health;
 
 /// The state of a share at one moment.
@@ -143,6 +143,12 @@ fn write_server(text: &mut Text, server: &OfServer) {
     for counter in server.counters.all() {
         text.family(counter.name, "counter", counter.help);
         text.line("", "", counter.count);
+    }
+    let help = "SMB logons by what the client wanted to log on with.";
+    text.family("anabranch_logons_by_mechanism_total", "counter", help);
+    for MechanismLogons { mechanism, succeeded, failed } in server.counters.logons_by_mechanism {
+        text.line("", &format!("mechanism=\"{mechanism}\",result=\"success\""), succeeded);
+        text.line("", &format!("mechanism=\"{mechanism}\",result=\"failure\""), failed);
     }
     let Connected { smb_sessions, smb_channels, nfs_clients, nfs_connections } = server.connected;
     for (name, help, value) in [

@@ -10,8 +10,9 @@ use share::{Client, Share, ShareTable};
 use smb_server::report;
 
 use crate::clients::{
-    Channel, Clients, Encryption, Interface, NfsClient, NfsConnection, NfsLockHost, NfsSession, NfsTransfers,
-    Principal, RefusalReason, RefusedBinding, Signing, SmbOffer, SmbSession, Tls, TlsCertificate, Transport,
+    Channel, Clients, Encryption, Interface, Mechanism, NfsClient, NfsConnection, NfsLockHost, NfsSession,
+    NfsTransfers, Principal, RefusalReason, RefusedBinding, Signing, SmbOffer, SmbSession, Tls,
+    TlsCertificate, Transport,
 };
 
 /// The most users who are told of one NFS client.
@@ -54,6 +55,8 @@ fn smb_session(session: &report::Session, offer: &report::Offer, now: SystemTime
         }),
         trees: session.trees as u64,
         opens: session.opens as u64,
+        mechanism: Some(mechanism(session.mechanism)),
+        expires_in_seconds: session.expires.map(|end| seconds(now, end)),
         age_seconds: seconds(session.since, now),
         idle_seconds: channels.iter().map(|channel| channel.idle_seconds).min().unwrap_or(0),
         client_multichannel: session.client_multichannel,
@@ -87,6 +90,14 @@ fn interface(interface: &smb_server::Interface) -> Interface {
         address: interface.address,
         bits_per_second: interface.link_speed,
         rss: interface.rss,
+    }
+}
+
+fn mechanism(mechanism: report::Mechanism) -> Mechanism {
+    match mechanism {
+        report::Mechanism::Kerberos => Mechanism::Kerberos,
+        report::Mechanism::Iakerb => Mechanism::Iakerb,
+        report::Mechanism::Ntlm => Mechanism::Ntlm,
     }
 }
 

@@ -196,6 +196,11 @@ fn stuck(pulse: &Pulse) -> Vec<StuckShard> {
     pulse.stuck().into_iter().map(|(shard, silent)| StuckShard { shard, silent }).collect()
 }
 
+fn mechanism_logons(logons: smb_server::MechanismLogons) -> control::MechanismLogons {
+    let smb_server::MechanismLogons { mechanism, succeeded, failed } = logons;
+    control::MechanismLogons { mechanism: mechanism.label(), succeeded, failed }
+}
+
 /// The connections of a protocol.
 fn occupied(of_service: net::Occupied) -> Occupied {
     let net::Occupied { service, connections, max } = of_service;
@@ -255,6 +260,7 @@ fn start_control(
         holdings: Arc::new(Holdings { smb: Arc::clone(&smb), nfs: Arc::clone(&nfs) }),
         clients: Box::new(move || control::report::clients(&smb, &nfs, &of_clients)),
         counters: Box::new(move || {
+            let by_mechanism = logons.logons_by_mechanism();
             let (logons, lines) = (logons.logon_counts(), logged.counts());
             Counters {
                 refused_connections: refused.load(Ordering::Relaxed),
@@ -262,6 +268,7 @@ fn start_control(
                 logons: logons.succeeded,
                 failed_logons: logons.failed,
                 unheard_logons: logons.unheard,
+                logons_by_mechanism: by_mechanism.map(mechanism_logons),
                 access_log_lines: lines.written,
                 dropped_access_log_lines: lines.dropped,
             }

@@ -1,5 +1,7 @@
 //! Why an authentication failed, and what the client is told.
 
+use crate::mechanism::Mechanism;
+
 /// Why an authentication failed, for logs. Clients are told only the [`Reason::class`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
@@ -159,10 +161,12 @@ pub struct Failure {
     pub user: Option<String>,
     /// The service for which the client has shown a ticket. The client chooses it, too
     pub service: Option<String>,
+    /// With what the client wanted to authenticate; None: that had not been agreed
+    pub mechanism: Option<Mechanism>,
 }
 
 impl From<Reason> for Failure {
     fn from(reason: Reason) -> Self {
-        Self { reason, user: None, service: None }
+        Self { reason, user: None, service: None, mechanism: None }
     }
 }

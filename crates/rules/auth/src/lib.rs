@@ -14,11 +14,12 @@ mod failure;
 mod iakerb;
 mod initiator;
 mod kerberos;
+mod mechanism;
 pub mod ntlm;
 mod session_key;
 pub mod spnego;
 
-pub use acceptor::{Acceptor, Authenticated, Config, Mechanism, Nonces, Ntlm, Step};
+pub use acceptor::{Acceptor, Authenticated, Config, Nonces, Ntlm, Step};
 pub use accounts::{Account, AccountList, Accounts, Identity, folded_name, local_name, nt_hash, same_name};
 pub use brake::{Brake, Failed};
 pub use failure::{Failure, FailureClass, Reason};
@@ -27,4 +28,5 @@ pub use initiator::{
     Credentials, Initiator, InitiatorError, InitiatorStep, Randomness, answer_to_ticket, offer_ticket,
 };
 pub use kerberos::{DomainUser, Kerberos, Mapping, Met};
+pub use mechanism::Mechanism;
 pub use session_key::SessionKey;

@@ -302,6 +302,8 @@ impl Session {
             user: login.user.clone(),
             principal: login.principal,
             since: login.since,
+            mechanism: login.mechanism,
+            expires: login.expires,
             client_guid: rules.client_guid.0,
             dialect: rules.dialect,
             signing_algorithm: rules.signing_algorithm,

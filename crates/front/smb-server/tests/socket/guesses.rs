@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use anabranch_smb_server::report::Mechanism;
 use anabranch_smb_server::{Config, Dialect, LogonCounts};
 use smb_wire::NtStatus;
 
@@ -29,10 +30,20 @@ fn a_connection_that_is_nobodys_ends_after_five_failed_logons() {
     }
     client.expect_closed();
     assert_eq!(server.server.logon_counts(), LogonCounts { succeeded: 0, failed: 5, unheard: 0 });
+    let by_ntlm = |server: &TestServer| {
+        let all = server.server.logons_by_mechanism();
+        let others = all.iter().filter(|count| count.mechanism != Mechanism::Ntlm);
+        assert!(others.clone().all(|count| (count.succeeded, count.failed) == (0, 0)) && others.count() == 2);
+        all.iter()
+            .find(|count| count.mechanism == Mechanism::Ntlm)
+            .map(|count| (count.succeeded, count.failed))
+    };
+    assert_eq!(by_ntlm(&server), Some((0, 5)));
     // Who took the answers has waited enough.
     let mut client = negotiated(server.connect());
     client.log_in(USER, PASSWORD).unwrap();
     client.tree_connect(SHARE).unwrap();
+    assert_eq!(by_ntlm(&server), Some((1, 5)));
 }
 
 #[test]

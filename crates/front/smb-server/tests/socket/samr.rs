@@ -32,7 +32,7 @@ impl Directory for Accounts {
             sid: machine.member(rid).unwrap(),
             name: format!("user-{rid}"),
             uid: rid - 1000,
-            disabled: rid % 10 == 0,
+            disabled: rid.is_multiple_of(10),
         };
         (1000..1000 + self.0).rev().map(account).collect()
     }

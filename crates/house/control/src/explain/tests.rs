@@ -41,6 +41,8 @@ fn session(channels: &[Interface]) -> SmbSession {
         encryption: Some(Encryption { cipher: "AES-128-GCM".to_owned(), required: false }),
         trees: 1,
         opens: 0,
+        mechanism: None,
+        expires_in_seconds: None,
         age_seconds: 60,
         idle_seconds: 0,
         client_multichannel: true,

@@ -28,6 +28,9 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     account.end(&read.cost(), &ending(0, Outcome::Refused));
     let counters =
         Counters { refused_connections: 7, failed_logons: 5, unheard_logons: 3, ..Counters::default() };
+    let by = |mechanism, succeeded, failed| MechanismLogons { mechanism, succeeded, failed };
+    let logons_by_mechanism = [by("kerberos", 9, 1), by("iakerb", 0, 0), by("ntlm", 2, 4)];
+    let counters = Counters { logons_by_mechanism, ..counters };
     let connected = Connected { smb_sessions: 2, ..Connected::default() };
     let up = Duration::from_millis(1500);
     let reload = Reload { failed: 2, read: 1_700_000_000, ..Reload::default() };
@@ -43,6 +46,8 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
         "# TYPE anabranch_refused_connections_total counter\nanabranch_refused_connections_total 7\n"
             .to_owned(),
         "\nanabranch_failed_logons_total 5\n".to_owned(),
+        "\nanabranch_logons_by_mechanism_total{mechanism=\"kerberos\",result=\"success\"} 9\n".to_owned(),
+        "\nanabranch_logons_by_mechanism_total{mechanism=\"ntlm\",result=\"failure\"} 4\n".to_owned(),
         "\nanabranch_smb_sessions 2\n".to_owned(),
         "\nanabranch_connections{protocol=\"smb\"} 3\n".to_owned(),
         "\nanabranch_connections_limit{protocol=\"smb\"} 100\n".to_owned(),

@@ -8,10 +8,10 @@ use krb5::iakerb::Proxied;
 use crate::accounts::Identity;
 use crate::failure::{Failure, Reason};
 use crate::iakerb::{AccountClients, Iakerb};
+use crate::mechanism::Mechanism;
 
 use super::Server;
 use super::kerberos::{Ticketed, ticketed, unix_time};
-use super::negotiate::Mechanism;
 
 /// The most messages of a client to the KDC; MIT's library sends three.
 const ROUNDS_MAX: usize = 16;
@@ -119,11 +119,12 @@ impl Proxy<'_> {
             reason: Reason::Ticket(refused.reason),
             user: refused.client.map(|client| client.name().to_owned()),
             service: refused.service.map(|service| service.to_string()),
+            mechanism: Some(Mechanism::Iakerb),
         })?;
         let (user, service) = (Some(accepted.client.name().to_owned()), Some(accepted.service.to_string()));
         let identity = self.iakerb.identify(&accepted, self.server.accounts).map(Identity::Account);
         let ticketed = identity.and_then(|identity| ticketed(Mechanism::Iakerb, accepted, now, identity));
-        ticketed.map_err(|reason| Failure { reason, user, service })
+        ticketed.map_err(|reason| Failure { user, service, ..Failure::from(reason) })
     }
 }
 
@@ -133,5 +134,5 @@ fn refused(refusal: Refusal, client: String) -> Failure {
         Refusal::WrongPassword => Reason::WrongPassword,
         Refusal::Disabled => Reason::Disabled,
     };
-    Failure { reason, user: Some(client), service: None }
+    Failure { user: Some(client), ..Failure::from(reason) }
 }

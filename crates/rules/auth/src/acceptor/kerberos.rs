@@ -5,10 +5,11 @@ use krb5::{Accepted, PerMessage, Time};
 use crate::accounts::Identity;
 use crate::failure::{Failure, Reason};
 use crate::kerberos::Kerberos;
+use crate::mechanism::Mechanism;
 use crate::session_key::SessionKey;
 use crate::spnego::{NegState, NegTokenResp};
 
-use super::negotiate::{Mechanism, Negotiation};
+use super::negotiate::Negotiation;
 use super::{Authenticated, Server};
 
 /// 100 ns, in which FILETIME counts, in a second.
@@ -48,11 +49,12 @@ pub(super) fn accept(server: &Server<'_>, kerberos: &Kerberos, token: &[u8]) -> 
         reason: Reason::Ticket(refused.reason),
         user: refused.client.map(|client| client.to_string()),
         service: refused.service.map(|service| service.to_string()),
+        mechanism: Some(Mechanism::Kerberos),
     })?;
     let (user, service) = (Some(accepted.client.to_string()), Some(accepted.service.to_string()));
     let identity = kerberos.mapping.identify(&accepted, accounts);
     let ticketed = identity.and_then(|identity| ticketed(Mechanism::Kerberos, accepted, now, identity));
-    ticketed.map_err(|reason| Failure { reason, user, service })
+    ticketed.map_err(|reason| Failure { user, service, ..Failure::from(reason) })
 }
 
 /// What a ticket makes of a client that was identified by it.

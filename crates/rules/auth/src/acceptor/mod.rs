@@ -13,13 +13,13 @@ use crate::accounts::{Account, Accounts, Identity};
 use crate::failure::{Failure, Reason};
 use crate::iakerb::Iakerb;
 use crate::kerberos::Kerberos;
+use crate::mechanism::Mechanism;
 use crate::ntlm::{self as mechanism, Challenge, ServerNames};
 use crate::session_key::SessionKey;
 use crate::spnego::{NTLMSSP, Token};
 
 use self::iakerb::{Exchange, Proxy};
 use self::kerberos::{Next, Ticketed};
-pub use self::negotiate::Mechanism;
 use self::negotiate::{Negotiation, begin, choose, continued, response};
 use self::ntlm::{authenticate, complete, done, name};
 
@@ -170,7 +170,26 @@ impl Acceptor {
 
     /// Takes the client's next token.
     pub fn step(self, token: &[u8], accounts: &dyn Accounts) -> Step {
-        self.advance(token, accounts).unwrap_or_else(Step::Fail)
+        let agreed = self.mechanism(token);
+        let failed = |failure: Failure| {
+            let mechanism = failure.mechanism.or(agreed);
+            Step::Fail(Failure { mechanism, ..failure })
+        };
+        self.advance(token, accounts).unwrap_or_else(failed)
+    }
+
+    /// The mechanism that is agreed on, or that the client's first token is of.
+    fn mechanism(&self, token: &[u8]) -> Option<Mechanism> {
+        match &self.state {
+            AcceptorState::Start if mechanism::is_ntlm(token) => Some(Mechanism::Ntlm),
+            AcceptorState::Start if krb5::iakerb::is_first(token) => Some(Mechanism::Iakerb),
+            AcceptorState::Start => None,
+            AcceptorState::Chosen(negotiation) | AcceptorState::Confirming(_, negotiation) => {
+                Some(negotiation.mechanism)
+            }
+            AcceptorState::Proxying(..) => Some(Mechanism::Iakerb),
+            AcceptorState::Challenged(..) => Some(Mechanism::Ntlm),
+        }
     }
 
     fn advance(self, token: &[u8], accounts: &dyn Accounts) -> Result<Step, Failure> {
@@ -270,7 +289,11 @@ impl Server<'_> {
         let (negotiation, optimistic) = begin(init, &self.config.mechanisms())?;
         match optimistic {
             None => Ok(First::wait(choose(&negotiation), AcceptorState::Chosen(negotiation))),
-            Some(token) => self.first(negotiation, token, Naming::Here),
+            Some(token) => {
+                let mechanism = Some(negotiation.mechanism);
+                let begun = self.first(negotiation, token, Naming::Here);
+                begun.map_err(|failure| Failure { mechanism, ..failure })
+            }
         }
     }
 

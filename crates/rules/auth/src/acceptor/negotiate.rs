@@ -1,32 +1,8 @@
 //! SPNEGO around a mechanism: which one is selected, and what the initiator is told. RFC 4178 4.2, 5.
 
 use crate::failure::Reason;
-use krb5::gss::IAKERB;
-
-use crate::spnego::{KERBEROS, MS_KERBEROS, MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
-
-/// A mechanism of this server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mechanism {
-    /// A ticket
-    Kerberos,
-    /// A password, with which the client gets a ticket through this server
-    Iakerb,
-    /// A password, or nothing
-    Ntlm,
-}
-
-impl Mechanism {
-    /// The OBJECT IDENTIFIERs by which it goes, the one to offer first in front.
-    #[must_use]
-    pub fn oids(self) -> &'static [&'static [u8]] {
-        match self {
-            Self::Kerberos => &[MS_KERBEROS, KERBEROS],
-            Self::Iakerb => &[IAKERB],
-            Self::Ntlm => &[NTLMSSP],
-        }
-    }
-}
+use crate::mechanism::Mechanism;
+use crate::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
 
 /// A SPNEGO negotiation: the selected mechanism, what its MIC covers, and whether a MIC is required.
 #[derive(Debug)]
@@ -94,6 +70,7 @@ pub(super) fn response(token: &[u8]) -> Result<NegTokenResp<'_>, Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spnego::{KERBEROS, MS_KERBEROS};
 
     /// 1.3.6.1.4.1.311.2.2.30, which Windows may offer first. [MS-NEGOEX] 1.9.
     const NEGOEX: &[u8] = &[0x2b, 6, 1, 4, 1, 0x82, 0x37, 2, 2, 30];

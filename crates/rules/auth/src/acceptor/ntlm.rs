@@ -2,10 +2,11 @@
 
 use crate::accounts::Identity;
 use crate::failure::{Failure, Reason};
+use crate::mechanism::Mechanism;
 use crate::ntlm::{self, Challenge, MessageSigner, NtlmAuthenticated, Side};
 use crate::spnego::{NegState, NegTokenResp};
 
-use super::negotiate::{Mechanism, Negotiation};
+use super::negotiate::Negotiation;
 use super::{Authenticated, Config, Server, Step};
 
 /// NTLM's verdict, and the server's policy on anonymous clients and guests. They prove nothing that somebody in between could

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use auth::Authenticated;
+use auth::{Authenticated, Mechanism};
 use net::{Buffer, turn_clock};
 use smb_proto::channel::Channel;
 use smb_proto::negotiate::Negotiated;
@@ -28,7 +28,7 @@ enum Bound {
     /// The client must continue, with this token.
     Continue(Vec<u8>),
     /// The connection is a channel of the session; the client gets this token.
-    Done(Arc<Channel>, Vec<u8>),
+    Done(Arc<Channel>, Vec<u8>, Mechanism),
 }
 
 /// Why a binding failed.
@@ -58,9 +58,9 @@ pub(super) async fn handle(
     let session = session.ok_or(NtStatus::USER_SESSION_DELETED)?;
     let signer = if named.is_none() { session_signer(ctx, &session) } else { None };
     match bind(ctx, negotiated, request, &session, signer.is_some()).await {
-        Ok(Bound::Done(channel, token)) => {
+        Ok(Bound::Done(channel, token, mechanism)) => {
             ctx.envelope.channel = Some(channel);
-            ctx.server.guesses.note_success();
+            ctx.server.guesses.note_success(mechanism);
             let (peer, kind) = (ctx.connection.peer.address, "a channel joins its session");
             if let Some(left_out) = ctx.server.repeats.admit_from(peer, kind) {
                 let channels = session.channel_count();
@@ -137,7 +137,7 @@ async fn bind(
         }
         Ok(Authentication::Done(authenticated)) => {
             let channel = join(ctx, negotiated, session, &authenticated, &preauth)?;
-            Ok(Bound::Done(channel, authenticated.reply))
+            Ok(Bound::Done(channel, authenticated.reply, authenticated.mechanism))
         }
         Err(status) => Err(Refused { reason: BindingRefusal::Authentication, status }),
     }

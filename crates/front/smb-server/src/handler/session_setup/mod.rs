@@ -165,7 +165,10 @@ fn establish(
         state.rules.authenticated_again(again, expiration, turn_clock::now())?;
         // A session with an end goes on to belong to the user who can renew it.
         let owner = if state.rules.expiration.is_some() { before.owner.clone() } else { owner };
-        state.login = Some(Arc::new(Login { user, owner, caller, principal, ..(*before).clone() }));
+        let mechanism = authenticated.mechanism;
+        let expires = authenticated.expires.map(end);
+        let renewed = Login { user, owner, caller, principal, mechanism, expires, ..(*before).clone() };
+        state.login = Some(Arc::new(renewed));
         return Ok(session_flags(ctx, &before));
     }
     let crypto = match principal {
@@ -195,6 +198,8 @@ fn establish(
         owner,
         from: ctx.connection.peer.address,
         since: SystemTime::now(),
+        mechanism: authenticated.mechanism,
+        expires: authenticated.expires.map(end),
         caller,
         principal,
         signing_required: state.rules.signing_required,
@@ -205,7 +210,7 @@ fn establish(
     drop(state);
     ctx.connection.set_channel(session.id, &channel);
     let flags = session_flags(ctx, &login);
-    ctx.server.guesses.note_success();
+    ctx.server.guesses.note_success(authenticated.mechanism);
     let peer = ctx.connection.peer.address;
     if let Some(left_out) = ctx.server.repeats.admit_from(peer, "session begins") {
         tracing::info!(%peer, user = ?login.user, ?principal, left_out, "session begins");
@@ -226,6 +231,13 @@ fn tell_logon(ctx: &RequestContext, begun: Instant, authenticated: &Authenticate
 fn instant(time: u64) -> Instant {
     let left = Duration::from_nanos(time.saturating_sub(now().0).saturating_mul(100));
     let now = turn_clock::read();
+    now.checked_add(left).unwrap_or(now)
+}
+
+/// The same moment by the clock of the machine, for people.
+fn end(time: u64) -> SystemTime {
+    let left = Duration::from_nanos(time.saturating_sub(now().0).saturating_mul(100));
+    let now = SystemTime::now();
     now.checked_add(left).unwrap_or(now)
 }
 
