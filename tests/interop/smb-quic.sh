@@ -138,5 +138,13 @@ if serve 'smb-encryption = "required"' 'smb-encryption-over-quic = false'; then
   check "with a ticket, too" goes_and_comes with_ticket secret "--option=client smb encryption over quic=no"
   must "SIGTERM ends the server again" stop_server
 fi
+if serve 'smb-channel-binding = "required"'; then
+  mark
+  # Samba 4.25 binds nothing to its channel.
+  check "a password that is not bound is refused" says NT_STATUS_LOGON_FAILURE password "$SHARE" ls
+  check "a ticket that is not bound is refused" says NT_STATUS_LOGON_FAILURE with_ticket "$SHARE" ls
+  check "the log says why" log_has "the client does not bind itself to its TLS channel"
+  must "SIGTERM ends the server that requires channel bindings" stop_server
+fi
 check "the server's log shows neither a panic nor a password" log_is_clean
 finish
