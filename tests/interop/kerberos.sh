@@ -1,10 +1,10 @@
 #!/bin/bash
 # Kerberos over SMB and NFS: smbclient, smbtorture and the kernel's clients with tickets of MIT's KDC (tests/lab/kdc-lab) and of a
-# domain (tests/lab/ad-lab), each lab with a server in its network namespace.   kerberos.sh [kdc] [skew] [nfs] [machine] [ad]     (all of them)
+# domain (tests/lab/ad-lab), each lab with a server in its network namespace.   kerberos.sh [kdc] [skew] [clock] [nfs] [machine] [ad]     (all of them)
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab
 export KDC_LAB_NETNS=anabranch-kdc-$$ AD_LAB_NETNS=anabranch-ad-$$
-parts=${*:-kdc skew nfs machine ad}
+parts=${*:-kdc skew clock nfs machine ad}
 
 [ "$(id -u)" = 0 ] || { echo "needs root (network namespaces)"; exit 1; }
 end_labs() { end_scratch; "$lab/kdc-lab" down; "$lab/ad-lab" down; }
@@ -72,6 +72,8 @@ part_kdc() {
   check "alice gets a ticket" ticket alice
   check "a ticket logs on, and makes a file" client files.lab.test "put /etc/hostname of-alice"
   check "the file is of the account of that name" owner_is of-alice 10001
+  check "the list of clients shows how long the ticket lasts" ticket_is_listed
+  sed 's/^/  /' "$scratch/list"
   local cipher
   for cipher in AES-128-GCM AES-256-GCM AES-256-CCM; do
     check "a session encrypts with $cipher" client files.lab.test ls --client-protection=encrypt "--option=client smb3 encryption algorithms=$cipher"
@@ -108,6 +110,19 @@ part_kdc() {
   check "no ticket, no logon" refused files.lab.test ls
   end_lab
 }
+# ticket_is_listed: while a client is connected.
+ticket_is_listed() {
+  sleep 8 | "$lab_script" tool timeout 60 smbclient "//files.lab.test/$SHARE" --use-kerberos=required \
+    --use-krb5-ccache="$LAB_STATE/ccache" >/dev/null 2>&1 &
+  local client=$! tries status=1
+  for tries in $(seq 60); do
+    ip netns exec "$LAB_NETNS" "$ANABRANCH" client list --state "$scratch/state" >"$scratch/list" 2>&1
+    grep -Eq "0x[0-9a-f]+ +alice +Kerberos +(9|10) h" "$scratch/list" && { status=0; break; }
+    sleep 0.1
+  done
+  wait "$client"
+  return $status
+}
 # A busy machine may need the first ticket's seconds to begin the session.
 ends_with_ticket() { session_outlives 10 || session_outlives 60; }
 session_outlives() {
@@ -126,6 +141,27 @@ part_skew() {
   check "the log says how much the clocks differ" log_has " s from now: compare the clocks"
   check "and so does the status" says "s behind that of .*: set it" ip netns exec "$LAB_NETNS" "$ANABRANCH" domain status --kdc "$LAB_KDC" --state "$scratch/state"
   end_lab
+}
+
+# The client's clock alone is wrong. It has its ticket for the service already: the KDC would not give it one.
+part_clock() {
+  in_lab kdc-lab || return
+  check "alice gets a ticket" ticket alice
+  check "she has one for the server" client files.lab.test ls
+  mark
+  check "a client whose clock is wrong is refused" ahead
+  check "the log says how much it differs" log_has "the client's clock differs by "
+  check "its user learns that clocks differ" grep -Eiq "skew|TIME_DIFFERENCE_AT_DC|time difference" "$scratch/ahead"
+  check "with the right clock, it logs on" client files.lab.test ls
+  end_lab
+}
+# ahead: smbclient is refused with a clock that is 400 s ahead, and says why.
+ahead() {
+  ! "$lab_script" tool timeout 60 faketime -f +400s smbclient "//files.lab.test/$SHARE" --use-kerberos=required \
+    --use-krb5-ccache="$LAB_STATE/ccache" -c ls >"$scratch/ahead" 2>&1
+  local status=$?
+  tail -n 3 "$scratch/ahead"
+  return $status
 }
 
 part_nfs() {
