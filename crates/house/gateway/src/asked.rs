@@ -19,6 +19,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 const KEPT: Duration = Duration::from_secs(15 * 60);
 /// How long it is kept that there is nobody.
 const NOBODY_KEPT: Duration = Duration::from_secs(60);
+/// How long the last answer about somebody is better than none.
+const STALE_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The most answers that are kept, and the most questions that wait.
 const ENTRIES_MAX: usize = 10_000;
 /// The threads that ask the name service.
@@ -38,37 +40,87 @@ pub(crate) struct Asked<Q, A> {
 /// What is known about a question.
 #[derive(Debug)]
 struct Entry<A> {
-    /// The last answer, and until when it counts. It is still better than none after that.
+    /// The last answer, None: there is nobody; and until when it counts. About somebody, it is still better than none after that.
     answer: Option<(Option<A>, Instant)>,
-    /// Who waits for an answer; the question is on its way if there is anybody.
-    waiting: Vec<oneshot::Sender<Option<A>>>,
+    /// Whether the question is on its way, even if nobody waits any longer.
+    is_asked: bool,
+    /// Who waits for an answer.
+    waiting: Vec<oneshot::Sender<Heard<A>>>,
 }
 
 impl<A> Default for Entry<A> {
     fn default() -> Self {
-        Self { answer: None, waiting: Vec::new() }
+        Self { answer: None, is_asked: false, waiting: Vec::new() }
     }
 }
 
 impl<A> Entry<A> {
+    /// The last answer, as far as it is better than none: nobody's time may have come meanwhile.
+    fn stale(&self, now: Instant) -> Heard<A>
+    where
+        A: Clone,
+    {
+        match &self.answer {
+            Some((Some(answer), until)) if now < *until + (STALE_KEPT - KEPT) => {
+                Heard::Somebody(answer.clone())
+            }
+            _ => Heard::Nothing,
+        }
+    }
+
     /// Whether somebody was found.
     fn is_found(&self) -> bool {
         matches!(self.answer, Some((Some(_), _)))
     }
 }
 
+/// What is known in the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Heard<A> {
+    /// There is somebody.
+    Somebody(A),
+    /// There is nobody.
+    Nobody,
+    /// No answer has come, and none is known from before.
+    Nothing,
+}
+
+impl<A> Heard<A> {
+    fn of(answer: Option<A>) -> Self {
+        answer.map_or(Self::Nobody, Self::Somebody)
+    }
+
+    /// Whoever there is, as far as it is known.
+    pub(crate) fn somebody(self) -> Option<A> {
+        match self {
+            Self::Somebody(answer) => Some(answer),
+            Self::Nobody | Self::Nothing => None,
+        }
+    }
+}
+
 /// An answer, or where it will come from.
 #[derive(Debug)]
 pub(crate) enum Outcome<A> {
-    /// The answer; None: there is nobody, or it is not known.
-    Here(Option<A>),
-    /// Where the answer will come from, and the last one, which counts if none comes.
-    Later(oneshot::Receiver<Option<A>>, Option<A>),
+    /// The answer.
+    Here(Heard<A>),
+    /// Where the answer will come from, and what counts if none comes.
+    Later(oneshot::Receiver<Heard<A>>, Heard<A>),
 }
 
 impl<A> Outcome<A> {
-    /// The answer, or at the deadline the last one.
+    /// An answer for which nobody has to be asked; None: there is nobody.
+    pub(crate) fn here(answer: Option<A>) -> Self {
+        Self::Here(Heard::of(answer))
+    }
+
+    /// Whoever there is by the answer, or at the deadline by the last one.
     pub(crate) async fn by(self, deadline: tokio::time::Instant) -> Option<A> {
+        self.heard_by(deadline).await.somebody()
+    }
+
+    /// The answer, or at the deadline the last one.
+    pub(crate) async fn heard_by(self, deadline: tokio::time::Instant) -> Heard<A> {
         match self {
             Self::Here(answer) => answer,
             Self::Later(answer, stale) => match tokio::time::timeout_at(deadline, answer).await {
@@ -112,20 +164,20 @@ where
         if entries.len() >= ENTRIES_MAX && !entries.contains_key(&question) {
             make_room(&mut entries, now);
             if entries.len() >= ENTRIES_MAX {
-                return Outcome::Here(None);
+                return Outcome::Here(Heard::Nothing);
             }
         }
         let entry = entries.entry(question.clone()).or_default();
         let stale = match &entry.answer {
-            Some((answer, until)) if now < *until => return Outcome::Here(answer.clone()),
-            Some((answer, _)) => answer.clone(),
-            None => None,
+            Some((answer, until)) if now < *until => return Outcome::here(answer.clone()),
+            _ => entry.stale(now),
         };
         let (answer, comes) = oneshot::channel();
         entry.waiting.retain(|waiting| !waiting.is_closed());
-        if entry.waiting.is_empty() && self.questions.try_send(question).is_err() {
+        if !entry.is_asked && self.questions.try_send(question).is_err() {
             return Outcome::Here(stale);
         }
+        entry.is_asked = true;
         entry.waiting.push(answer);
         Outcome::Later(comes, stale)
     }
@@ -134,18 +186,19 @@ where
     fn take(&self, question: Q, answer: NameAnswer<A>, now: Instant) {
         let mut entries = self.entries.lock();
         let entry = entries.entry(question).or_default();
+        entry.is_asked = false;
         let answer = match answer {
             NameAnswer::Known(known) => {
                 entry.answer = Some((Some(known.clone()), now + KEPT));
-                Some(known)
+                Heard::Somebody(known)
             }
             NameAnswer::Unknown => {
                 entry.answer = Some((None, now + NOBODY_KEPT));
-                None
+                Heard::Nobody
             }
             NameAnswer::Unavailable(error) => {
                 tracing::debug!("the name service cannot answer: {error}");
-                entry.answer.as_ref().and_then(|(answer, _)| answer.clone())
+                entry.stale(now)
             }
         };
         for waiting in entry.waiting.drain(..) {
@@ -157,14 +210,14 @@ where
 /// Forgets answers that there is nobody, before those about somebody: a client may ask for as many names and numbers as it likes, and
 /// nearly all of them are nobody's.
 fn make_room<Q: Eq + Hash, A>(entries: &mut HashMap<Q, Entry<A>>, now: Instant) {
-    entries.retain(|_, entry| !entry.waiting.is_empty() || entry.is_found());
+    entries.retain(|_, entry| entry.is_asked || entry.is_found());
     if entries.len() >= ENTRIES_MAX {
         let counts = |entry: &Entry<A>| entry.answer.as_ref().is_some_and(|(_, until)| now < *until);
-        entries.retain(|_, entry| !entry.waiting.is_empty() || counts(entry));
+        entries.retain(|_, entry| entry.is_asked || counts(entry));
     }
     if entries.len() >= ENTRIES_MAX {
         // Answers that are still wanted are soon here again.
-        entries.retain(|_, entry| !entry.waiting.is_empty());
+        entries.retain(|_, entry| entry.is_asked);
     }
 }
 
@@ -186,17 +239,29 @@ mod tests {
         let asked = asked(|_| NameAnswer::Unavailable("out".to_owned()));
         let now = Instant::now();
         asked.take(7, NameAnswer::Known("otto".to_owned()), now);
-        let here = |outcome| matches!(outcome, Outcome::Here(Some(_)));
+        let here = |outcome| matches!(outcome, Outcome::Here(Heard::Somebody(_)));
         assert!(here(asked.ask(7, now + KEPT - Duration::from_secs(1))));
         let Outcome::Later(answer, stale) = asked.ask(7, now + KEPT) else { panic!() };
-        assert!(stale.is_some());
+        assert_eq!(stale, Heard::Somebody("otto".to_owned()));
         assert_eq!(answer.blocking_recv().unwrap(), stale, "the last answer, while there is no other");
         asked.take(7, NameAnswer::Unknown, now);
-        assert!(matches!(asked.ask(7, now), Outcome::Here(None)), "there is nobody");
+        assert!(matches!(asked.ask(7, now), Outcome::Here(Heard::Nobody)), "there is nobody");
         assert!(
-            matches!(asked.ask(7, now + NOBODY_KEPT), Outcome::Later(_, None)),
+            matches!(asked.ask(7, now + NOBODY_KEPT), Outcome::Later(_, Heard::Nothing)),
             "there may be somebody now"
         );
+    }
+
+    #[test]
+    fn an_old_answer_is_as_good_as_none() {
+        let asked = asked(|_| NameAnswer::Unavailable("out".to_owned()));
+        let now = Instant::now();
+        asked.take(7, NameAnswer::Known("otto".to_owned()), now);
+        let ask = |after: Duration| match asked.ask(7, now + after) {
+            Outcome::Here(answer) | Outcome::Later(_, answer) => answer,
+        };
+        assert_eq!(ask(STALE_KEPT - Duration::from_secs(1)), Heard::Somebody("otto".to_owned()));
+        assert_eq!(ask(STALE_KEPT), Heard::Nothing);
     }
 
     #[test]
@@ -209,7 +274,10 @@ mod tests {
             let _ = asked.ask(1_000_000 + number, now);
         }
         assert!(asked.entries.lock().len() <= ENTRIES_MAX + 1);
-        assert!(matches!(asked.ask(7, now), Outcome::Here(Some(_))), "who was found is still known");
+        assert!(
+            matches!(asked.ask(7, now), Outcome::Here(Heard::Somebody(_))),
+            "who was found is still known"
+        );
         for number in 0..u32::try_from(ENTRIES_MAX).unwrap() + 10 {
             let _ = asked.ask(2_000_000 + number, now);
             asked.take(2_000_000 + number, NameAnswer::Known("one of many".to_owned()), now);

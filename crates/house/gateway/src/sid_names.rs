@@ -77,13 +77,13 @@ impl SidNames {
     fn of_sid(&self, sid: &Sid, accounts: &AccountNames) -> Outcome<Known> {
         match (sid.uid(), sid.gid()) {
             (Some(uid), _) => match accounts.by_uid.get(&uid) {
-                Some(name) => Outcome::Here(Some(user(uid, name.clone()))),
+                Some(name) => Outcome::here(Some(user(uid, name.clone()))),
                 None => self.asked.ask(Question::User(uid), Instant::now()),
             },
             (_, Some(gid)) => self.asked.ask(Question::Group(gid), Instant::now()),
             _ => {
                 let account = accounts.by_sid.get(sid).map(|name| self.account(*sid, name.clone()));
-                Outcome::Here(account.or_else(|| of_domain(&*self.accounts.acquaintances.with_sid(sid)?)))
+                Outcome::here(account.or_else(|| of_domain(&*self.accounts.acquaintances.with_sid(sid)?)))
             }
         }
     }
@@ -93,27 +93,27 @@ impl SidNames {
             name.split_once('\\').map_or((None, name), |(domain, name)| (Some(domain), name));
         let is = |known: &str| domain.is_some_and(|domain| domain.eq_ignore_ascii_case(known));
         if plain.is_empty() || plain.contains(['\0', '\\', '@']) {
-            return Outcome::Here(None);
+            return Outcome::here(None);
         }
         let account = self.accounts.find(plain);
         let question = if domain.is_none() || is(&self.server) {
             match account {
                 Some(Account { sid: Some(sid), name, .. }) => {
-                    return Outcome::Here(Some(self.account(sid, name)));
+                    return Outcome::here(Some(self.account(sid, name)));
                 }
-                Some(account) => return Outcome::Here(Some(user(account.uid, account.name))),
-                None if domain.is_some() => return Outcome::Here(None),
+                Some(account) => return Outcome::here(Some(user(account.uid, account.name))),
+                None if domain.is_some() => return Outcome::here(None),
                 None => Question::Named(plain.to_owned()),
             }
         } else if is(UNIX_USER) {
             match account {
-                Some(account) => return Outcome::Here(Some(user(account.uid, account.name))),
+                Some(account) => return Outcome::here(Some(user(account.uid, account.name))),
                 None => Question::UserNamed(plain.to_owned()),
             }
         } else if is(UNIX_GROUP) {
             Question::GroupNamed(plain.to_owned())
         } else {
-            return Outcome::Here(match &*self.accounts.acquaintances.in_domain(domain, plain) {
+            return Outcome::here(match &*self.accounts.acquaintances.in_domain(domain, plain) {
                 [known] => of_domain(known),
                 _ => None,
             });

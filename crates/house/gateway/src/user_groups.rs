@@ -55,7 +55,7 @@ impl UserDirectory for GroupsHere {
         }
         let unknown = Arc::clone(&self.unknown);
         match self.asked.ask(uid, Instant::now()) {
-            Outcome::Here(answer) => Groups::Here(answer.unwrap_or(unknown)),
+            Outcome::Here(answer) => Groups::Here(answer.somebody().unwrap_or(unknown)),
             later @ Outcome::Later(..) => Groups::Later(Box::pin(async move {
                 let deadline = tokio::time::Instant::now() + PATIENCE;
                 later.by(deadline).await.unwrap_or(unknown)
