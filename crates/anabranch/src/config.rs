@@ -171,6 +171,7 @@ mod tests {
             keytab = "/etc/krb5.keytab"
             domain-id-base = 2000000
             domain-id-mapping = "autorid"
+            domain-nss-names = "realm"
             domain-sid = ["S-1-5-21-1085031214-1563985344-725345543"]
             trusted-domains = ["S-1-5-21-2127521184-1604012920-1887927527"]
             account-realm = ["EXAMPLE.ORG"]

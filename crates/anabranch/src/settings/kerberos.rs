@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use acl::Sid;
 use clap::{Args, ValueEnum};
-use gateway::kerberos::{IdMapping, KerberosSettings, check_realm};
+use gateway::kerberos::{IdMapping, KerberosSettings, NssNames, check_realm};
 use serde::{Deserialize, Serialize};
 
 use super::values;
@@ -47,6 +47,8 @@ enum IdMappingGiven {
     Autorid,
     /// As SSSD does with `ldap_id_mapping = true`.
     Sss,
+    /// Those of the name service of this machine: winbind, SSSD.
+    Nss,
 }
 
 impl IdMappingGiven {
@@ -55,6 +57,26 @@ impl IdMappingGiven {
             Self::Rid => IdMapping::Rid,
             Self::Autorid => IdMapping::Autorid,
             Self::Sss => IdMapping::Sss,
+            Self::Nss => IdMapping::Nss,
+        }
+    }
+}
+
+/// How the name service calls the users of a domain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum NssNamesGiven {
+    /// `AD\alice`
+    Netbios,
+    /// `alice@AD.EXAMPLE.ORG`
+    Realm,
+}
+
+impl NssNamesGiven {
+    fn whole(self) -> NssNames {
+        match self {
+            Self::Realm => NssNames::Realm,
+            Self::Netbios => NssNames::Netbios,
         }
     }
 }
@@ -100,9 +122,13 @@ pub(crate) struct KerberosGiven {
     /// The number to which the last part of a SID is added: the uid and the gids of the users of a domain [default: 1000000]
     #[arg(long, value_name = "N")]
     domain_id_base: Option<u32>,
-    /// How the users and groups of a domain get numbers: `rid`, `autorid` or `sss` [default: rid]
+    /// How the users and groups of a domain get numbers: `rid`, `autorid`, `sss` or `nss` [default: rid]
     #[arg(long, value_enum, value_name = "MODE")]
     domain_id_mapping: Option<IdMappingGiven>,
+    /// With `nss`: what the name service calls a user of a domain, `netbios` (AD\alice) or `realm` (alice@AD.EXAMPLE.ORG)
+    /// [default: netbios]
+    #[arg(long, value_enum, value_name = "FORM")]
+    domain_nss_names: Option<NssNamesGiven>,
     /// The SID of a domain whose users and groups have numbers, so that a number is known to be theirs over NFS; several times
     /// for several [default: the domain of the keytab, whichever it is]
     #[arg(long, value_name = "SID")]
@@ -129,6 +155,7 @@ impl KerberosGiven {
             keytab: self.keytab.or(there.keytab),
             domain_id_base: self.domain_id_base.or(there.domain_id_base),
             domain_id_mapping: self.domain_id_mapping.or(there.domain_id_mapping),
+            domain_nss_names: self.domain_nss_names.or(there.domain_nss_names),
             domain_sid: if has_domains { self.domain_sid } else { there.domain_sid },
             trusted_domains: if trusts { self.trusted_domains } else { there.trusted_domains },
             account_realm: if is_empty { there.account_realm } else { self.account_realm },
@@ -143,6 +170,7 @@ impl KerberosGiven {
             keytab: self.keytab,
             id_base: self.domain_id_base.unwrap_or(default.id_base),
             id_mapping: self.domain_id_mapping.map_or(default.id_mapping, IdMappingGiven::whole),
+            nss_names: self.domain_nss_names.map_or(default.nss_names, NssNamesGiven::whole),
             domains: sids(self.domain_sid),
             trusted_domains: sids(self.trusted_domains),
             account_realms: self.account_realm,

@@ -42,6 +42,7 @@ pub(crate) const SERVER_KEYS: [Key; 49] = [
     without_default("keytab", "\"/etc/krb5.keytab\""),
     key("domain-id-base", "1000000", "1000000"),
     key("domain-id-mapping", "\"sss\"", "\"rid\""),
+    key("domain-nss-names", "\"realm\"", "\"netbios\""),
     key("domain-sid", "[\"S-1-5-21-1085031214-1563985344-725345543\"]", "[]"),
     key("trusted-domains", "[\"S-1-5-21-2127521184-1604012920-1887927527\"]", "[]"),
     key("account-realm", "[\"EXAMPLE.ORG\"]", "[]"),

@@ -13,6 +13,7 @@ impl Given {
             "keytab",
             "domain-id-base",
             "domain-id-mapping",
+            "domain-nss-names",
             "domain-sid",
             "trusted-domains",
             "account-realm",

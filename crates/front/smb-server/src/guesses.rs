@@ -99,7 +99,7 @@ impl Guesses {
         let delay = match outcome {
             // a client of IAKERB learns that its password is right
             Step::Continue { proved: Some(user), .. } => passed(user),
-            Step::Continue { proved: None, .. } => Some(Duration::ZERO),
+            Step::Continue { proved: None, .. } | Step::Ask(_) => Some(Duration::ZERO),
             Step::Done(authenticated) => match (&authenticated.identity, authenticated.mechanism) {
                 (Identity::Account(account), Mechanism::Ntlm | Mechanism::Iakerb) => passed(&account.name),
                 // who has guessed passwords has no ticket

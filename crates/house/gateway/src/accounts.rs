@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use acl::Sid;
-use auth::{Account, Accounts, Met, folded_name, same_name};
+use auth::{Account, Accounts, Met, Numbering, folded_name, same_name};
 use nfs_server::{OwnerNames, UserGroups};
 use parking_lot::{Mutex, RwLock};
-use share::People;
+use share::{DomainIds, People};
 use smb_server::AccountEntry;
 use state::{Secrets, State, UserRecord};
 
@@ -27,7 +27,7 @@ pub(crate) struct AccountBook {
     /// What becomes of users with tickets.
     tickets: RwLock<Arc<Tickets>>,
     /// The users of domains who have come. It has a lock of its own.
-    pub(crate) acquaintances: Acquaintances,
+    pub(crate) acquaintances: Arc<Acquaintances>,
     /// Made of both when somebody asks; None: one of them has changed since.
     people: Mutex<Option<Arc<People>>>,
     /// The users for whom accounts stand, by uid, made when somebody asks; None: an account has changed since.
@@ -125,9 +125,20 @@ impl AccountBook {
         let make = || {
             let accounts = self.by_name.read();
             let sids = accounts.values().filter_map(|account| Some((account.uid, account.sid?)));
-            Arc::new(People::new(self.tickets.read().known_domains(), sids))
+            Arc::new(People::new(self.domain_ids(), sids))
         };
         Arc::clone(people.get_or_insert_with(make))
+    }
+
+    /// What is known of the numbers of domains.
+    fn domain_ids(&self) -> DomainIds {
+        let tickets = self.tickets.read();
+        let Some(numbers) = &tickets.numbers else { return DomainIds::Unknown };
+        match &numbers.numbering {
+            Numbering::Formula(domains) if numbers.is_known() => DomainIds::Formula(Arc::clone(domains)),
+            Numbering::Formula(_) => DomainIds::Unknown,
+            Numbering::Asked { .. } => DomainIds::Seen(Arc::clone(&self.acquaintances) as _),
+        }
     }
 
     /// The folded names of the accounts that may log on, by uid, as shares need them.

@@ -9,6 +9,7 @@ use acl::Sid;
 use auth::{DomainUser, Identity, Met, Reason, folded_name};
 use nfs_server::UserGroups;
 use parking_lot::Mutex;
+use share::SeenIds;
 
 /// The most users who are remembered. After that, those who came longest ago are forgotten.
 const USERS_MAX: usize = 10_000;
@@ -114,6 +115,26 @@ impl Acquaintances {
     }
 }
 
+/// The numbers of those who were seen, where no formula gives them. A ticket names groups by their SIDs alone, so none of their numbers is
+/// known to be theirs.
+impl SeenIds for Acquaintances {
+    fn uid_of(&self, sid: &Sid) -> Option<u32> {
+        self.with_sid(sid)?.outcome.as_ref().ok().map(|user| user.uid)
+    }
+
+    fn user_of(&self, uid: u32) -> Option<Sid> {
+        self.with_uid(uid)?.sid
+    }
+
+    fn gid_of(&self, _: &Sid) -> Option<u32> {
+        None
+    }
+
+    fn group_of(&self, _: u32) -> Option<Sid> {
+        None
+    }
+}
+
 impl Known {
     fn enter(&mut self, acquaintance: Acquaintance) {
         let name = folded_name(&acquaintance.name);
@@ -198,6 +219,9 @@ mod tests {
         assert_eq!(names(&all.in_domain(Some("ad"), "ALICE")), ["Alice@AD.TEST"]);
         assert_eq!(names(&all.in_domain(None, "bob")), ["bob@AD.TEST"]);
         assert!(all.in_domain(Some("ad"), "bob").is_empty() && all.with_uid(7).is_none());
+        let sid = all.user_of(1_001_104).unwrap();
+        assert_eq!((all.uid_of(&sid), all.user_of(7)), (Some(1_001_104), None));
+        assert_eq!((all.gid_of(&sid), all.group_of(1_001_104)), (None, None), "a user is no group");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acl::Sid;
+use auth::Numbering;
 use krb5::keytab::{BYTES_MAX, Keytab};
 use rustix::process::geteuid;
 use share::{AUTORID_LEN, Domains, Formula, Slice};
@@ -14,7 +15,9 @@ use smb_server::KerberosKeys;
 use state::State;
 
 use crate::accounts::AccountBook;
-use crate::problem::{Cause, Problem, Result};
+pub use crate::numbers::NssNames;
+use crate::numbers::NssNumbers;
+use crate::problem::{Cause, Problem, Result, serving};
 use crate::settings::Settings;
 
 /// The keytab in the state directory. It is no part of the state database, so that no copy of that has it.
@@ -39,6 +42,8 @@ pub enum IdMapping {
     Autorid,
     /// As SSSD does with `ldap_id_mapping = true` and its defaults.
     Sss,
+    /// Those of the machine's name service.
+    Nss,
 }
 
 /// How users log on with tickets.
@@ -50,6 +55,8 @@ pub struct KerberosSettings {
     pub id_base: u32,
     /// Which numbers the users and groups of a domain have.
     pub id_mapping: IdMapping,
+    /// How the name service calls the users of a domain, where it has the numbers.
+    pub nss_names: NssNames,
     /// The SIDs of the domains that are known beforehand; empty: the domain of the keytab, whichever it is.
     pub domains: Vec<Sid>,
     /// Other domains whose SIDs in a ticket count, those of groups there. The user's own domain is always trusted.
@@ -66,6 +73,7 @@ impl Default for KerberosSettings {
             keytab: None,
             id_base: 1_000_000,
             id_mapping: IdMapping::Rid,
+            nss_names: NssNames::Netbios,
             domains: Vec::new(),
             trusted_domains: Vec::new(),
             account_realms: Vec::new(),
@@ -150,26 +158,29 @@ impl Tickets {
         Self { settings: settings.clone(), numbers: Some(numbers), are_accepted: keys.is_some() }
     }
 
-    /// The domains of which it is known beforehand that users of theirs may come.
-    pub(crate) fn known_domains(&self) -> Option<Arc<Domains>> {
-        self.numbers.as_ref().and_then(DomainNumbers::known)
+    /// The number of a user or group of a domain, if it follows from the SID.
+    pub(crate) fn id_of(&self, sid: &Sid) -> Option<u32> {
+        match &self.numbers.as_ref()?.numbering {
+            Numbering::Formula(domains) => domains.id_of(sid),
+            Numbering::Asked { .. } => None,
+        }
     }
 
-    /// The number of a user or group of a domain.
-    pub(crate) fn id_of(&self, sid: &Sid) -> Option<u32> {
-        self.numbers.as_ref()?.domains.id_of(sid)
+    /// Whether somebody must be asked for numbers.
+    pub(crate) fn are_asked_for(&self) -> bool {
+        self.numbers.as_ref().is_some_and(|numbers| matches!(numbers.numbering, Numbering::Asked { .. }))
     }
 
     /// Whether the users of a domain have numbers.
     pub(crate) fn has_domain(&self, domain: &Sid) -> bool {
-        self.numbers.as_ref().is_some_and(|numbers| numbers.domains.has(domain))
+        self.numbers.as_ref().is_some_and(|numbers| numbers.numbering.has(domain))
     }
 }
 
 /// The numbers of the users and groups of domains, and whether it is known beforehand which domains there are.
 #[derive(Debug, Clone)]
 pub(crate) struct DomainNumbers {
-    pub(crate) domains: Arc<Domains>,
+    pub(crate) numbering: Numbering,
     is_known: bool,
 }
 
@@ -183,6 +194,7 @@ impl DomainNumbers {
             IdMapping::Rid => Some(Formula::Rid { base: settings.id_base }),
             IdMapping::Sss => Some(Formula::Sss),
             IdMapping::Autorid => None,
+            IdMapping::Nss => return Self::of_name_service(settings),
         };
         let slice = |domain: &Sid| match formula {
             Some(formula) => Ok(formula.slice(domain)),
@@ -199,12 +211,30 @@ impl DomainNumbers {
                 })?
             }
         };
-        Ok(Self { domains: Arc::new(domains), is_known })
+        Ok(Self { numbering: Numbering::Formula(Arc::new(domains)), is_known })
     }
 
-    /// The domains whose numbers lead back to SIDs.
-    pub(crate) fn known(&self) -> Option<Arc<Domains>> {
-        self.is_known.then(|| Arc::clone(&self.domains))
+    /// The same as before if the settings are the same: what others were asked for is not asked again.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub(crate) fn again(settings: &KerberosSettings, before: &Tickets, state: &State) -> Result<Self> {
+        match &before.numbers {
+            Some(numbers) if before.settings == *settings => Ok(numbers.clone()),
+            _ => Self::new(settings, state),
+        }
+    }
+
+    fn of_name_service(settings: &KerberosSettings) -> Result<Self> {
+        let source = NssNumbers::start(settings.nss_names);
+        let source = source.map_err(serving("cannot start a thread for the numbers of domains"))?;
+        let numbering = Numbering::Asked { source: Arc::new(source), domains: settings.domains.clone() };
+        Ok(Self { numbering, is_known: false })
+    }
+
+    /// Whether it is known beforehand which domains there are, so that numbers lead back to SIDs.
+    pub(crate) fn is_known(&self) -> bool {
+        self.is_known
     }
 }
 
@@ -223,7 +253,7 @@ fn autorid(base: u32, domain: &Sid, state: &State) -> Result<Slice> {
 ///
 /// # Errors
 /// A keytab cannot be used.
-pub(crate) fn keys(settings: &Settings, domains: &Arc<Domains>) -> Result<Option<KerberosKeys>> {
+pub(crate) fn keys(settings: &Settings, numbering: &Numbering) -> Result<Option<KerberosKeys>> {
     let KerberosSettings { keytab, account_realms, trusted_domains, .. } = &settings.kerberos;
     let stored = stored_in(&settings.state);
     let file = match keytab {
@@ -237,7 +267,7 @@ pub(crate) fn keys(settings: &Settings, domains: &Arc<Domains>) -> Result<Option
     let services = SERVICES.map(str::to_owned).to_vec();
     let acceptor = krb5::Acceptor::new(keytab, krb5::Settings { services, ..krb5::Settings::default() });
     let mapping = auth::Mapping {
-        domains: Arc::clone(domains),
+        numbering: numbering.clone(),
         account_realms: account_realms.clone(),
         trusted: trusted_domains.clone(),
     };
@@ -356,8 +386,8 @@ mod tests {
     #[test]
     fn without_a_keytab_there_is_no_kerberos() {
         let directory = tempfile::tempdir().unwrap();
-        let domains = Arc::new(Domains::of_any(Formula::Sss));
-        assert!(keys(&Settings::new(directory.path().to_owned()), &domains).unwrap().is_none());
+        let numbering = Numbering::Formula(Arc::new(Domains::of_any(Formula::Sss)));
+        assert!(keys(&Settings::new(directory.path().to_owned()), &numbering).unwrap().is_none());
     }
 
     #[test]
@@ -373,18 +403,23 @@ mod tests {
                 &state,
             )
         };
-        let of = |numbers: &DomainNumbers, domain: Sid| numbers.domains.id_of(&domain.member(1104).unwrap());
+        let domains = |numbers: &DomainNumbers| match &numbers.numbering {
+            Numbering::Formula(domains) => Arc::clone(domains),
+            Numbering::Asked { .. } => panic!("nobody has to be asked"),
+        };
+        let of = |numbers: &DomainNumbers, domain: Sid| domains(numbers).id_of(&domain.member(1104).unwrap());
         // rid: whichever domain the keytab has, or the one that is named
         let any = numbers(IdMapping::Rid, &[]).unwrap();
-        assert_eq!((of(&any, one), of(&any, two), any.known()), (Some(1_001_104), Some(1_001_104), None));
+        assert_eq!((of(&any, one), of(&any, two), any.is_known()), (Some(1_001_104), Some(1_001_104), false));
         let named = numbers(IdMapping::Rid, &[one]).unwrap();
         assert_eq!((of(&named, one), of(&named, two)), (Some(1_001_104), None));
-        assert_eq!(named.known().unwrap().sid_of(1_001_104), one.member(1104));
+        assert_eq!(domains(&named).sid_of(1_001_104), one.member(1104));
+        assert!(named.is_known());
         let problem = numbers(IdMapping::Rid, &[one, two]).unwrap_err();
         assert!(problem.what.contains("S-1-5-21-1-2-4") && problem.advice.contains("autorid"), "{problem}");
         // autorid: in the order in which they came, whatever the order is now
         let none = numbers(IdMapping::Autorid, &[]).unwrap();
-        assert_eq!((of(&none, one), none.known()), (None, None));
+        assert_eq!((of(&none, one), none.is_known()), (None, false));
         assert_eq!(of(&numbers(IdMapping::Autorid, &[two]).unwrap(), two), Some(1_001_104));
         let both = numbers(IdMapping::Autorid, &[one, two]).unwrap();
         assert_eq!((of(&both, one), of(&both, two)), (Some(1_101_104), Some(1_001_104)));

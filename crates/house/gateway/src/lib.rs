@@ -33,6 +33,7 @@ mod logged;
 mod name_service;
 mod names;
 mod nfs_tls;
+mod numbers;
 mod opening;
 mod passwords;
 pub mod port_owner;

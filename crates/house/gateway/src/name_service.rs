@@ -62,17 +62,41 @@ pub(crate) struct SystemUser {
 /// A user of this machine, or of a directory service that it asks. The answer may take long: not to be called on a
 /// thread that serves connections. getpwnam(3), getgrouplist(3).
 pub(crate) fn user(name: &str) -> NameAnswer<SystemUser> {
-    let found = match unistd::User::from_name(name) {
-        Ok(Some(found)) => found,
-        Ok(None) => return NameAnswer::Unknown,
-        Err(error) => return NameAnswer::Unavailable(error.to_string()),
-    };
-    let Ok(c_name) = CString::new(found.name) else { return NameAnswer::Unknown };
-    match unistd::getgrouplist(&c_name, found.gid) {
+    match found(name) {
+        NameAnswer::Known(user) => with_groups(&user.name, &user),
+        NameAnswer::Unknown => NameAnswer::Unknown,
+        NameAnswer::Unavailable(why) => NameAnswer::Unavailable(why),
+    }
+}
+
+/// The same for a name with a domain. The groups are those of the name that the name service prefers (its groups
+/// may be known by no other), if that has a domain: without one, it could be that of another user of this machine,
+/// with other groups.
+pub(crate) fn user_called(name: &str) -> NameAnswer<SystemUser> {
+    match found(name) {
+        NameAnswer::Known(user) if has_domain(&user.name) => with_groups(&user.name, &user),
+        NameAnswer::Known(user) => with_groups(name, &user),
+        NameAnswer::Unknown => NameAnswer::Unknown,
+        NameAnswer::Unavailable(why) => NameAnswer::Unavailable(why),
+    }
+}
+
+/// Whether a name has a domain in it, between which and the user winbind and SSSD put one of these.
+fn has_domain(name: &str) -> bool {
+    name.contains(['\\', '@', '+'])
+}
+
+fn found(name: &str) -> NameAnswer<unistd::User> {
+    unistd::User::from_name(name).into()
+}
+
+fn with_groups(name: &str, user: &unistd::User) -> NameAnswer<SystemUser> {
+    let Ok(c_name) = CString::new(name) else { return NameAnswer::Unknown };
+    match unistd::getgrouplist(&c_name, user.gid) {
         Ok(of_user) => {
-            let further = of_user.into_iter().filter(|gid| *gid != found.gid);
+            let further = of_user.into_iter().filter(|gid| *gid != user.gid);
             let groups = further.map(unistd::Gid::as_raw).collect();
-            NameAnswer::Known(SystemUser { uid: found.uid.as_raw(), gid: found.gid.as_raw(), groups })
+            NameAnswer::Known(SystemUser { uid: user.uid.as_raw(), gid: user.gid.as_raw(), groups })
         }
         Err(error) => NameAnswer::Unavailable(error.to_string()),
     }
@@ -164,6 +188,13 @@ mod tests {
         );
         assert_eq!(System.group("root"), NameAnswer::Known(Group { gid: 0, members: Vec::new() }));
         assert_eq!(System.group("nobody knows this one"), NameAnswer::Unknown);
+    }
+
+    #[test]
+    fn a_name_with_a_domain_is_told_from_one_of_this_machine() {
+        assert!([r"AD\alice", "alice@ad.test", "AD+alice"].map(has_domain).iter().all(|has| *has));
+        assert!(!has_domain("alice") && !has_domain(""));
+        assert_eq!(user_called("root").map(|user| user.uid), NameAnswer::Known(0));
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use kdc::ClientKeys;
 use md4::{Digest, Md4};
 
-use crate::kerberos::{DomainUser, Met};
+use crate::kerberos::Met;
+use crate::numbers::DomainUser;
 
 /// One account.
 #[derive(Clone, PartialEq, Eq)]

@@ -81,6 +81,21 @@ pub enum Reason {
         "the user's number would be below 1000, above 4294967294 or beyond those of its domain: choose another domain-id-base or domain-id-mapping"
     )]
     ReservedId,
+    /// Whoever knows the numbers of the user's domain says that the user has none
+    #[error(
+        "the user has no number here, by the word of those whom domain-id-mapping names: give the user and its first group numbers there (docs/kerberos.md)"
+    )]
+    NoNumber,
+    /// The number that the user was given belongs to the system
+    #[error(
+        "the number of the user or of its first group is below 1000 or above 4294967294, by the word of those whom domain-id-mapping names: give it another one there"
+    )]
+    SystemNumber,
+    /// Whoever knows the numbers of the user's domain has not answered
+    #[error(
+        "those whom domain-id-mapping names have not said which number the user has, and nothing is known from before: see whether they answer (docs/kerberos.md)"
+    )]
+    NumbersUnavailable,
     /// The client of IAKERB asks too often, or too much
     #[error("the client sends more messages for the KDC than a logon needs")]
     TooManyRounds,
@@ -105,6 +120,8 @@ pub enum FailureClass {
     AccountDisabled,
     /// STATUS_NTLM_BLOCKED: NTLM is not accepted, whatever the password
     NtlmBlocked,
+    /// STATUS_NO_LOGON_SERVERS: the client may try again
+    NoAnswer,
     /// STATUS_ACCESS_DENIED
     AccessDenied,
     /// STATUS_INVALID_PARAMETER
@@ -137,7 +154,10 @@ impl Reason {
             | Self::OtherDomain
             | Self::NoSid
             | Self::UnknownPrincipal
-            | Self::ReservedId => FailureClass::TicketRefused,
+            | Self::ReservedId
+            | Self::NoNumber
+            | Self::SystemNumber => FailureClass::TicketRefused,
+            Self::NumbersUnavailable => FailureClass::NoAnswer,
             Self::Disabled => FailureClass::AccountDisabled,
             Self::Anonymous => FailureClass::AccessDenied,
             Self::MissingMic

@@ -9,6 +9,7 @@ use krb5::{Accepted, LogonInfo, Principal};
 
 use crate::accounts::{Accounts, Identity};
 use crate::failure::Reason;
+use crate::numbers::{Identified, Ids, Numbering, Unnumbered};
 
 /// How a server accepts Kerberos tickets.
 pub struct Kerberos {
@@ -27,10 +28,10 @@ impl fmt::Debug for Kerberos {
 }
 
 /// Whom a server makes of users with tickets.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Mapping {
     /// Which numbers the users and groups of domains have.
-    pub domains: Arc<Domains>,
+    pub numbering: Numbering,
     /// Realms without SIDs whose principals are the accounts of the same name.
     pub account_realms: Vec<String>,
     /// Domains other than the user's whose SIDs in a ticket count: those of groups there, and of the user before a move.
@@ -48,40 +49,28 @@ pub struct Met<'a> {
     pub outcome: Result<&'a Identity, Reason>,
 }
 
-/// A user of a domain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DomainUser {
-    /// The user's name with the realm: `alice@EXAMPLE.ORG`. No account has such a name.
-    pub name: String,
-    /// Who the user is, whatever the name
-    pub sid: Sid,
-    /// The user on this machine
-    pub uid: u32,
-    /// The user's first group
-    pub gid: u32,
-    /// The user's further groups
-    pub groups: Vec<u32>,
-    /// The SIDs of the user's groups in the user's own domain and in trusted ones, and those that the user had there before
-    pub group_sids: Arc<[Sid]>,
-    /// How many SIDs of other domains the ticket has, which do not count
-    pub foreign_sids: usize,
-}
-
 impl Mapping {
     /// The user to whom a ticket was given.
     ///
     /// # Errors
     /// The reason why nobody is made of this user.
-    pub fn identify(&self, accepted: &Accepted, accounts: &dyn Accounts) -> Result<Identity, Reason> {
+    pub fn identify(&self, accepted: &Accepted, accounts: &dyn Accounts) -> Result<Identified, Reason> {
         let Accepted { client, service, pac, .. } = accepted;
         let logon = pac.as_ref().and_then(|pac| pac.logon.as_ref());
-        let identity = match logon {
-            Some(logon) => self.domain_user(client, service, logon).map(Identity::Domain),
-            None => self.account(client, accounts).map(Identity::Account),
+        let identified = match logon {
+            Some(logon) => self.domain_user(client, service, logon),
+            None => {
+                self.account(client, accounts).map(|account| Identified::Known(Identity::Account(account)))
+            }
         };
-        let outcome = identity.as_ref().map_err(|reason| *reason);
+        let outcome = match &identified {
+            Ok(Identified::Known(identity)) => Ok(identity),
+            // what becomes of it is told when that is known
+            Ok(Identified::Unnumbered(_)) => return identified,
+            Err(reason) => Err(*reason),
+        };
         accounts.met(&Met { client, logon, outcome });
-        identity
+        identified
     }
 
     /// Two domains may use the same RID, so only users of the domain to which this server belongs are mapped, and groups of
@@ -93,19 +82,31 @@ impl Mapping {
         client: &Principal,
         service: &Principal,
         logon: &LogonInfo,
-    ) -> Result<DomainUser, Reason> {
+    ) -> Result<Identified, Reason> {
         if !client.realm().eq_ignore_ascii_case(service.realm()) {
             return Err(Reason::OtherDomain);
         }
         let (domain, _) = logon.sid.in_domain().ok_or(Reason::NoSid)?;
-        if !self.domains.has(&domain) {
+        if !self.numbering.has(&domain) {
             return Err(Reason::OtherDomain);
         }
-        let ids = self.ids(&logon.sid, &logon.primary_group, logon.groups())?;
-        let name = format!("{}@{}", logon.account, client.realm());
         let (group_sids, foreign_sids) = self.counted_sids(&domain, logon.groups());
-        let Ids { uid, gid, groups } = ids;
-        Ok(DomainUser { name, sid: logon.sid, uid, gid, groups, group_sids, foreign_sids })
+        let user = Unnumbered {
+            client: client.clone(),
+            service: service.clone(),
+            logon: logon.clone(),
+            group_sids,
+            foreign_sids,
+        };
+        match &self.numbering {
+            Numbering::Formula(domains) => {
+                let ids = ids(domains, &logon.sid, &logon.primary_group, logon.groups())?;
+                Ok(Identified::Known(Identity::Domain(user.with(ids))))
+            }
+            Numbering::Asked { source, .. } => {
+                Ok(Identified::Unnumbered(Box::new((user, Arc::clone(source)))))
+            }
+        }
     }
 
     /// Of a ticket's SIDs, those that count for a user of this domain, and how many of other domains do not.
@@ -125,29 +126,18 @@ impl Mapping {
         let account = accounts.find(client.name()).ok_or(Reason::UnknownPrincipal)?;
         if account.disabled { Err(Reason::Disabled) } else { Ok(account) }
     }
-
-    /// The numbers of a user with these SIDs. Groups of other domains and well-known groups have none.
-    fn ids(&self, user: &Sid, primary_group: &Sid, groups: &[Sid]) -> Result<Ids, Reason> {
-        let (domain, _) = user.in_domain().ok_or(Reason::NoSid)?;
-        let of = |sid: &Sid| {
-            let (of, _) = sid.in_domain()?;
-            self.domains.id_of(sid).filter(|_| of == domain)
-        };
-        let uid = of(user).ok_or(Reason::ReservedId)?;
-        let gid = of(primary_group).ok_or(Reason::ReservedId)?;
-        let mut groups: Vec<u32> = groups.iter().filter_map(of).filter(|id| *id != gid).collect();
-        groups.sort_unstable();
-        groups.dedup();
-        Ok(Ids { uid, gid, groups })
-    }
 }
 
-/// The numbers of a user on this machine.
-#[derive(Debug, PartialEq, Eq)]
-struct Ids {
-    uid: u32,
-    gid: u32,
-    groups: Vec<u32>,
+/// The numbers of a user with these SIDs. Groups of other domains and well-known groups have none.
+fn ids(domains: &Domains, user: &Sid, primary_group: &Sid, groups: &[Sid]) -> Result<Ids, Reason> {
+    let (domain, _) = user.in_domain().ok_or(Reason::NoSid)?;
+    let of = |sid: &Sid| {
+        let (of, _) = sid.in_domain()?;
+        domains.id_of(sid).filter(|_| of == domain)
+    };
+    let uid = of(user).ok_or(Reason::ReservedId)?;
+    let gid = of(primary_group).ok_or(Reason::ReservedId)?;
+    Ok(Ids { uid, gid, groups: groups.iter().filter_map(of).collect() }.in_order())
 }
 
 #[cfg(test)]
@@ -157,9 +147,13 @@ mod tests {
     use super::*;
     use crate::accounts::{Account, AccountList};
 
+    fn domains(id_base: u32) -> Domains {
+        Domains::of_any(Formula::Rid { base: id_base })
+    }
+
     fn mapping(id_base: u32) -> Mapping {
-        let domains = Arc::new(Domains::of_any(Formula::Rid { base: id_base }));
-        Mapping { domains, account_realms: vec!["LAB.TEST".to_owned()], trusted: Vec::new() }
+        let numbering = Numbering::Formula(Arc::new(domains(id_base)));
+        Mapping { numbering, account_realms: vec!["LAB.TEST".to_owned()], trusted: Vec::new() }
     }
 
     fn sid(text: &str) -> Sid {
@@ -179,7 +173,7 @@ mod tests {
             sid("S-1-18-1"),
             sid("S-1-1-0"),
         ];
-        let ids = mapping(1_000_000).ids(&user, &groups[0], &groups).unwrap();
+        let ids = ids(&domains(1_000_000), &user, &groups[0], &groups).unwrap();
         let expected = Ids { uid: 1_001_104, gid: 1_000_513, groups: vec![1_001_110, 1_001_200] };
         assert_eq!(ids, expected);
     }
@@ -199,27 +193,26 @@ mod tests {
         let with_trust = vec!["S-1-5-21-1-2-3-513".to_owned(), "S-1-5-21-1-2-4-500".to_owned()];
         assert_eq!(counted(&["S-1-5-21-1-2-4"]), (with_trust, 1));
         // A group has a number only in the user's own domain: two domains may have the same RID.
-        let trusting = Mapping { trusted: vec![sid("S-1-5-21-1-2-4")], ..mapping(1_000_000) };
-        let ids = trusting.ids(&sid("S-1-5-21-1-2-3-1104"), &sids[0], &sids).unwrap();
+        let ids = ids(&domains(1_000_000), &sid("S-1-5-21-1-2-3-1104"), &sids[0], &sids).unwrap();
         assert_eq!(ids.groups, [0; 0]);
     }
 
     #[test]
     fn no_number_below_1000_and_no_invalid_one_becomes_a_user() {
         let (user, group) = (sid("S-1-5-21-1-2-3-500"), sid("S-1-5-21-1-2-3-513"));
-        let ids = |base| mapping(base).ids(&user, &group, &[]);
-        assert_eq!(ids(0), Err(Reason::ReservedId));
-        assert_eq!(ids(499), Err(Reason::ReservedId));
-        assert_eq!(ids(500).map(|ids| ids.uid), Ok(1000));
-        assert_eq!(ids(u32::MAX - 514).map(|ids| ids.gid), Ok(u32::MAX - 1));
-        assert_eq!(ids(u32::MAX - 513), Err(Reason::ReservedId), "4294967295 is nobody's number");
-        assert_eq!(ids(u32::MAX), Err(Reason::ReservedId));
+        let ids_of = |base| ids(&domains(base), &user, &group, &[]);
+        assert_eq!(ids_of(0), Err(Reason::ReservedId));
+        assert_eq!(ids_of(499), Err(Reason::ReservedId));
+        assert_eq!(ids_of(500).map(|ids| ids.uid), Ok(1000));
+        assert_eq!(ids_of(u32::MAX - 514).map(|ids| ids.gid), Ok(u32::MAX - 1));
+        assert_eq!(ids_of(u32::MAX - 513), Err(Reason::ReservedId), "4294967295 is nobody's number");
+        assert_eq!(ids_of(u32::MAX), Err(Reason::ReservedId));
         // a group below 1000 is left out, a user is not
         let low = [sid("S-1-5-21-1-2-3-10"), sid("S-1-5-21-1-2-3-2000")];
-        let wide = mapping(500).ids(&user, &group, &low).unwrap();
+        let wide = ids(&domains(500), &user, &group, &low).unwrap();
         assert_eq!(wide.groups, [2500]);
         for well_known in ["S-1-5-18", "S-1-5-32-544", "S-1-22-1-0", "S-1-5-21-497"] {
-            assert_eq!(mapping(500).ids(&sid(well_known), &group, &[]), Err(Reason::NoSid), "{well_known}");
+            assert_eq!(ids(&domains(500), &sid(well_known), &group, &[]), Err(Reason::NoSid), "{well_known}");
         }
     }
 

@@ -16,6 +16,7 @@ mod initiator;
 mod kerberos;
 mod mechanism;
 pub mod ntlm;
+mod numbers;
 mod session_key;
 pub mod spnego;
 
@@ -27,6 +28,7 @@ pub use iakerb::Iakerb;
 pub use initiator::{
     Credentials, Initiator, InitiatorError, InitiatorStep, Randomness, answer_to_ticket, offer_ticket,
 };
-pub use kerberos::{DomainUser, Kerberos, Mapping, Met};
+pub use kerberos::{Kerberos, Mapping, Met};
 pub use mechanism::Mechanism;
+pub use numbers::{DomainUser, Identified, Ids, NumberSource, Numbering, Numbers, Unnumbered};
 pub use session_key::SessionKey;

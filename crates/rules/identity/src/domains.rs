@@ -20,6 +20,12 @@ const SSS_SLICES: u32 = 10_000;
 /// The seed of the hash: `sss_idmap_calculate_range` of libsss_idmap.
 const SSS_SEED: u32 = 0xdead_beef;
 
+/// Whether a user or group of a domain may have this number, whoever gives it: it belongs neither to the system nor to nobody.
+#[must_use]
+pub fn may_be_given(id: u32) -> bool {
+    (ID_MIN..NO_ID).contains(&id)
+}
+
 /// The numbers of this machine that belong to a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slice {
@@ -34,7 +40,7 @@ impl Slice {
     #[must_use]
     pub fn id_of(self, rid: u32) -> Option<u32> {
         let id = self.first.checked_add(rid).filter(|_| rid < self.len)?;
-        (ID_MIN..NO_ID).contains(&id).then_some(id)
+        may_be_given(id).then_some(id)
     }
 
     /// The RID that has this number.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use acl::{Sid, Token};
 
-pub use domains::{AUTORID_LEN, Domains, Formula, ID_MIN, Overlap, Slice};
-pub use people::People;
+pub use domains::{AUTORID_LEN, Domains, Formula, ID_MIN, Overlap, Slice, may_be_given};
+pub use people::{DomainIds, People, SeenIds};
 
 /// A user as the store knows users.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -1,6 +1,7 @@
 //! What arrives with RPCSEC_GSS: RFC 2203 5.3.
 
 use std::ops::Range;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use bytes::BytesMut;
@@ -35,6 +36,8 @@ enum Arrived {
     Call(Protected, Range<usize>),
     /// A call of the control procedures, or one that is not carried out.
     Answered(Buffer),
+    /// A call that begins a context.
+    Begins(Answer),
     /// A call that is dropped.
     Dropped,
 }
@@ -43,7 +46,7 @@ enum Arrived {
 ///
 /// # Errors
 /// What becomes of a message that is no call to be run.
-pub(crate) fn open(connection: &Connection, mut frame: BytesMut) -> Result<Received, Answer> {
+pub(crate) fn open(connection: &Rc<Connection>, mut frame: BytesMut) -> Result<Received, Answer> {
     let (parts, head) = match parts(&frame) {
         Ok(parts) => parts,
         Err(Unread::Rejected(rejected)) => return Err(Answer::Now(reply::reply(&rejected, &()))),
@@ -58,6 +61,7 @@ pub(crate) fn open(connection: &Connection, mut frame: BytesMut) -> Result<Recei
                 .map_err(|_| Answer::Nothing)
         }
         Ok(Arrived::Answered(reply)) => Err(Answer::Now(reply)),
+        Ok(Arrived::Begins(answer)) => Err(answer),
         Ok(Arrived::Dropped) => Err(Answer::Nothing),
         Err(not_run) => Err(Answer::Now(run::not_run(head.xid, not_run))),
     }
@@ -96,7 +100,7 @@ fn parts(frame: &[u8]) -> Result<(Parts, Head), Unread> {
 }
 
 fn arrive(
-    connection: &Connection,
+    connection: &Rc<Connection>,
     frame: &mut BytesMut,
     parts: &Parts,
     head: &Head,
@@ -121,7 +125,7 @@ fn arrive(
                 return Err(AuthStatus::BadVerifier.into());
             }
             let arguments = frame.get(parts.arguments..).unwrap_or_default();
-            begin::answer(connection, head.xid, arguments).map(Arrived::Answered)
+            begin::answer(connection, head.xid, arguments).map(Arrived::Begins)
         }
         // Kerberos needs one token of each side, so no context waits for another.
         Procedure::ContinueInit => Err(AuthStatus::GssCredentialProblem.into()),

@@ -1,11 +1,12 @@
 //! Contexts begin: RFC 2203 5.2.
 
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use auth::{Identity as Known, Reason};
+use auth::{Identified, Identity as Known, Reason};
 use krb5::{Accepted, Randomness, Request, Time};
-use net::{Buffer, Origin};
+use net::{Answer, Buffer, Origin};
 use nfs_proto::gss::contexts::Handle;
 use nfs_proto::gss::window::{SEQUENCE_WINDOW, Window};
 use nfs_wire::gss::{ContextHandle, InitArgs, InitRes, Token, major};
@@ -33,27 +34,52 @@ struct Refusal {
     token: Vec<u8>,
 }
 
+impl Refusal {
+    fn of(accepted: &Accepted, reason: Reason) -> Self {
+        let (client, service) = (Some(accepted.client.to_string()), Some(accepted.service.to_string()));
+        Self { reason, client, service, token: Vec::new() }
+    }
+}
+
+/// A client with a good ticket, who has no context yet.
+struct Shown {
+    accepted: Accepted,
+    who: Who,
+}
+
+/// Who shows a ticket.
+enum Who {
+    Machine,
+    Person(Identified),
+}
+
 /// Answers a call that begins a context.
-pub(super) fn answer(connection: &Connection, xid: u32, arguments: &[u8]) -> Result<Buffer, CallError> {
+pub(super) fn answer(connection: &Rc<Connection>, xid: u32, arguments: &[u8]) -> Result<Answer, CallError> {
     let gss = &connection.server.gss;
     // RFC 2203, erratum 4067, expects this of a server without RPCSEC_GSS.
     let keys = gss.keys().ok_or(AuthStatus::RejectedCredential)?;
     let mut reader = Reader::new(arguments);
     let InitArgs { token } = InitArgs::decode(&mut reader).map_err(|_| AcceptStatus::GarbageArgs)?;
-    match accept(connection, &keys, token.0) {
-        Ok((context, handle, reply)) => Ok(begun(xid, &context, &handle, &reply)),
-        Err(refusal) => {
-            tell(connection, &refusal);
-            Ok(failed(xid, &refusal))
+    let shown = match accept(connection, &keys, token.0) {
+        Ok(shown) => shown,
+        Err(refusal) => return Ok(Answer::Now(refused(connection, xid, &refusal))),
+    };
+    let connection = Rc::clone(connection);
+    let begin = async move {
+        match begin(&connection, &keys, shown).await {
+            Ok((context, handle, reply)) => Some(begun(xid, &context, &handle, &reply)),
+            Err(refusal) => Some(refused(&connection, xid, &refusal)),
         }
-    }
+    };
+    Ok(Answer::Later(Box::pin(begin)))
 }
 
-fn accept(
-    connection: &Connection,
-    keys: &KerberosKeys,
-    token: &[u8],
-) -> Result<(Arc<Context>, Handle, Vec<u8>), Refusal> {
+fn refused(connection: &Connection, xid: u32, refusal: &Refusal) -> Buffer {
+    tell(connection, refusal);
+    failed(xid, refusal)
+}
+
+fn accept(connection: &Connection, keys: &KerberosKeys, token: &[u8]) -> Result<Shown, Refusal> {
     let (gss, now) = (&connection.server.gss, now());
     let randomness =
         Randomness { confounder: random(), subkey: Zeroizing::new(random()), sequence_number: random() };
@@ -64,23 +90,35 @@ fn accept(
         service: refused.service.map(|service| service.to_string()),
         token: refused.reply.unwrap_or_default(),
     })?;
-    let names = (accepted.client.to_string(), accepted.service.to_string());
-    let refused = |reason| Refusal {
-        reason,
-        client: Some(names.0.clone()),
-        service: Some(names.1.clone()),
-        token: Vec::new(),
-    };
     // The acceptor allows for clocks that differ. A context that had ended when it began would be of no use.
     if accepted.end_time <= now {
-        return Err(refused(Reason::TicketEnded { seconds: now.seconds_after(accepted.end_time) }));
+        let reason = Reason::TicketEnded { seconds: now.seconds_after(accepted.end_time) };
+        return Err(Refusal::of(&accepted, reason));
     }
-    let user = user(keys, &accepted).map_err(refused)?;
-    let messages =
-        accepted.context.per_message().map_err(|_| refused(Reason::Ticket(krb5::Reason::Library)))?;
+    let who = if is_machine(&accepted.client) {
+        Who::Machine
+    } else {
+        let identified = keys.mapping.identify(&accepted, &*keys.accounts);
+        Who::Person(identified.map_err(|reason| Refusal::of(&accepted, reason))?)
+    };
+    Ok(Shown { accepted, who })
+}
+
+/// Begins the context. Waits if somebody must be asked for the numbers of the user.
+async fn begin(
+    connection: &Connection,
+    keys: &KerberosKeys,
+    shown: Shown,
+) -> Result<(Arc<Context>, Handle, Vec<u8>), Refusal> {
+    let Shown { accepted, who } = shown;
+    let gss = &connection.server.gss;
+    let user = user(keys, who).await.map_err(|reason| Refusal::of(&accepted, reason))?;
+    let name = accepted.client.to_string();
+    let messages = accepted.context.per_message();
+    let messages = messages.map_err(|_| Refusal::of(&accepted, Reason::Ticket(krb5::Reason::Library)))?;
     let context = Arc::new(Context {
         number: gss.next.fetch_add(1, Ordering::Relaxed),
-        name: names.0.as_str().into(),
+        name: name.into(),
         user,
         keys: messages,
         next_token: AtomicU64::new(accepted.context.sequence_number()),
@@ -93,12 +131,12 @@ fn accept(
     Ok((context, handle, accepted.reply))
 }
 
-/// Who shows a ticket.
-fn user(keys: &KerberosKeys, accepted: &Accepted) -> Result<User, Reason> {
-    if is_machine(&accepted.client) {
-        return Ok(User::Machine);
-    }
-    match keys.mapping.identify(accepted, &*keys.accounts)? {
+async fn user(keys: &KerberosKeys, who: Who) -> Result<User, Reason> {
+    let identified = match who {
+        Who::Machine => return Ok(User::Machine),
+        Who::Person(identified) => identified,
+    };
+    match identified.numbered(&*keys.accounts).await? {
         Known::Account(account) => {
             let proof = Proof::Ticket(account.name.as_str().into());
             let identity = Identity::unix(account.uid, account.gid, account.groups);

@@ -12,7 +12,7 @@ const SERVICES: [Service; 3] = [Service::None, Service::Integrity, Service::Priv
 const NFS: u32 = v3::PROGRAM;
 
 /// A directory in which anybody may write.
-fn open_root(server: &TestServer) -> v3::types::FileHandle {
+pub(crate) fn open_root(server: &TestServer) -> v3::types::FileHandle {
     let (mut client, root) = server.mounted();
     let args = v3::setattr::Args { object: root, new_attributes: with_mode(0o777), guard: None };
     let set: v3::setattr::Res = client.nfs(Procedure::SetAttr, &args);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anabranch_nfs_server::KerberosKeys;
-use auth::{Account, AccountList, Mapping};
+use auth::{Account, AccountList, Mapping, Numbering};
 use krb5::keytab::{Entry, Keytab};
 use krb5::{Acceptor, Enctype, Key, KeyOrigin, PerMessage, Side, Time};
 use nfs_wire::gss::{
@@ -28,6 +28,17 @@ pub(crate) fn now() -> i64 {
 
 /// Gives a server a keytab with the key of this service, and the accounts alice and bob.
 pub(crate) fn use_keys(server: &TestServer, service: &[&str], enctype: Enctype) {
+    let domains = Domains::of_any(Formula::Rid { base: 1_000_000 });
+    use_keys_and_numbers(server, service, enctype, Numbering::Formula(Arc::new(domains)));
+}
+
+/// The same where users of domains have these numbers.
+pub(crate) fn use_keys_and_numbers(
+    server: &TestServer,
+    service: &[&str],
+    enctype: Enctype,
+    numbering: Numbering,
+) {
     let entry = Entry::new(principal(service, REALM), 3, Time::from_unix(0), key(enctype, 0x11)).unwrap();
     let keytab = Keytab::new(vec![entry]).unwrap();
     let services = ["nfs", "host"].map(str::to_owned).to_vec();
@@ -43,8 +54,7 @@ pub(crate) fn use_keys(server: &TestServer, service: &[&str], enctype: Enctype) 
         sid: None,
     };
     let accounts = Arc::new(AccountList(vec![account("alice", 1000), account("bob", 2000)]));
-    let domains = Arc::new(Domains::of_any(Formula::Rid { base: 1_000_000 }));
-    let mapping = Mapping { domains, account_realms: vec![REALM.to_owned()], trusted: Vec::new() };
+    let mapping = Mapping { numbering, account_realms: vec![REALM.to_owned()], trusted: Vec::new() };
     server.server.use_kerberos(Some(KerberosKeys { acceptor, mapping, accounts }));
 }
 
@@ -83,8 +93,14 @@ pub(crate) struct Begun {
     pub(crate) verifier: Vec<u8>,
 }
 
-/// Sends a first token.
+/// Sends a first token, and takes the reply.
 pub(crate) fn begin(client: &mut Client, token: &[u8]) -> Result<Begun, ReplyBody<'static>> {
+    send_first(client, token);
+    begun(client)
+}
+
+/// Sends a first token.
+pub(crate) fn send_first(client: &mut Client, token: &[u8]) {
     let credential = Credential {
         procedure: Procedure::Init,
         sequence: 0,
@@ -94,6 +110,10 @@ pub(crate) fn begin(client: &mut Client, token: &[u8]) -> Result<Begun, ReplyBod
     let record = record(client.xid, NULL, &credential.encode_to_vec(), OpaqueAuth::NONE);
     client.xid += 1;
     client.send_record(&[record, InitArgs { token: Token(token) }.encode_to_vec()].concat());
+}
+
+/// The reply to a first token.
+pub(crate) fn begun(client: &mut Client) -> Result<Begun, ReplyBody<'static>> {
     let reply = client.receive_record();
     let mut reader = Reader::new(&reply);
     match Reply::decode(&mut reader).unwrap().body {
@@ -145,14 +165,18 @@ pub(crate) enum Outcome {
 impl Context {
     /// Begins a context with a ticket.
     pub(crate) fn begin(client: &mut Client, ticket: &mint::Ticket<'_>, service: Service) -> Self {
-        let begun = begin(client, &token(ticket)).unwrap();
+        Self::of(&begin(client, &token(ticket)).unwrap(), ticket, service)
+    }
+
+    /// The context that has begun with a ticket.
+    pub(crate) fn of(begun: &Begun, ticket: &mint::Ticket<'_>, service: Service) -> Self {
         assert_eq!(begun.major, 0);
         let proof = read_ap_rep(&begun.token, &ticket.session);
         let enctype = Enctype::from_number(proof.subkey.0).unwrap();
         let key = Key::new(enctype, &proof.subkey.1).unwrap();
         let keys = PerMessage::new(&key, Side::Initiator, KeyOrigin::Acceptor).unwrap();
         keys.verify_mic(&[&begun.window.to_be_bytes()], &begun.verifier).unwrap();
-        Self { keys: Arc::new(keys), handle: begun.handle, sequence: 1, service }
+        Self { keys: Arc::new(keys), handle: begun.handle.clone(), sequence: 1, service }
     }
 
     pub(crate) fn with(&self, service: Service) -> Self {

@@ -12,6 +12,7 @@ mod contexts;
 mod flavors;
 #[path = "../../../../rules/krb5/tests/mint/mod.rs"]
 mod mint;
+mod numbers;
 #[allow(dead_code, reason = "the tests of NFSv3 use the rest")]
 #[expect(clippy::result_large_err, reason = "results with attributes in both arms")]
 #[path = "../server/client.rs"]

@@ -176,6 +176,11 @@ impl Test<'_> {
             }];
             return tested;
         }
+        if self.tickets.are_asked_for() {
+            let mut tested = self.stranger(Some(sid));
+            tested.findings = vec![not_seen("nobody is asked for the numbers of a user without one")];
+            return tested;
+        }
         let Some(uid) = self.tickets.id_of(sid) else {
             let mut tested = self.stranger(Some(sid));
             tested.findings = vec![of_reason(Reason::ReservedId)];
@@ -283,13 +288,13 @@ impl Test<'_> {
 
     /// A user of whom nothing is known but the SID, at most.
     fn stranger(&self, sid: Option<&Sid>) -> TestedUser {
-        let rule = format!("{} The name alone gives no number.", rule(self.tickets));
-        let not_seen = TestFinding {
-            what: "no ticket of the user has come since the server started, and without one only a SID leads to a number".to_owned(),
-            advice: "Give the SID (wbinfo --name-to-sid, Get-ADUser), or let the user connect and ask again. If the user tried: the \
-                     log says why a ticket is refused (wrong or stale keytab, clocks that differ). If it says nothing, the client got no \
-                     ticket: its KDC does not answer, or has no such service name (`anabranch domain status`)."
-                .to_owned(),
+        let (rule, not_seen) = if self.tickets.are_asked_for() {
+            (rule(self.tickets), not_seen("nobody is asked for the numbers of a user without one"))
+        } else {
+            let rule = format!("{} The name alone gives no number.", rule(self.tickets));
+            let TestFinding { what, advice } = not_seen("without one only a SID leads to a number");
+            let by_sid = "Give the SID (wbinfo --name-to-sid, Get-ADUser).";
+            (rule, TestFinding { what, advice: format!("{by_sid} Or: {advice}") })
         };
         TestedUser {
             asked: String::new(),
@@ -379,6 +384,21 @@ fn rule(tickets: &Tickets) -> String {
             "domain-id-mapping = \"sss\": as SSSD, from the domain's SID, plus the last part of the SID."
                 .to_owned()
         }
+        IdMapping::Nss => format!(
+            "domain-id-mapping = \"nss\": those of the name service of this machine, which is asked for {}.",
+            tickets.settings.nss_names.form()
+        ),
+    }
+}
+
+/// No ticket of a user has come, so `this` is the case.
+fn not_seen(this: &str) -> TestFinding {
+    TestFinding {
+        what: format!("no ticket of the user has come since the server started, and {this}"),
+        advice: "Let the user connect and ask again. If the user tried: the log says why a ticket is refused (wrong or stale keytab, clocks \
+                 that differ). If it says nothing, the client got no ticket: its KDC does not answer, or has no such service name \
+                 (`anabranch domain status`)."
+            .to_owned(),
     }
 }
 

@@ -36,8 +36,9 @@ impl Administration {
         }
         now.accounts = accounts::declared(settings, &self.state)?;
         let certificate = renewed_certificate(settings, serving)?;
-        let numbers = DomainNumbers::new(&settings.kerberos, &self.state)?;
-        let kerberos = kerberos::keys(settings, &numbers.domains)?;
+        let before_tickets = serving.accounts.tickets();
+        let numbers = DomainNumbers::again(&settings.kerberos, &before_tickets, &self.state)?;
+        let kerberos = kerberos::keys(settings, &numbers.numbering)?;
         let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
         let opener = Opener::new(&now, &self.state, opens_max, &serving.access_log);
         let new = open_new(&opener, &now, serving)?;

@@ -9,6 +9,7 @@ use crate::accounts::Identity;
 use crate::failure::{Failure, Reason};
 use crate::iakerb::{AccountClients, Iakerb};
 use crate::mechanism::Mechanism;
+use crate::numbers::Identified;
 
 use super::Server;
 use super::kerberos::{Ticketed, ticketed, unix_time};
@@ -122,8 +123,10 @@ impl Proxy<'_> {
             mechanism: Some(Mechanism::Iakerb),
         })?;
         let (user, service) = (Some(accepted.client.name().to_owned()), Some(accepted.service.to_string()));
-        let identity = self.iakerb.identify(&accepted, self.server.accounts).map(Identity::Account);
-        let ticketed = identity.and_then(|identity| ticketed(Mechanism::Iakerb, accepted, now, identity));
+        let identified = self.iakerb.identify(&accepted, self.server.accounts);
+        let ticketed = identified.and_then(|account| {
+            ticketed(Mechanism::Iakerb, accepted, now, Identified::Known(Identity::Account(account)))
+        });
         ticketed.map_err(|reason| Failure { user, service, ..Failure::from(reason) })
     }
 }

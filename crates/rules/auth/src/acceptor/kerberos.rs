@@ -2,10 +2,10 @@
 
 use krb5::{Accepted, PerMessage, Time};
 
-use crate::accounts::Identity;
 use crate::failure::{Failure, Reason};
 use crate::kerberos::Kerberos;
 use crate::mechanism::Mechanism;
+use crate::numbers::Identified;
 use crate::session_key::SessionKey;
 use crate::spnego::{NegState, NegTokenResp};
 
@@ -20,7 +20,7 @@ const UNIX_EPOCH: i64 = 11_644_473_600;
 /// A client with a good ticket.
 #[derive(Debug)]
 pub(super) struct Ticketed {
-    identity: Identity,
+    identity: Identified,
     mechanism: Mechanism,
     session_key: SessionKey,
     /// Units of 100 ns since 1601
@@ -37,7 +37,7 @@ pub(super) enum Next {
     /// The client is to protect the list of mechanisms; it gets this token first.
     Confirm(Vec<u8>, Box<Ticketed>),
     /// The client has authenticated.
-    Done(Box<Authenticated>),
+    Done(Box<Authenticated<Identified>>),
 }
 
 /// Takes an AP-REQ.
@@ -62,7 +62,7 @@ pub(super) fn ticketed(
     mechanism: Mechanism,
     accepted: Accepted,
     now: Time,
-    identity: Identity,
+    identity: Identified,
 ) -> Result<Ticketed, Reason> {
     // The acceptor allows for clocks that differ. A session that had ended when it began would be of no use, and its
     // client would begin another one with every request.
@@ -104,8 +104,8 @@ impl Ticketed {
         self,
         negotiation: &Negotiation,
         mech_list_mic: Option<&[u8]>,
-    ) -> Result<Authenticated, Failure> {
-        let user = Some(self.identity.name().to_owned());
+    ) -> Result<Authenticated<Identified>, Failure> {
+        let user = Some(self.identity.name());
         let failed = |reason| Failure { user: user.clone(), ..Failure::from(reason) };
         let mic = mech_list_mic.ok_or_else(|| failed(Reason::MissingMechListMic))?;
         let list: &[&[u8]] = &[&negotiation.mech_types.encoding];
@@ -116,12 +116,12 @@ impl Ticketed {
     }
 
     /// The client outside SPNEGO, where there is no list to protect.
-    pub(super) fn bare(mut self) -> Authenticated {
+    pub(super) fn bare(mut self) -> Authenticated<Identified> {
         let reply = std::mem::take(&mut self.reply);
         self.authenticated(reply, false)
     }
 
-    fn authenticated(self, reply: Vec<u8>, mic: bool) -> Authenticated {
+    fn authenticated(self, reply: Vec<u8>, mic: bool) -> Authenticated<Identified> {
         let Self { identity, mechanism, session_key, expires, .. } = self;
         Authenticated { identity, mechanism, session_key, mic, expires: Some(expires), reply }
     }

@@ -15,6 +15,7 @@ use crate::iakerb::Iakerb;
 use crate::kerberos::Kerberos;
 use crate::mechanism::Mechanism;
 use crate::ntlm::{self as mechanism, Challenge, ServerNames};
+use crate::numbers::Identified;
 use crate::session_key::SessionKey;
 use crate::spnego::{NTLMSSP, Token};
 
@@ -91,9 +92,9 @@ impl Nonces {
 
 /// A successful authentication.
 #[derive(Clone)]
-pub struct Authenticated {
+pub struct Authenticated<I = Identity> {
     /// Who the client is
-    pub identity: Identity,
+    pub identity: I,
     /// How that was proved
     pub mechanism: Mechanism,
     /// The key for signing and encryption; known to everyone unless `identity` is an account or a domain's user
@@ -106,10 +107,42 @@ pub struct Authenticated {
     pub reply: Vec<u8>,
 }
 
-impl std::fmt::Debug for Authenticated {
+impl<I: std::fmt::Debug> std::fmt::Debug for Authenticated<I> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut shown = f.debug_struct("Authenticated");
         shown.field("identity", &self.identity).field("mic", &self.mic).finish_non_exhaustive()
+    }
+}
+
+impl Authenticated<Identified> {
+    /// What follows.
+    fn step(self) -> Step {
+        let (identity, rest) = self.parted();
+        match identity {
+            Identified::Known(identity) => Step::Done(rest.of(identity)),
+            unnumbered @ Identified::Unnumbered(_) => Step::Ask(Box::new(rest.of(unnumbered))),
+        }
+    }
+
+    /// Waits for the numbers of the user.
+    async fn numbered(self, accounts: &dyn Accounts) -> Result<Authenticated, Failure> {
+        let (identity, rest) = self.parted();
+        let (user, service) = (identity.name(), identity.service());
+        let identity = identity.numbered(accounts).await;
+        let failed = |reason| Failure { reason, user: Some(user), service };
+        identity.map(|identity| rest.of(identity)).map_err(failed)
+    }
+
+    fn parted(self) -> (Identified, Authenticated<()>) {
+        let Self { identity, mechanism, session_key, mic, expires, reply } = self;
+        (identity, Authenticated { identity: (), mechanism, session_key, mic, expires, reply })
+    }
+}
+
+impl Authenticated<()> {
+    fn of<I>(self, identity: I) -> Authenticated<I> {
+        let Self { identity: (), mechanism, session_key, mic, expires, reply } = self;
+        Authenticated { identity, mechanism, session_key, mic, expires, reply }
     }
 }
 
@@ -126,10 +159,22 @@ pub enum Step {
         /// The account whose password the client has proved with this token: the client learns that it is right
         proved: Option<String>,
     },
+    /// The client has proved who it is, and its user's numbers are not known yet: wait for [`Step::numbered`].
+    Ask(Box<Authenticated<Identified>>),
     /// The client has authenticated.
     Done(Authenticated),
     /// The authentication has failed.
     Fail(Failure),
+}
+
+impl Step {
+    /// The same step, but not [`Step::Ask`]: waits for whoever is asked for the numbers of the user.
+    pub async fn numbered(self, accounts: &dyn Accounts) -> Self {
+        match self {
+            Self::Ask(asking) => asking.numbered(accounts).await.map_or_else(Self::Fail, Self::Done),
+            Self::Continue { .. } | Self::Done(_) | Self::Fail(_) => self,
+        }
+    }
 }
 
 /// One authentication of one client, in its current state.
@@ -207,7 +252,7 @@ impl Acceptor {
             }
             AcceptorState::Confirming(ticketed, negotiation) => {
                 let mic = response(token)?.mech_list_mic;
-                return ticketed.confirm(&negotiation, mic).map(Step::Done);
+                return ticketed.confirm(&negotiation, mic).map(Authenticated::step);
             }
             AcceptorState::Proxying(exchange, None) => {
                 server.proxied(exchange, None, token, Naming::NotAgain)?
@@ -233,7 +278,7 @@ impl Acceptor {
             First::Wait { reply, state, proved } => {
                 Step::Continue { reply, next: Self { config, nonces, timestamp, channel, state }, proved }
             }
-            First::Done(authenticated) => Step::Done(*authenticated),
+            First::Done(authenticated) => authenticated.step(),
         })
     }
 }
@@ -252,7 +297,7 @@ enum First {
     /// The client gets this token and continues.
     Wait { reply: Vec<u8>, state: AcceptorState, proved: Option<String> },
     /// The client has authenticated.
-    Done(Box<Authenticated>),
+    Done(Box<Authenticated<Identified>>),
 }
 
 /// Whether an answer of SPNEGO names the mechanism. RFC 4178 4.2.2: the first one does.

@@ -110,6 +110,8 @@ impl Session {
             Step::Done(Authenticated { identity, session_key, reply, .. }) => {
                 format!("done {} {} {}", identity.name(), hex(session_key.as_bytes()), hex(&reply))
             }
+            // An account has its numbers.
+            Step::Ask(_) => "fail numbers".to_owned(),
             Step::Fail(failure) => format!("fail {}", failure.reason),
         }
     }

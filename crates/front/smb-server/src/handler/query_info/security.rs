@@ -34,7 +34,7 @@ pub(super) async fn query(
         security = security.with_ownership();
         // Numbers of a domain are shown as the users and groups that the client knows.
         let people = ctx.share.people();
-        security = security.renamed(|sid| people.domain_sid_of(sid.uid().or_else(|| sid.gid())?));
+        security = security.renamed(|sid| people.domain_sid_of(sid));
     }
     let mut data = Vec::new();
     select(security, parts).encode_into(&mut data).map_err(|_| NtStatus::INSUFFICIENT_RESOURCES)?;

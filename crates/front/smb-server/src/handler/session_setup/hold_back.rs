@@ -1,4 +1,4 @@
-//! Delays the outcome of an authentication: failures are answered with increasing delay.
+//! Delays the outcome of an authentication: until the numbers of its user have come, and failures with increasing delay.
 
 use std::time::{Duration, Instant};
 
@@ -27,6 +27,11 @@ pub(super) async fn hold_back(
     outcome: Step,
 ) -> Result<Authentication, NtStatus> {
     let connection = &ctx.connection;
+    let outcome = tokio::select! {
+        biased;
+        () = connection.endpoint.ended.wait() => return Err(NtStatus::USER_SESSION_DELETED),
+        outcome = outcome.numbered(&*ctx.server.accounts) => outcome,
+    };
     let delay = ctx.server.guesses.delay(connection.peer.address, &outcome);
     if delay.is_some_and(|delay| delay > Duration::ZERO) {
         tokio::select! {
@@ -42,6 +47,8 @@ pub(super) async fn hold_back(
     match outcome {
         Step::Continue { reply, next, .. } => Ok(Authentication::Continue(reply, next)),
         Step::Done(authenticated) => Ok(Authentication::Done(authenticated)),
+        // Its numbers have come.
+        Step::Ask(_) => Err(NtStatus::INTERNAL_ERROR),
         Step::Fail(failure) => {
             connection.note_failed_logon(false);
             let status = status_of(failure.reason.class());
@@ -56,6 +63,7 @@ fn status_of(class: FailureClass) -> NtStatus {
         FailureClass::LogonFailure | FailureClass::TicketRefused => NtStatus::LOGON_FAILURE,
         FailureClass::TimeDifference => NtStatus::TIME_DIFFERENCE_AT_DC,
         FailureClass::AccountDisabled => NtStatus::ACCOUNT_DISABLED,
+        FailureClass::NoAnswer => NtStatus::NO_LOGON_SERVERS,
         FailureClass::NtlmBlocked => NtStatus::NTLM_BLOCKED,
         FailureClass::AccessDenied => NtStatus::ACCESS_DENIED,
         FailureClass::InvalidToken => NtStatus::INVALID_PARAMETER,

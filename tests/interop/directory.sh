@@ -1,0 +1,108 @@
+#!/bin/bash
+# Users of a domain whose numbers somebody is asked for (domain-id-mapping), with tickets of the domain of tests/lab/ad-lab.
+#   directory.sh [nss]     (all parts)
+# nss: the server's name service is winbind, that of the lab's domain controller, in a mount namespace of the server.
+. "$(dirname "$0")/server.sh"
+lab=$top/tests/lab/ad-lab
+export AD_LAB_NETNS=anabranch-dir-$$
+parts=${*:-nss}
+
+[ "$(id -u)" = 0 ] || { echo "needs root (network namespaces)"; exit 1; }
+end_lab() { end_scratch; "$lab" down; }
+trap end_lab EXIT
+
+# serve LINE...: a server in the lab with these lines in its configuration.
+serve() {
+  config=$scratch/anabranch.toml
+  { printf '%s\n' "$@"; printf '[[share]]\nname = "%s"\ndirectory = "%s"\n' "$SHARE" "$share_dir"; } >"$config"
+  chmod 600 "$config"
+  rm -rf "$scratch/state"; mkdir -m 700 "$scratch/state"
+  "$ANABRANCH" domain import --keytab "$LAB_KEYTAB" --state "$scratch/state" &&
+    listen=$LAB_FILES want_smb=445 want_nfs=2049 SIGNING=default start_server
+}
+reload() { ip netns exec "$LAB_NETNS" "$ANABRANCH" reload --state "$scratch/state"; }
+anabranch() { ip netns exec "$LAB_NETNS" "$ANABRANCH" "$@" --state "$scratch/state"; }
+says() { local want=$1 out; shift; out=$("$@" 2>&1); echo "$out"; grep -q -- "$want" <<<"$out"; }
+ticket() { "$lab" kinit "$1"; }
+# client COMMANDS: smbclient with the ticket of the lab's cache.
+client() {
+  "$lab" tool timeout 60 smbclient "//files.ad.lab.test/$SHARE" --use-kerberos=required --use-krb5-ccache="$LAB_STATE/ccache" -c "$1"
+}
+# refused STATUS: no session begins, and the client is told why.
+refused() { local said; said=$(client ls 2>&1) && return 1; echo "$said"; grep -q "$1" <<<"$said"; }
+mark() { marked=$(wc -c <"$scratch/server.log"); }
+log_has() { tail -c "+$((marked + 1))" "$scratch/server.log" | grep -F -- "$1" || { tail -n 1 "$scratch/server.log"; return 1; }; }
+owner_is() { [ "$(stat -c %u:%g "$share_dir/$1")" = "$2" ] || { stat -c '%n is of %u:%g' "$share_dir/$1"; return 1; }; }
+sid_of() { awk -F'\t' -v name="$1" '$1 == name { print $2 }' "$LAB_STATE/sids"; }
+acls() { "$lab" tool timeout 60 smbcacls "//files.ad.lab.test/$SHARE" --use-kerberos=required --use-krb5-ccache="$LAB_STATE/ccache" --numeric "$@"; }
+# reads_nfs FILE UID GID: with the numbers that the client states.
+reads_nfs() {
+  local said; said=$(ip netns exec "$LAB_NETNS" timeout 60 nfs-cat "nfs://$LAB_FILES/$SHARE/$1?version=4&nfsport=$NFS_PORT&uid=$2&gid=$3" 2>&1)
+  [ "$said" = "for $1" ] || { echo "$said"; return 1; }
+}
+reads_not_nfs() { ! reads_nfs "$@" && reads_nfs "$1" 0 0; }
+
+# The processes of winbind in the lab: children of the domain controller.
+winbind() {
+  local pids=$1 found=() pid
+  while [ -n "$pids" ]; do
+    pids=$(for pid in $pids; do pgrep -P "$pid"; done)
+    for pid in $pids; do grep -qs '^winbind' "/proc/$pid/comm" && found+=("$pid"); done
+  done
+  echo "${found[*]}"
+}
+signal_winbind() { # shellcheck disable=SC2046
+  kill "$1" $(winbind "$(cat "$LAB_STATE/dc.pid")"); }
+
+part_nss() {
+  sed 's/^\(passwd\|group\):.*/& winbind/' /etc/nsswitch.conf >"$scratch/nsswitch.conf"
+  cat >"$scratch/with-winbind" <<S2
+#!/bin/sh
+mount --bind "$scratch/nsswitch.conf" /etc/nsswitch.conf && mount -t tmpfs tmpfs /run && mkdir /run/samba &&
+  mount --bind "$LAB_STATE/run-samba" /run/samba && exec "\$@"
+S2
+  chmod 755 "$scratch/with-winbind"; chmod 644 "$scratch/nsswitch.conf"
+  START="ip netns exec $LAB_NETNS unshare --mount --propagation private $scratch/with-winbind"
+  check "winbind knows alice" says 'alice:.*:10001:10000:' $START getent passwd 'ADLAB\alice'
+  must "a server that asks the name service starts" serve 'domain-id-mapping = "nss"' || return
+  check "alice gets a ticket" ticket alice
+  check "she logs on, and makes a file" client "put /etc/hostname of-alice"
+  check "it has her numbers of winbind" owner_is of-alice 10001:10000
+  check "she is told" says "uid     10001" anabranch domain test alice@AD.LAB.TEST
+  check "by which rule" says 'domain-id-mapping = "nss"' anabranch domain test alice@AD.LAB.TEST
+  check "with a group of winbind" says '11000$' anabranch domain test alice@AD.LAB.TEST
+  check "of bob nothing is known yet" says "no ticket of the user has come" anabranch domain test "$(sid_of bob)"
+  echo "for owned" >"$share_dir/owned"; chown 10001:10000 "$share_dir/owned"; chmod 640 "$share_dir/owned"
+  check "a file of her number is hers" says "OWNER:$(sid_of alice)" acls owned
+  check "a list for her" acls -S "REVISION:1,OWNER:$(sid_of alice),GROUP:S-1-22-2-10000,ACL:$(sid_of alice):0/0/0x1f01ff" owned
+  check "lets her number read over NFS" reads_nfs owned 10001 10000
+  check "and nobody else's" reads_not_nfs owned 10002 10000
+  must "winbind falls silent" signal_winbind -STOP
+  mark
+  check "bob gets a ticket" ticket bob
+  check "he is refused for now" refused NT_STATUS_NO_LOGON_SERVERS
+  check "the log says why" log_has "have not said which number the user has"
+  check "alice gets a ticket again" ticket alice
+  check "she is known from before" client "put /etc/hostname of-alice-again"
+  must "winbind speaks again" signal_winbind -CONT
+  check "bob gets a ticket again" ticket bob
+  check "he logs on" eventually client "put /etc/hostname of-bob"
+  check "with his numbers" owner_is of-bob 10002:10000
+
+  sed -i '1i domain-nss-names = "realm"' "$config"
+  mark
+  must "the server asks for bob@AD.LAB.TEST" reload
+  check "whom winbind does not know, so he is refused" refused NT_STATUS_LOGON_FAILURE
+  check "the log says so" log_has "the user has no number here"
+  must "SIGTERM ends the server" stop_server
+  check "the server's log shows neither a panic nor a password" log_is_clean
+}
+# eventually COMMAND...: within a minute.
+eventually() { local tries; for ((tries = 0; tries < 60; tries++)); do "$@" && return; sleep 1; done; return 1; }
+
+must "the domain starts" "$lab" up || { finish; exit 1; }
+"$lab" versions | sed 's/^/  /'
+eval "$("$lab" env)"
+chmod 711 "$scratch"; share_dir=$scratch/share; mkdir -p "$share_dir"; chmod 1777 "$share_dir"
+for part in $parts; do "part_$part"; done
+finish
