@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 49] = [
+pub(crate) const SERVER_KEYS: [Key; 50] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),

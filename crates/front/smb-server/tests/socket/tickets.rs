@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anabranch_smb_server::{ChannelBinding, Config, KerberosKeys};
-use auth::Mapping;
 use auth::spnego::{KERBEROS, MechTypes, NegTokenInit};
+use auth::{Mapping, Numbering};
 use krb5::keytab::{Entry, Keytab};
 use krb5::{Acceptor, ChannelBindings, Enctype, Settings, Time};
 use share::{Domains, Formula};
@@ -21,7 +21,8 @@ fn use_keys(server: &TestServer, account_realm: &str) {
     let entry = Entry::new(principal(&SERVICE, REALM), 3, Time::from_unix(0), key(enctype, 0x11)).unwrap();
     let acceptor = Acceptor::new(Keytab::new(vec![entry]).unwrap(), Settings::default());
     let domains = Arc::new(Domains::of_any(Formula::Rid { base: 1_000_000 }));
-    let mapping = Mapping { domains, account_realms: vec![account_realm.to_owned()], trusted: Vec::new() };
+    let numbering = Numbering::Formula(domains);
+    let mapping = Mapping { numbering, account_realms: vec![account_realm.to_owned()], trusted: Vec::new() };
     server.server.use_kerberos(Some(KerberosKeys { acceptor, mapping }));
 }
 

@@ -129,7 +129,8 @@ impl Authenticated<Identified> {
         let (identity, rest) = self.parted();
         let (user, service) = (identity.name(), identity.service());
         let identity = identity.numbered(accounts).await;
-        let failed = |reason| Failure { reason, user: Some(user), service };
+        let mechanism = Some(rest.mechanism);
+        let failed = |reason| Failure { reason, user: Some(user), service, mechanism };
         identity.map(|identity| rest.of(identity)).map_err(failed)
     }
 
