@@ -1,11 +1,12 @@
 #!/bin/bash
 # Users of a domain whose numbers somebody is asked for (domain-id-mapping), with tickets of the domain of tests/lab/ad-lab.
-#   directory.sh [nss]     (all parts)
+#   directory.sh [nss] [rfc2307]     (both)
+# rfc2307: the server asks the domain controller over LDAPS, with the password of its machine account.
 # nss: the server's name service is winbind, that of the lab's domain controller, in a mount namespace of the server.
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab/ad-lab
 export AD_LAB_NETNS=anabranch-dir-$$
-parts=${*:-nss}
+parts=${*:-nss rfc2307}
 
 [ "$(id -u)" = 0 ] || { echo "needs root (network namespaces)"; exit 1; }
 end_lab() { end_scratch; "$lab" down; }
@@ -42,17 +43,19 @@ reads_nfs() {
 }
 reads_not_nfs() { ! reads_nfs "$@" && reads_nfs "$1" 0 0; }
 
-# The processes of winbind in the lab: children of the domain controller.
-winbind() {
-  local pids=$1 found=() pid
+# dc_processes PATTERN: the processes of the domain controller whose names match.
+dc_processes() {
+  local pids found=() pid
+  pids=$(cat "$LAB_STATE/dc.pid")
   while [ -n "$pids" ]; do
     pids=$(for pid in $pids; do pgrep -P "$pid"; done)
-    for pid in $pids; do grep -qs '^winbind' "/proc/$pid/comm" && found+=("$pid"); done
+    for pid in $pids; do grep -qs "$1" "/proc/$pid/comm" && found+=("$pid"); done
   done
   echo "${found[*]}"
 }
-signal_winbind() { # shellcheck disable=SC2046
-  kill "$1" $(winbind "$(cat "$LAB_STATE/dc.pid")"); }
+# signal SIGNAL PATTERN
+signal() { # shellcheck disable=SC2046
+  kill "$1" $(dc_processes "$2"); }
 
 part_nss() {
   sed 's/^\(passwd\|group\):.*/& winbind/' /etc/nsswitch.conf >"$scratch/nsswitch.conf"
@@ -77,14 +80,14 @@ S2
   check "a list for her" acls -S "REVISION:1,OWNER:$(sid_of alice),GROUP:S-1-22-2-10000,ACL:$(sid_of alice):0/0/0x1f01ff" owned
   check "lets her number read over NFS" reads_nfs owned 10001 10000
   check "and nobody else's" reads_not_nfs owned 10002 10000
-  must "winbind falls silent" signal_winbind -STOP
+  must "winbind falls silent" signal -STOP "^winbind"
   mark
   check "bob gets a ticket" ticket bob
   check "he is refused for now" refused NT_STATUS_NO_LOGON_SERVERS
   check "the log says why" log_has "have not said which number the user has"
   check "alice gets a ticket again" ticket alice
   check "she is known from before" client "put /etc/hostname of-alice-again"
-  must "winbind speaks again" signal_winbind -CONT
+  must "winbind speaks again" signal -CONT "^winbind"
   check "bob gets a ticket again" ticket bob
   check "he logs on" eventually client "put /etc/hostname of-bob"
   check "with his numbers" owner_is of-bob 10002:10000
@@ -97,6 +100,80 @@ S2
   must "SIGTERM ends the server" stop_server
   check "the server's log shows neither a panic nor a password" log_is_clean
 }
+
+part_rfc2307() {
+  START="ip netns exec $LAB_NETNS"
+  install -m 600 "$LAB_STATE/machine.secret" "$scratch/ldap.password"
+  echo wrong-Passw0rd >"$scratch/wrong.password"; chmod 600 "$scratch/wrong.password"
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 30 -subj "/CN=Another" \
+    -keyout "$scratch/another.key" -out "$scratch/another.pem" 2>/dev/null
+  must "a user with a number of the system is made" "$lab" tool samba-tool user create low low-Passw0rd --use-username-as-cn \
+    --nis-domain=adlab --uid=low --uid-number=500 --gid-number=10000 --unix-home=/home/low --login-shell=/bin/sh
+  must "a server that asks the directory starts" serve 'domain-id-mapping = "rfc2307"' 'domain-ldap-server = "dc1.ad.lab.test"' \
+    'domain-ldap-account = "FILES$@AD.LAB.TEST"' "domain-ldap-password-file = \"$scratch/ldap.password\"" \
+    "domain-ldap-ca = \"$LAB_STATE/ca.pem\"" || return
+  check "alice gets a ticket" ticket alice
+  check "she logs on, and makes a file" client "put /etc/hostname of-alice"
+  check "it has her numbers of the directory" owner_is of-alice 10001:10000
+  check "she is told" says "uid     10001" anabranch domain test alice@AD.LAB.TEST
+  check "with her entry" says "uidNumber 10001, gidNumber 10000 of CN=alice,CN=Users,DC=ad" anabranch domain test alice@AD.LAB.TEST
+  check "of bob the directory is told alone" says "of CN=bob" anabranch domain test "$(sid_of bob)"
+  echo "for staffs" >"$share_dir/staffs"; chown 10001:10000 "$share_dir/staffs"
+  check "a list for a group" acls -S "REVISION:1,OWNER:$(sid_of alice),GROUP:S-1-22-2-10000,ACL:$(sid_of staff):0/0/0x1200a9" staffs
+  check "lets a member of its number read over NFS" reads_nfs staffs 10002 11000
+  check "and nobody else" reads_not_nfs staffs 10002 11009
+  check "many gets a ticket" ticket many
+  check "a user of 150 groups logs on" client "put /etc/hostname of-many"
+  check "with a number" owner_is of-many 10005:10000
+  local name status text
+  while IFS=$'\t' read -r name text; do
+    mark
+    check "$name gets a ticket" ticket "$name"
+    check "$name is refused" refused NT_STATUS_LOGON_FAILURE
+    check "the log says why" log_has "$text"
+  done <<'U'
+nogid	the user has no number here
+low	is below 1000
+U
+  while IFS=$'\t' read -r name status text; do
+    mark
+    sed "s,^$name = .*,$name = \"$status\"," "$scratch/right.toml" >"$config"
+    must "$name is wrong" reload
+    check "nobody is known" refused NT_STATUS_NO_LOGON_SERVERS
+    check "the log says why: $text" log_has "$text"
+    check "and so does the test" says "$text" anabranch domain test "$(sid_of many)"
+  done < <(cp "$config" "$scratch/right.toml"; ticket many >/dev/null 2>&1
+    printf '%s\t%s\t%s\n' domain-ldap-password-file "$scratch/wrong.password" "does not accept the password" \
+      domain-ldap-ca "$scratch/another.pem" "certificate" domain-ldap-server client.ad.lab.test "cannot connect to the directory")
+  ip netns exec "$LAB_NETNS" python3 -c 'import socket, sys, time
+listening = socket.create_server(("10.79.0.3", 636)); open(sys.argv[1], "w").close(); time.sleep(120)' "$scratch/listening" & local silent=$!
+  check "a directory that accepts and says nothing is there" eventually test -e "$scratch/listening"
+  sed -i '1i trusted-domains = []' "$config"; sed -i 's,^domain-ldap-base.*,,; 1i domain-ldap-base = "DC=ad,DC=lab,DC=test"' "$config"
+  must "it is asked" reload
+  check "nobody is known, and the client is told" refused NT_STATUS_NO_LOGON_SERVERS
+  check "so is the administrator" says "client.ad.lab.test: timeout" anabranch domain test "$(sid_of many)"
+  kill $silent
+  cp "$scratch/right.toml" "$config"
+  must "all is right again" reload
+  check "bob gets tickets" tickets bob
+  cp "$LAB_STATE/ccache" "$scratch/of-bob"
+  check "alice gets tickets" tickets alice
+  check "she logs on" client "put /etc/hostname of-alice-then"
+  must "the domain controller falls silent" signal -STOP .
+  check "alice is known from before" client "put /etc/hostname of-alice-meanwhile"
+  check "with her numbers" owner_is of-alice-meanwhile 10001:10000
+  cp "$scratch/of-bob" "$LAB_STATE/ccache"
+  check "bob, who is new, is refused for now" refused NT_STATUS_NO_LOGON_SERVERS
+  must "the domain controller is back" signal -CONT .
+  check "bob logs on" eventually client "put /etc/hostname of-bob-then"
+  check "with his numbers" owner_is of-bob-then 10002:10000
+  must "SIGTERM ends the server" stop_server
+  check "the server's log shows neither a panic nor a password" log_is_clean
+  check "nor that of the directory" no_secret
+}
+# tickets USER: that for the server, too.
+tickets() { ticket "$1" && "$lab" tool kvno cifs/files.ad.lab.test; }
+no_secret() { ! grep -F -f "$LAB_STATE/machine.secret" "$scratch/server.log" && ! grep -F wrong-Passw0rd "$scratch/server.log"; }
 # eventually COMMAND...: within a minute.
 eventually() { local tries; for ((tries = 0; tries < 60; tries++)); do "$@" && return; sleep 1; done; return 1; }
 

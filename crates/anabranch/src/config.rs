@@ -172,6 +172,11 @@ mod tests {
             domain-id-base = 2000000
             domain-id-mapping = "autorid"
             domain-nss-names = "realm"
+            domain-ldap-server = "dc1.ad.example.org"
+            domain-ldap-base = "DC=ad,DC=example,DC=org"
+            domain-ldap-account = "reader@AD.EXAMPLE.ORG"
+            domain-ldap-password-file = "/etc/anabranch/ldap.password"
+            domain-ldap-ca = "/etc/anabranch/ad-ca.pem"
             domain-sid = ["S-1-5-21-1085031214-1563985344-725345543"]
             trusted-domains = ["S-1-5-21-2127521184-1604012920-1887927527"]
             account-realm = ["EXAMPLE.ORG"]

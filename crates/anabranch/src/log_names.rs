@@ -5,7 +5,7 @@ use logging::{LEVELS, Names};
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 36] = [
+const PARTS: [&str; 37] = [
     "access",
     "access_log",
     "accounting",
@@ -17,6 +17,7 @@ const PARTS: [&str; 36] = [
     "compare",
     "control",
     "control_client",
+    "directory",
     "discovery",
     "file_state",
     "gateway",

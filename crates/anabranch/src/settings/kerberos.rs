@@ -5,7 +5,9 @@ use std::str::FromStr;
 
 use acl::Sid;
 use clap::{Args, ValueEnum};
-use gateway::kerberos::{IdMapping, KerberosSettings, NssNames, check_realm};
+use gateway::kerberos::{
+    DirectorySettings, IdMapping, KerberosSettings, NssNames, check_realm, check_server,
+};
 use serde::{Deserialize, Serialize};
 
 use super::values;
@@ -49,6 +51,8 @@ enum IdMappingGiven {
     Sss,
     /// Those of the name service of this machine: winbind, SSSD.
     Nss,
+    /// `uidNumber` and `gidNumber` of the domain's directory.
+    Rfc2307,
 }
 
 impl IdMappingGiven {
@@ -58,7 +62,35 @@ impl IdMappingGiven {
             Self::Autorid => IdMapping::Autorid,
             Self::Sss => IdMapping::Sss,
             Self::Nss => IdMapping::Nss,
+            Self::Rfc2307 => IdMapping::Rfc2307,
         }
+    }
+}
+
+/// The server of a directory: one that [`check_server`] accepts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+struct DirectoryServer(String);
+
+impl TryFrom<String> for DirectoryServer {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        check_server(&text).map(|()| Self(text))
+    }
+}
+
+impl FromStr for DirectoryServer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::try_from(text.to_owned())
+    }
+}
+
+impl From<DirectoryServer> for String {
+    fn from(DirectoryServer(text): DirectoryServer) -> Self {
+        text
     }
 }
 
@@ -122,13 +154,31 @@ pub(crate) struct KerberosGiven {
     /// The number to which the last part of a SID is added: the uid and the gids of the users of a domain [default: 1000000]
     #[arg(long, value_name = "N")]
     domain_id_base: Option<u32>,
-    /// How the users and groups of a domain get numbers: `rid`, `autorid`, `sss` or `nss` [default: rid]
+    /// How the users and groups of a domain get numbers: `rid`, `autorid`, `sss`, `nss` or
+    /// `rfc2307` [default: rid]
     #[arg(long, value_enum, value_name = "MODE")]
     domain_id_mapping: Option<IdMappingGiven>,
     /// With `nss`: what the name service calls a user of a domain, `netbios` (AD\alice) or `realm` (alice@AD.EXAMPLE.ORG)
     /// [default: netbios]
     #[arg(long, value_enum, value_name = "FORM")]
     domain_nss_names: Option<NssNamesGiven>,
+    /// With `rfc2307`: the domain controller that is asked over LDAPS, by the name in its certificate, with a port if that is not 636
+    #[arg(long, value_name = "HOST[:PORT]")]
+    domain_ldap_server: Option<DirectoryServer>,
+    /// The entry below which users and groups are [default: the one that the domain controller names]
+    #[arg(long, value_name = "DN")]
+    domain_ldap_base: Option<String>,
+    /// The account that asks: a DN, or NAME@REALM
+    #[arg(long, value_name = "NAME")]
+    domain_ldap_account: Option<String>,
+    /// The file with its password, readable by its owner only
+    #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "values::path")]
+    domain_ldap_password_file: Option<PathBuf>,
+    /// The authorities that vouch for the domain controller's certificate (PEM)
+    #[arg(long, value_name = "FILE")]
+    #[serde(serialize_with = "values::path")]
+    domain_ldap_ca: Option<PathBuf>,
     /// The SID of a domain whose users and groups have numbers, so that a number is known to be theirs over NFS; several times
     /// for several [default: the domain of the keytab, whichever it is]
     #[arg(long, value_name = "SID")]
@@ -156,6 +206,11 @@ impl KerberosGiven {
             domain_id_base: self.domain_id_base.or(there.domain_id_base),
             domain_id_mapping: self.domain_id_mapping.or(there.domain_id_mapping),
             domain_nss_names: self.domain_nss_names.or(there.domain_nss_names),
+            domain_ldap_server: self.domain_ldap_server.or(there.domain_ldap_server),
+            domain_ldap_base: self.domain_ldap_base.or(there.domain_ldap_base),
+            domain_ldap_account: self.domain_ldap_account.or(there.domain_ldap_account),
+            domain_ldap_password_file: self.domain_ldap_password_file.or(there.domain_ldap_password_file),
+            domain_ldap_ca: self.domain_ldap_ca.or(there.domain_ldap_ca),
             domain_sid: if has_domains { self.domain_sid } else { there.domain_sid },
             trusted_domains: if trusts { self.trusted_domains } else { there.trusted_domains },
             account_realm: if is_empty { there.account_realm } else { self.account_realm },
@@ -171,6 +226,13 @@ impl KerberosGiven {
             id_base: self.domain_id_base.unwrap_or(default.id_base),
             id_mapping: self.domain_id_mapping.map_or(default.id_mapping, IdMappingGiven::whole),
             nss_names: self.domain_nss_names.map_or(default.nss_names, NssNamesGiven::whole),
+            directory: DirectorySettings {
+                server: self.domain_ldap_server.map(String::from),
+                base: self.domain_ldap_base,
+                account: self.domain_ldap_account,
+                password_file: self.domain_ldap_password_file,
+                authorities: self.domain_ldap_ca,
+            },
             domains: sids(self.domain_sid),
             trusted_domains: sids(self.trusted_domains),
             account_realms: self.account_realm,

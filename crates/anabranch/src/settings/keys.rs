@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 50] = [
+pub(crate) const SERVER_KEYS: [Key; 55] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -43,6 +43,11 @@ pub(crate) const SERVER_KEYS: [Key; 50] = [
     key("domain-id-base", "1000000", "1000000"),
     key("domain-id-mapping", "\"sss\"", "\"rid\""),
     key("domain-nss-names", "\"realm\"", "\"netbios\""),
+    without_default("domain-ldap-server", "\"dc1.ad.example.org\""),
+    without_default("domain-ldap-base", "\"DC=ad,DC=example,DC=org\""),
+    without_default("domain-ldap-account", "\"reader@AD.EXAMPLE.ORG\""),
+    without_default("domain-ldap-password-file", "\"/etc/anabranch/ldap.password\""),
+    without_default("domain-ldap-ca", "\"/etc/anabranch/ad-ca.pem\""),
     key("domain-sid", "[\"S-1-5-21-1085031214-1563985344-725345543\"]", "[]"),
     key("trusted-domains", "[\"S-1-5-21-2127521184-1604012920-1887927527\"]", "[]"),
     key("account-realm", "[\"EXAMPLE.ORG\"]", "[]"),

@@ -110,6 +110,9 @@ impl AccountBook {
 
     /// From now on, this becomes of users with tickets, and these domains have numbers and SIDs.
     pub(crate) fn use_tickets(&self, tickets: Tickets) {
+        if !self.tickets().settings.numbers_as(&tickets.settings) {
+            self.acquaintances.forget_all();
+        }
         *self.tickets.write() = Arc::new(tickets);
         *self.people.lock() = None;
     }

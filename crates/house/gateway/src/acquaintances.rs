@@ -9,7 +9,7 @@ use acl::Sid;
 use auth::{DomainUser, Identity, Met, Reason, folded_name};
 use nfs_server::UserGroups;
 use parking_lot::Mutex;
-use share::SeenIds;
+use share::{SeenIds, may_be_given};
 
 /// The most users who are remembered. After that, those who came longest ago are forgotten.
 const USERS_MAX: usize = 10_000;
@@ -62,9 +62,21 @@ fn groups(user: &DomainUser) -> UserGroups {
     UserGroups { primary: Some(user.gid), all }
 }
 
+/// The most groups whose numbers are remembered. After that, all are forgotten, and remembered as their members come.
+const GROUPS_MAX: usize = 100_000;
+
+/// The numbers of groups, by the word of a directory.
+#[derive(Debug, Default)]
+struct KnownGroups {
+    by_sid: HashMap<Sid, u32>,
+    by_gid: HashMap<u32, Sid>,
+}
+
 /// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Acquaintances {
+    /// Guards the numbers of groups. Held for one look-up.
+    groups: Mutex<KnownGroups>,
     /// Guards the table. Held for one look-up, or for one search of it.
     known: Mutex<Known>,
 }
@@ -83,6 +95,28 @@ impl Acquaintances {
         if let Some(acquaintance) = Acquaintance::of(met, at) {
             self.known.lock().enter(acquaintance);
         }
+    }
+
+    /// Remembers the numbers of groups.
+    pub(crate) fn saw_groups(&self, groups: impl Iterator<Item = (Sid, u32)>) {
+        let mut known = self.groups.lock();
+        for (sid, gid) in groups {
+            if known.by_sid.len() >= GROUPS_MAX {
+                *known = KnownGroups::default();
+            }
+            if let Some(before) = known.by_sid.insert(sid, gid)
+                && before != gid
+            {
+                known.by_gid.remove(&before);
+            }
+            known.by_gid.insert(gid, sid);
+        }
+    }
+
+    /// Forgets everybody: they have other numbers from now on.
+    pub(crate) fn forget_all(&self) {
+        *self.known.lock() = Known::default();
+        *self.groups.lock() = KnownGroups::default();
     }
 
     /// The user with this name: `alice@EXAMPLE.ORG`, in any case.
@@ -115,8 +149,8 @@ impl Acquaintances {
     }
 }
 
-/// The numbers of those who were seen, where no formula gives them. A ticket names groups by their SIDs alone, so none of their numbers is
-/// known to be theirs.
+/// The numbers of those who were seen, where no formula gives them. A name service does not say which SIDs the groups of a user have, so
+/// numbers of groups are known from a directory only. No number of the system is anybody's.
 impl SeenIds for Acquaintances {
     fn uid_of(&self, sid: &Sid) -> Option<u32> {
         self.with_sid(sid)?.outcome.as_ref().ok().map(|user| user.uid)
@@ -126,12 +160,12 @@ impl SeenIds for Acquaintances {
         self.with_uid(uid)?.sid
     }
 
-    fn gid_of(&self, _: &Sid) -> Option<u32> {
-        None
+    fn gid_of(&self, sid: &Sid) -> Option<u32> {
+        self.groups.lock().by_sid.get(sid).copied().filter(|gid| may_be_given(*gid))
     }
 
-    fn group_of(&self, _: u32) -> Option<Sid> {
-        None
+    fn group_of(&self, gid: u32) -> Option<Sid> {
+        self.groups.lock().by_gid.get(&gid).copied().filter(|_| may_be_given(gid))
     }
 }
 
@@ -222,6 +256,21 @@ mod tests {
         let sid = all.user_of(1_001_104).unwrap();
         assert_eq!((all.uid_of(&sid), all.user_of(7)), (Some(1_001_104), None));
         assert_eq!((all.gid_of(&sid), all.group_of(1_001_104)), (None, None), "a user is no group");
+    }
+
+    #[test]
+    fn groups_are_known_by_their_numbers_and_back_and_bounded() {
+        let all = Acquaintances::default();
+        let group = |rid: u32| format!("S-1-5-21-1-2-3-{rid}").parse::<Sid>().unwrap();
+        all.saw_groups([(group(1200), 11_000), (group(1201), 7)].into_iter());
+        assert_eq!((all.gid_of(&group(1200)), all.group_of(11_000)), (Some(11_000), Some(group(1200))));
+        assert_eq!((all.gid_of(&group(1201)), all.group_of(7)), (None, None), "a number of the system");
+        all.saw_groups([(group(1200), 11_001)].into_iter());
+        assert_eq!((all.group_of(11_000), all.group_of(11_001)), (None, Some(group(1200))));
+        all.saw_groups((0..u32::try_from(GROUPS_MAX).unwrap()).map(|n| (group(10_000 + n), 20_000 + n)));
+        assert!(all.groups.lock().by_sid.len() <= GROUPS_MAX);
+        all.forget_all();
+        assert_eq!(all.group_of(11_001), None);
     }
 
     #[test]

@@ -12,11 +12,13 @@ use share::Terms;
 use state::{State, UserRecord, image};
 
 use crate::apart::Apart;
+use crate::kerberos::IdMapping;
 use crate::opening::NO_ANSWER;
 use crate::problem::Problem;
 use crate::settings::{Settings, ShareSettings, UserSettings};
 use crate::{
-    accounts, control_tls, directories, identities, in_time, kerberos, nfs_tls, opening, without_ntlm,
+    accounts, control_tls, directories, directory_numbers, identities, in_time, kerberos, nfs_tls, opening,
+    without_ntlm,
 };
 
 /// What a finding is about.
@@ -55,6 +57,7 @@ pub fn findings(settings: &Settings) -> Vec<Finding> {
     findings.of_protocols(settings);
     findings.of_users(settings);
     findings.of_ntlm(settings);
+    findings.of_domain(settings);
     findings.0
 }
 
@@ -233,6 +236,14 @@ impl Findings {
         let names = without_ntlm::left_without(settings, &state).unwrap_or_default();
         if let Some(problem) = without_ntlm::refused(&names) {
             self.add(true, Subject::Server("ntlm"), problem);
+        }
+    }
+
+    fn of_domain(&mut self, settings: &Settings) {
+        if settings.kerberos.id_mapping == IdMapping::Rfc2307
+            && let Err(problem) = directory_numbers::settings(&settings.kerberos)
+        {
+            self.add(true, Subject::Server("domain-id-mapping"), problem);
         }
     }
 

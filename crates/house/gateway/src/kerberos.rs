@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use acl::Sid;
 use auth::Numbering;
+use directory::Directory;
 use krb5::keytab::{BYTES_MAX, Keytab};
 use rustix::process::geteuid;
 use share::{AUTORID_LEN, Domains, Formula, Slice};
@@ -15,6 +16,9 @@ use smb_server::KerberosKeys;
 use state::State;
 
 use crate::accounts::AccountBook;
+use crate::acquaintances::Acquaintances;
+use crate::directory_numbers::{self, DirectoryNumbers};
+pub use crate::directory_numbers::{DirectorySettings, check_server};
 pub use crate::numbers::NssNames;
 use crate::numbers::NssNumbers;
 use crate::problem::{Cause, Problem, Result, serving};
@@ -44,6 +48,8 @@ pub enum IdMapping {
     Sss,
     /// Those of the machine's name service.
     Nss,
+    /// `uidNumber` and `gidNumber` of the domain's directory (RFC 2307).
+    Rfc2307,
 }
 
 /// How users log on with tickets.
@@ -57,6 +63,8 @@ pub struct KerberosSettings {
     pub id_mapping: IdMapping,
     /// How the name service calls the users of a domain, where it has the numbers.
     pub nss_names: NssNames,
+    /// Where the directory of the domain is, if that has the numbers.
+    pub directory: DirectorySettings,
     /// The SIDs of the domains that are known beforehand; empty: the domain of the keytab, whichever it is.
     pub domains: Vec<Sid>,
     /// Other domains whose SIDs in a ticket count, those of groups there. The user's own domain is always trusted.
@@ -74,11 +82,23 @@ impl Default for KerberosSettings {
             id_base: 1_000_000,
             id_mapping: IdMapping::Rid,
             nss_names: NssNames::Netbios,
+            directory: DirectorySettings::default(),
             domains: Vec::new(),
             trusted_domains: Vec::new(),
             account_realms: Vec::new(),
             realm: None,
         }
+    }
+}
+
+impl KerberosSettings {
+    /// Whether users and groups have the same numbers by other settings.
+    pub(crate) fn numbers_as(&self, other: &Self) -> bool {
+        let of = |settings: &Self| {
+            let Self { id_base, id_mapping, nss_names, directory, domains, .. } = settings.clone();
+            (id_base, id_mapping, nss_names, directory, domains)
+        };
+        of(self) == of(other)
     }
 }
 
@@ -181,6 +201,8 @@ impl Tickets {
 #[derive(Debug, Clone)]
 pub(crate) struct DomainNumbers {
     pub(crate) numbering: Numbering,
+    /// The directory of the domain, if that has the numbers.
+    pub(crate) directory: Option<Arc<Directory>>,
     is_known: bool,
 }
 
@@ -189,12 +211,17 @@ impl DomainNumbers {
     ///
     /// # Errors
     /// Two domains would have the same numbers, or the database cannot be used.
-    pub(crate) fn new(settings: &KerberosSettings, state: &State) -> Result<Self> {
+    pub(crate) fn new(
+        settings: &KerberosSettings,
+        state: &State,
+        acquaintances: &Arc<Acquaintances>,
+    ) -> Result<Self> {
         let formula = match settings.id_mapping {
             IdMapping::Rid => Some(Formula::Rid { base: settings.id_base }),
             IdMapping::Sss => Some(Formula::Sss),
             IdMapping::Autorid => None,
             IdMapping::Nss => return Self::of_name_service(settings),
+            IdMapping::Rfc2307 => return Self::of_directory(settings, acquaintances),
         };
         let slice = |domain: &Sid| match formula {
             Some(formula) => Ok(formula.slice(domain)),
@@ -211,25 +238,38 @@ impl DomainNumbers {
                 })?
             }
         };
-        Ok(Self { numbering: Numbering::Formula(Arc::new(domains)), is_known })
+        Ok(Self { numbering: Numbering::Formula(Arc::new(domains)), directory: None, is_known })
     }
 
     /// The same as before if the settings are the same: what others were asked for is not asked again.
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub(crate) fn again(settings: &KerberosSettings, before: &Tickets, state: &State) -> Result<Self> {
+    pub(crate) fn again(
+        settings: &KerberosSettings,
+        before: &Tickets,
+        state: &State,
+        acquaintances: &Arc<Acquaintances>,
+    ) -> Result<Self> {
         match &before.numbers {
-            Some(numbers) if before.settings == *settings => Ok(numbers.clone()),
-            _ => Self::new(settings, state),
+            Some(numbers) if before.settings.numbers_as(settings) => Ok(numbers.clone()),
+            _ => Self::new(settings, state, acquaintances),
         }
+    }
+
+    fn of_directory(settings: &KerberosSettings, acquaintances: &Arc<Acquaintances>) -> Result<Self> {
+        let directory = Arc::new(Directory::new(directory_numbers::settings(settings)?));
+        let source = DirectoryNumbers::start(Arc::clone(&directory), Arc::clone(acquaintances));
+        let source = source.map_err(serving("cannot start a thread for the numbers of domains"))?;
+        let numbering = Numbering::Asked { source: Arc::new(source), domains: settings.domains.clone() };
+        Ok(Self { numbering, directory: Some(directory), is_known: false })
     }
 
     fn of_name_service(settings: &KerberosSettings) -> Result<Self> {
         let source = NssNumbers::start(settings.nss_names);
         let source = source.map_err(serving("cannot start a thread for the numbers of domains"))?;
         let numbering = Numbering::Asked { source: Arc::new(source), domains: settings.domains.clone() };
-        Ok(Self { numbering, is_known: false })
+        Ok(Self { numbering, directory: None, is_known: false })
     }
 
     /// Whether it is known beforehand which domains there are, so that numbers lead back to SIDs.
@@ -401,6 +441,7 @@ mod tests {
             DomainNumbers::new(
                 &KerberosSettings { id_mapping, domains, ..KerberosSettings::default() },
                 &state,
+                &Arc::default(),
             )
         };
         let domains = |numbers: &DomainNumbers| match &numbers.numbering {

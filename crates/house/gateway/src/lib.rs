@@ -20,6 +20,7 @@ pub mod control_tls;
 mod declared;
 mod descriptors;
 mod directories;
+mod directory_numbers;
 mod findings;
 mod gateway;
 mod held_up;

@@ -7,7 +7,7 @@ use acl::Sid;
 use auth::{Account, Accounts, DomainUser, Reason};
 use control::identities::{Knowledge, TestFinding, TestedGroup, TestedShare, TestedUser};
 use control::{Refusal, RefusalKind};
-use share::{Identity, Proof};
+use share::{Identity, Proof, SeenIds};
 
 use super::{Administration, Serving, invalid};
 use crate::acquaintances::Acquaintance;
@@ -179,6 +179,7 @@ impl Test<'_> {
         if self.tickets.are_asked_for() {
             let mut tested = self.stranger(Some(sid));
             tested.findings = vec![not_seen("nobody is asked for the numbers of a user without one")];
+            self.ask_directory(&mut tested, sid);
             return tested;
         }
         let Some(uid) = self.tickets.id_of(sid) else {
@@ -223,6 +224,9 @@ impl Test<'_> {
                 tested
             }
         };
+        if let Some(sid) = &known.sid {
+            self.ask_directory(&mut tested, sid);
+        }
         tested.known = Knowledge::Ticket;
         tested.name = Some(known.name.clone());
         tested.ticket_seconds_ago = Some(self.now.duration_since(known.at).map_or(0, |ago| ago.as_secs()));
@@ -242,6 +246,30 @@ impl Test<'_> {
         }
         tested.findings.extend(of_group_count(user.group_sids.len().max(user.groups.len())));
         tested
+    }
+
+    /// Says what the directory of the domain says of a user now, if that has the numbers. May wait for it.
+    fn ask_directory(&self, tested: &mut TestedUser, sid: &Sid) {
+        let directory = self.tickets.numbers.as_ref().and_then(|numbers| numbers.directory.as_ref());
+        let Some(directory) = directory else { return };
+        let server = directory.server();
+        match directory.entries(&[*sid]).as_deref() {
+            Ok([entry, ..]) => {
+                let shown = |number: Option<u32>| number.map_or_else(|| "none".to_owned(), |n| n.to_string());
+                let (uid, gid) = (shown(entry.uid), shown(entry.gid));
+                let found = format!(" There: uidNumber {uid}, gidNumber {gid} of {}.", entry.dn);
+                tested.rule.push_str(&found);
+            }
+            Ok([]) => tested.findings.push(TestFinding {
+                what: format!("the directory at {server} has no entry with the SID {sid}"),
+                advice: "See whether domain-ldap-base is above the user, and whether domain-ldap-account may read the entry."
+                    .to_owned(),
+            }),
+            Err(error) => tested.findings.push(TestFinding {
+                what: format!("{error}; what it said before counts for 7 days"),
+                advice: format!("{}.", error.advice),
+            }),
+        }
     }
 
     /// A user of a realm of whom nothing has come.
@@ -325,13 +353,17 @@ impl Test<'_> {
         }
     }
 
+    /// The number of a group of a domain: it follows from the SID, or was seen.
+    fn gid_of(&self, sid: &Sid) -> Option<u32> {
+        self.tickets.id_of(sid).or_else(|| self.serving.accounts.acquaintances.gid_of(sid))
+    }
+
     /// The groups with SIDs first; a number that is that of a SID is not named again.
     fn groups(&self, identity: &Identity) -> Vec<TestedGroup> {
         let own = identity.sid();
         let sids = identity.sids().iter().filter(|sid| Some(**sid) != own);
-        let mut groups: Vec<_> = sids
-            .map(|sid| TestedGroup { sid: Some(sid.to_string()), gid: self.tickets.id_of(sid) })
-            .collect();
+        let mut groups: Vec<_> =
+            sids.map(|sid| TestedGroup { sid: Some(sid.to_string()), gid: self.gid_of(sid) }).collect();
         for gid in identity.groups().iter().copied().chain([identity.gid()]) {
             if !groups.iter().any(|group| group.gid == Some(gid)) {
                 groups.push(TestedGroup { sid: None, gid: Some(gid) });
@@ -384,6 +416,10 @@ fn rule(tickets: &Tickets) -> String {
             "domain-id-mapping = \"sss\": as SSSD, from the domain's SID, plus the last part of the SID."
                 .to_owned()
         }
+        IdMapping::Rfc2307 => format!(
+            "domain-id-mapping = \"rfc2307\": uidNumber and gidNumber of the directory at {}.",
+            tickets.settings.directory.server.as_deref().unwrap_or_default()
+        ),
         IdMapping::Nss => format!(
             "domain-id-mapping = \"nss\": those of the name service of this machine, which is asked for {}.",
             tickets.settings.nss_names.form()
