@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use krb5::ccache::{Credential, CredentialCache};
-use krb5::{Initiator, Randomness, Time};
+use krb5::{ContextFlags, Initiator, Randomness, Time};
 
 use crate::{Fault, FaultKind, Result, World};
 
@@ -21,13 +21,17 @@ pub(crate) fn of_user(world: &impl World, service: &str, host: &str) -> Result<C
 }
 
 /// The token that shows a ticket to a server, and what takes the server's answer. No two have the same time.
-pub(crate) fn shown(world: &impl World, ticket: &Credential) -> Result<(Initiator, Vec<u8>)> {
+pub(crate) fn shown(
+    world: &impl World,
+    ticket: &Credential,
+    flags: ContextFlags,
+) -> Result<(Initiator, Vec<u8>)> {
     let mut random = Randomness { confounder: [0; 16], subkey: [0; 32].into(), sequence_number: [0; 4] };
     world.random(&mut random.confounder)?;
     world.random(random.subkey.as_mut_slice())?;
     world.random(&mut random.sequence_number)?;
     let now = world.now();
-    Initiator::begin(ticket, time(now), now.subsec_micros(), &random)
+    Initiator::begin(ticket, flags, time(now), now.subsec_micros(), &random)
         .map_err(|error| Fault::new(FaultKind::ThisMachine, error.to_string()))
 }
 

@@ -93,13 +93,15 @@ impl fmt::Debug for Initiator {
 }
 
 impl Initiator {
-    /// The token that shows a ticket and asks for proof of the server. `cusec` are the microseconds of `now`, below
+    /// The token that shows a ticket and asks for proof of the server, with what the client wants of the context: `flags` has
+    /// [`ContextFlags::MUTUAL`]. `cusec` are the microseconds of `now`, below
     /// 1,000,000: no two tokens for one ticket may have the same time.
     ///
     /// # Errors
     /// [`CryptoError`] if the library refuses.
     pub fn begin(
         credential: &Credential,
+        flags: ContextFlags,
         now: Time,
         cusec: u32,
         randomness: &Randomness,
@@ -108,7 +110,7 @@ impl Initiator {
         let subkey = Key::from_random(session_key.enctype(), &randomness.subkey);
         let initiator = Self { session_key, subkey, ctime: now, cusec };
         let number = u32::from_be_bytes(randomness.sequence_number) >> 2;
-        let plain = Zeroizing::new(initiator.authenticator(&credential.client, number));
+        let plain = Zeroizing::new(initiator.authenticator(&credential.client, flags, number));
         let sealer = initiator.session_key.deriver()?.sealer(KeyUsage::AP_REQ_AUTHENTICATOR)?;
         let sealed = sealer.sealed(&randomness.confounder, &plain)?;
         let token = ap_req(&credential.ticket, sealer.enctype(), &sealed);
@@ -117,12 +119,7 @@ impl Initiator {
 
     /// `[APPLICATION 2] SEQUENCE { authenticator-vno [0], crealm [1], cname [2], cksum [3], cusec [4], ctime [5], subkey
     /// [6], seq-number [7] }`.
-    fn authenticator(&self, client: &Principal, sequence_number: u32) -> Vec<u8> {
-        let flags = ContextFlags::MUTUAL
-            | ContextFlags::REPLAY
-            | ContextFlags::SEQUENCE
-            | ContextFlags::CONFIDENTIALITY
-            | ContextFlags::INTEGRITY;
+    fn authenticator(&self, client: &Principal, flags: ContextFlags, sequence_number: u32) -> Vec<u8> {
         let checksum = [&NO_BINDINGS[..], &flags.bits().to_le_bytes()].concat();
         message(AUTHENTICATOR, |fields| {
             fields.element(context(7), |field| field.integer(sequence_number.into()));

@@ -1,6 +1,6 @@
 //! The client's side of a security context of RPCSEC_GSS with Kerberos. RFC 2203.
 
-use krb5::{PerMessage, Protection};
+use krb5::{ContextFlags, PerMessage, Protection};
 use nfs_wire::gss::{self, ContextHandle, InitArgs, InitRes, Procedure, Service, Signed, Token, major};
 use nfs_wire::rpc::{AcceptStatus, Call, OpaqueAuth, Reply, ReplyBody, flavor};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
@@ -10,6 +10,10 @@ use crate::{Fault, FaultKind, NfsSecurity, NfsTarget, Result, Wire, World, ticke
 
 /// The first components of an NFS server's name. RFC 8881 2.2.1.1.1.
 const SERVICE_NAME: &str = "nfs";
+/// What the client wants of a context. RFC 2203 5.2.2: calls are numbered by RPCSEC_GSS, and arrive in any order, so the
+/// detection of replays and of the order must be off.
+const FLAGS: ContextFlags =
+    ContextFlags::MUTUAL.union(ContextFlags::INTEGRITY).union(ContextFlags::CONFIDENTIALITY);
 /// The bytes of an opaque's length.
 const LENGTH_BYTES: usize = 4;
 
@@ -35,7 +39,7 @@ impl Context {
     ) -> Result<Option<Self>> {
         let Some(service) = service(target.security) else { return Ok(None) };
         let ticket = ticket::of_user(world, SERVICE_NAME, &target.host)?;
-        let (initiator, token) = ticket::shown(world, &ticket)?;
+        let (initiator, token) = ticket::shown(world, &ticket, FLAGS)?;
         wire.send(&first_call(procedure, &token))?;
         let reply = wire.receive()?;
         let (verifier, result) = first_reply(&reply)?;

@@ -1,6 +1,7 @@
 //! NEGOTIATE and SESSION_SETUP ([MS-SMB2] 3.2.4.2.2, 3.2.4.2.3) on a connection that says nothing else meanwhile.
 
 use auth::{Credentials, Initiator, InitiatorStep, Randomness};
+use krb5::ContextFlags;
 use smb_proto::dialect::{Cipher, SigningAlgorithm};
 use smb_proto::preauth::PreauthHash;
 use smb_proto::signing::Sender;
@@ -12,6 +13,13 @@ use smb_wire::{Command, Guid, Header, HeaderFlags, NtStatus, Target, frame, head
 use super::protection::{Keys, Protection};
 use super::status::fault;
 use crate::{Fault, FaultKind, Result, Security, Wire, World, ticket};
+
+/// What the client wants of a Kerberos context: as much as the other clients.
+const CONTEXT_FLAGS: ContextFlags = ContextFlags::MUTUAL
+    .union(ContextFlags::REPLAY)
+    .union(ContextFlags::SEQUENCE)
+    .union(ContextFlags::CONFIDENTIALITY)
+    .union(ContextFlags::INTEGRITY);
 
 /// A connection that has negotiated.
 pub(super) struct Negotiated<W> {
@@ -155,7 +163,9 @@ impl<W: Wire> Negotiated<W> {
         let joining = Joining { security, binding, channel };
         match proof {
             Proof::Password(credentials) => self.with_password(credentials, randomness(world)?, &joining),
-            Proof::Ticket(credential) => self.with_ticket(ticket::shown(world, credential)?, &joining),
+            Proof::Ticket(credential) => {
+                self.with_ticket(ticket::shown(world, credential, CONTEXT_FLAGS)?, &joining)
+            }
         }
     }
 
