@@ -20,6 +20,7 @@ mod outbox;
 mod outgoing;
 mod patience;
 mod places;
+mod protocol;
 mod pulse;
 #[cfg(feature = "quic")]
 mod quic;
@@ -37,7 +38,6 @@ mod tls;
 pub mod turn_clock;
 
 pub use buffer::{Buffer, HEADROOM};
-pub use connection::{Answer, Later, Limits, Prefix, PrefixError, Protocol};
 pub use crew::Keeper;
 pub use datagrams::{DATAGRAM_BYTES_MAX, Datagrams};
 pub use interfaces::{InterfaceAddr, interface_addrs};
@@ -46,6 +46,7 @@ pub use origin::Origin;
 pub use outbox::Outbox;
 pub use outgoing::{Outgoing, OutgoingError};
 pub use places::{ConnectionLimits, Occupancy, Occupied};
+pub use protocol::{Answer, Later, Limits, Prefix, PrefixError, Protocol};
 pub use pulse::Pulse;
 #[cfg(feature = "quic")]
 pub use quic::{QuicError, QuicListener};
