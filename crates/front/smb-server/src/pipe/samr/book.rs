@@ -1,7 +1,10 @@
 //! Who is in the domains of this server.
 
+use std::cell::OnceCell;
+use std::collections::HashMap;
+
 use acl::Sid;
-use auth::same_name;
+use auth::{folded_name, same_name};
 use smb_wire::lsarpc::SidKind;
 use smb_wire::samr::{Entry, Kind, account_control};
 
@@ -23,30 +26,54 @@ const NOBODY: u32 = 65_534;
 /// The most members of a group or alias in an answer, which has no way to go on.
 const MEMBERS_MAX: usize = 1000;
 
-/// The accounts and groups of a server, as of now.
+/// The accounts and groups of a server, as of now. There may be very many accounts, and a client may ask about a thousand
+/// names in one call, so nothing goes through the accounts for each name.
 pub(super) struct Book<'a> {
-    name: &'a str,
+    host: &'a Host<'a>,
     machine: Option<Sid>,
-    /// By RID.
-    accounts: Vec<(u32, AccountEntry)>,
+    /// By RID, once somebody has asked.
+    accounts: OnceCell<Vec<(u32, AccountEntry)>>,
+    /// The RIDs of accounts by their folded names, once somebody has asked.
+    rids: OnceCell<HashMap<String, u32>>,
 }
 
 impl<'a> Book<'a> {
-    pub(super) fn of(host: &Host<'a>) -> Self {
+    pub(super) fn of(host: &'a Host<'a>) -> Self {
         let machine = host.directory.machine();
-        let of_this_machine = |account: AccountEntry| {
-            let (domain, rid) = account.sid.in_domain()?;
-            (Some(domain) == machine).then_some((rid, account))
-        };
-        let mut accounts: Vec<_> =
-            host.directory.accounts().into_iter().filter_map(of_this_machine).collect();
-        accounts.sort_unstable_by_key(|(rid, _)| *rid);
-        Self { name: host.name, machine, accounts }
+        Self { host, machine, accounts: OnceCell::new(), rids: OnceCell::new() }
+    }
+
+    /// The accounts that have a SID of this machine, by RID.
+    fn accounts(&self) -> &[(u32, AccountEntry)] {
+        self.accounts.get_or_init(|| {
+            let of_this_machine = |account: AccountEntry| {
+                let (domain, rid) = account.sid.in_domain()?;
+                (Some(domain) == self.machine).then_some((rid, account))
+            };
+            let found = self.host.directory.accounts().into_iter().filter_map(of_this_machine);
+            let mut accounts: Vec<_> = found.collect();
+            accounts.sort_unstable_by_key(|(rid, _)| *rid);
+            accounts
+        })
+    }
+
+    fn account(&self, rid: u32) -> Option<&AccountEntry> {
+        let accounts = self.accounts();
+        let at = accounts.binary_search_by_key(&rid, |(known, _)| *known).ok()?;
+        accounts.get(at).map(|(_, account)| account)
+    }
+
+    /// The RID of the account with this name.
+    fn rid_of(&self, name: &str) -> Option<u32> {
+        let rids = self.rids.get_or_init(|| {
+            self.accounts().iter().map(|(rid, account)| (folded_name(&account.name), *rid)).collect()
+        });
+        rids.get(&folded_name(name)).copied()
     }
 
     /// The domains, with their names.
     pub(super) fn domains(&self) -> Vec<(Domain, String)> {
-        let accounts = self.machine.map(|_| (Domain::Accounts, self.name.to_owned()));
+        let accounts = self.machine.map(|_| (Domain::Accounts, self.host.name.to_owned()));
         accounts.into_iter().chain([(Domain::Builtin, BUILTIN.to_owned())]).collect()
     }
 
@@ -59,56 +86,58 @@ impl<'a> Book<'a> {
 
     /// Who is in a domain, by RID.
     pub(super) fn members(&self, domain: Domain, kind: Kind) -> Vec<Entry> {
-        let entry = |rid, name: &str| Entry { rid, name: name.to_owned() };
-        match (domain, kind) {
-            (Domain::Accounts, Kind::User) => {
-                self.accounts.iter().map(|(rid, account)| entry(*rid, &account.name)).collect()
-            }
-            (Domain::Accounts, Kind::Group) => vec![entry(ALL_ACCOUNTS, ALL_ACCOUNTS_NAME)],
-            (Domain::Builtin, Kind::Alias) => {
-                ALIASES.iter().map(|(sid, name)| entry(last(sid), name)).collect()
-            }
-            (Domain::Accounts, Kind::Alias) | (Domain::Builtin, Kind::User | Kind::Group) => Vec::new(),
-        }
+        let accounts = self.accounts_in(domain, kind).iter();
+        let accounts = accounts.map(|(rid, account)| Entry { rid: *rid, name: account.name.clone() });
+        let fixed = fixed(domain, kind).map(|(rid, name)| Entry { rid, name: name.to_owned() });
+        accounts.chain(fixed).collect()
+    }
+
+    /// How many are in a domain.
+    pub(super) fn count(&self, domain: Domain, kind: Kind) -> usize {
+        self.accounts_in(domain, kind).len().saturating_add(fixed(domain, kind).count())
+    }
+
+    fn accounts_in(&self, domain: Domain, kind: Kind) -> &[(u32, AccountEntry)] {
+        if (domain, kind) == (Domain::Accounts, Kind::User) { self.accounts() } else { &[] }
     }
 
     /// What a name of a domain stands for.
     pub(super) fn named(&self, domain: Domain, name: &str) -> Option<(u32, SidKind)> {
-        self.all(domain)
-            .into_iter()
-            .find(|(entry, _)| same_name(&entry.name, name))
-            .map(|(e, kind)| (e.rid, kind))
+        let account = (domain == Domain::Accounts).then(|| self.rid_of(name)).flatten();
+        account.map(|rid| (rid, SidKind::User)).or_else(|| {
+            let (rid, _, kind) = all_fixed(domain).find(|(_, known, _)| same_name(known, name))?;
+            Some((rid, kind))
+        })
     }
 
     /// What a RID of a domain stands for.
     pub(super) fn with_rid(&self, domain: Domain, rid: u32) -> Option<(String, SidKind)> {
-        self.all(domain).into_iter().find(|(entry, _)| entry.rid == rid).map(|(e, kind)| (e.name, kind))
-    }
-
-    fn all(&self, domain: Domain) -> Vec<(Entry, SidKind)> {
-        let kinds =
-            [(Kind::User, SidKind::User), (Kind::Group, SidKind::Group), (Kind::Alias, SidKind::Alias)];
-        let of =
-            |(kind, sid_kind)| self.members(domain, kind).into_iter().map(move |entry| (entry, sid_kind));
-        kinds.into_iter().flat_map(of).collect()
+        let account = (domain == Domain::Accounts).then(|| self.account(rid)).flatten();
+        account.map(|account| (account.name.clone(), SidKind::User)).or_else(|| {
+            let (_, name, kind) = all_fixed(domain).find(|(known, ..)| *known == rid)?;
+            Some((name.to_owned(), kind))
+        })
     }
 
     /// The name of a member, if it is there.
     pub(super) fn name_of(&self, member: Member) -> Option<String> {
         let Member { domain, kind, rid } = member;
-        self.members(domain, kind).into_iter().find(|entry| entry.rid == rid).map(|entry| entry.name)
+        if (domain, kind) == (Domain::Accounts, Kind::User) {
+            return self.account(rid).map(|account| account.name.clone());
+        }
+        fixed(domain, kind).find(|(known, _)| *known == rid).map(|(_, name)| name.to_owned())
     }
 
     /// UserAccountControl of an account.
     pub(super) fn control(&self, rid: u32) -> u32 {
-        let is_disabled = self.accounts.iter().any(|(known, account)| *known == rid && account.disabled);
+        let is_disabled = self.account(rid).is_some_and(|account| account.disabled);
         let disabled = if is_disabled { account_control::DISABLED } else { 0 };
         account_control::NORMAL | account_control::PASSWORD_DOES_NOT_EXPIRE | disabled
     }
 
     /// The RIDs of the members of a group: there is one, and every account is in it.
     pub(super) fn of_group(&self) -> Vec<u32> {
-        self.accounts.iter().map(|(rid, _)| *rid).take(MEMBERS_MAX).collect()
+        self.accounts().iter().map(|(rid, _)| *rid).take(MEMBERS_MAX).collect()
     }
 
     /// The RIDs of the groups of a user.
@@ -129,21 +158,44 @@ impl<'a> Book<'a> {
 
     /// The RIDs of the aliases in which any of these SIDs is.
     pub(super) fn aliases_of(&self, domain: Domain, sids: &[Sid]) -> Vec<u32> {
-        let holds = |alias: &Entry| {
-            let alias = Member { domain, kind: Kind::Alias, rid: alias.rid };
-            let members = self.of_alias(alias);
+        let aliases = fixed(domain, Kind::Alias).map(|(rid, _)| Member { domain, kind: Kind::Alias, rid });
+        aliases
+            .filter(|alias| sids.iter().any(|sid| self.is_in(*alias, sid)))
+            .map(|alias| alias.rid)
+            .collect()
+    }
+
+    fn is_in(&self, alias: Member, sid: &Sid) -> bool {
+        let of_this_machine = sid.in_domain().filter(|(domain, _)| Some(*domain) == self.machine);
+        let uid = of_this_machine.and_then(|(_, rid)| self.account(rid)).map(|account| account.uid);
+        if is(alias, &Sid::ADMINISTRATORS) {
+            uid == Some(ROOT)
+        } else if is(alias, &Sid::USERS) {
             // Who has an account and is not nobody, is authenticated.
-            let is_user = |sid: &Sid| {
-                self.accounts.iter().any(|(_, account)| account.sid == *sid && account.uid != NOBODY)
-            };
-            sids.iter().any(|sid| members.contains(sid) || (is(alias, &Sid::USERS) && is_user(sid)))
-        };
-        self.members(domain, Kind::Alias).iter().filter(|alias| holds(alias)).map(|alias| alias.rid).collect()
+            *sid == Sid::AUTHENTICATED_USERS || uid.is_some_and(|uid| uid != NOBODY)
+        } else {
+            uid == Some(NOBODY)
+        }
     }
 
     fn with_uid(&self, uid: u32) -> impl Iterator<Item = Sid> {
-        self.accounts.iter().filter(move |(_, account)| account.uid == uid).map(|(_, account)| account.sid)
+        self.accounts().iter().filter(move |(_, account)| account.uid == uid).map(|(_, account)| account.sid)
     }
+}
+
+/// Who is in a domain of every server: RIDs and names.
+fn fixed(domain: Domain, kind: Kind) -> impl Iterator<Item = (u32, &'static str)> {
+    let group =
+        ((domain, kind) == (Domain::Accounts, Kind::Group)).then_some((ALL_ACCOUNTS, ALL_ACCOUNTS_NAME));
+    let is_aliases = (domain, kind) == (Domain::Builtin, Kind::Alias);
+    let aliases = ALIASES.iter().filter(move |_| is_aliases).map(|(sid, name)| (last(sid), *name));
+    group.into_iter().chain(aliases)
+}
+
+/// The same of both kinds.
+fn all_fixed(domain: Domain) -> impl Iterator<Item = (u32, &'static str, SidKind)> {
+    let groups = fixed(domain, Kind::Group).map(|(rid, name)| (rid, name, SidKind::Group));
+    groups.chain(fixed(domain, Kind::Alias).map(|(rid, name)| (rid, name, SidKind::Alias)))
 }
 
 fn is(alias: Member, sid: &Sid) -> bool {

@@ -203,7 +203,7 @@ fn query_domain(book: &Book<'_>, domain: Domain, class: u16) -> Answer {
         let is = |(known, _): &(Domain, String)| *known == domain;
         book.domains().into_iter().find(is).map(|(_, name)| name).unwrap_or_default()
     };
-    let count = |kind| u32::try_from(book.members(domain, kind).len()).unwrap_or(u32::MAX);
+    let count = |kind| u32::try_from(book.count(domain, kind)).unwrap_or(u32::MAX);
     let information = match class {
         1 => DomainInformation::Password,
         2 => DomainInformation::General(DomainGeneral {
