@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use acl::Sid;
-use auth::{Ids, NumberSource, Numbers, Reason, Unnumbered};
+use auth::{Ids, NumberSource, Numbers, Unnumbered};
 use directory::{Directory, Entry};
 
 use crate::acquaintances::Acquaintances;
-use crate::asked::{Asked, Heard, PATIENCE};
+use crate::asked::Asked;
 use crate::kerberos::KerberosSettings;
 use crate::name_service::NameAnswer;
+use crate::numbers::heard;
 use crate::problem::{Cause, Problem, Result};
 
 /// The most groups of a user that have numbers: as many as Windows gives a user (MaxTokenSize and LSA allow 1,015 SIDs).
@@ -121,14 +122,7 @@ impl DirectoryNumbers {
     }
 
     fn of(&self, question: Question) -> Numbers {
-        let outcome = self.asked.ask(question, Instant::now());
-        Box::pin(async move {
-            match outcome.heard_by(tokio::time::Instant::now() + PATIENCE).await {
-                Heard::Somebody(ids) => Ok(ids),
-                Heard::Nobody => Err(Reason::NoNumber),
-                Heard::Nothing => Err(Reason::NumbersUnavailable),
-            }
-        })
+        heard(self.asked.ask(question, Instant::now()))
     }
 }
 
@@ -157,7 +151,10 @@ mod tests {
     use std::net::TcpListener;
     use std::path::Path;
 
+    use auth::Reason;
+
     use super::*;
+    use crate::asked::PATIENCE;
 
     fn sid(rid: u32) -> Sid {
         format!("S-1-5-21-1-2-3-{rid}").parse().unwrap()

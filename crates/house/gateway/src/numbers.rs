@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use auth::{Ids, NumberSource, Numbers, Reason, Unnumbered};
 
-use crate::asked::{Ask, Asked, Heard, PATIENCE};
+use crate::asked::{Ask, Asked, Heard, Outcome, PATIENCE};
 use crate::name_service::{self, NameAnswer};
 
 /// How the name service calls the users of a domain.
@@ -73,14 +73,7 @@ impl NssNumbers {
         let Some(name) = self.names.of(account, realm, domain) else {
             return Box::pin(std::future::ready(Err(Reason::NoNumber)));
         };
-        let outcome = self.asked.ask(Question { user, name }, Instant::now());
-        Box::pin(async move {
-            match outcome.heard_by(tokio::time::Instant::now() + PATIENCE).await {
-                Heard::Somebody(ids) => Ok(ids),
-                Heard::Nobody => Err(Reason::NoNumber),
-                Heard::Nothing => Err(Reason::NumbersUnavailable),
-            }
-        })
+        heard(self.asked.ask(Question { user, name }, Instant::now()))
     }
 }
 
@@ -89,6 +82,17 @@ impl NumberSource for NssNumbers {
         let logon = user.logon();
         self.of(logon.sid, &logon.account, user.realm(), &logon.domain)
     }
+}
+
+/// The numbers that are heard of in time.
+pub(crate) fn heard(outcome: Outcome<Ids>) -> Numbers {
+    Box::pin(async move {
+        match outcome.heard_by(tokio::time::Instant::now() + PATIENCE).await {
+            Heard::Somebody(ids) => Ok(ids),
+            Heard::Nobody => Err(Reason::NoNumber),
+            Heard::Nothing => Err(Reason::NumbersUnavailable),
+        }
+    })
 }
 
 fn ask(name: &str) -> NameAnswer<Ids> {

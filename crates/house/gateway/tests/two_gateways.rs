@@ -9,30 +9,18 @@ use std::time::Duration;
 
 use anabranch_gateway::settings::{Settings, ShareSettings};
 use anabranch_gateway::{Cause, Gateway, PortmapSockets, Prepared, Sockets};
-use control::program::{Advices, Log, Program};
+use control::Administration as _;
 use control::shares::NewShare;
-use control::{Administration as _, Refusal};
 use tempfile::TempDir;
+
+mod no_program;
+
+use no_program::NoProgram;
 
 /// How long a reply may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The most descriptors of each gateway.
 const DESCRIPTORS: u64 = 1000;
-
-/// A test has no log, and no advice.
-struct NoProgram;
-
-impl Program for NoProgram {
-    fn lost_log_lines(&self) -> u64 {
-        0
-    }
-    fn log(&self, _: u64) -> Log {
-        Log::default()
-    }
-    fn advise(&self, _: &str, _: u64) -> Result<Advices, Refusal> {
-        Ok(Advices::default())
-    }
-}
 
 fn settings(directory: &Path, name: &str) -> Settings {
     let data = directory.join("data");

@@ -12,6 +12,8 @@ mod gss;
 #[path = "../../../../rules/krb5/tests/mint/mod.rs"]
 mod mint;
 mod model;
+#[path = "../no_program/mod.rs"]
+mod no_program;
 #[allow(dead_code, reason = "the tests of SMB use the rest")]
 #[path = "../../../../front/smb-server/tests/socket/opening.rs"]
 mod opening;

@@ -10,13 +10,13 @@ use anabranch_gateway::settings::{Settings, ShareSettings, UserSettings};
 use anabranch_gateway::{Gateway, PortmapSockets, Prepared, Sockets};
 use anabranch_krb5::Enctype;
 use auth::nt_hash;
-use control::program::{Advices, Log, Program};
-use control::{Administration as _, Refusal};
+use control::Administration as _;
 use tempfile::TempDir;
 
 use crate::gss;
 use crate::mint::{self, PacOf, REALM, key};
 use crate::model::{Dice, Person};
+use crate::no_program::NoProgram;
 use crate::routes::{Administrator, Nfs, Numbers, Route, Smb};
 
 /// How long something may take on a busy machine.
@@ -29,20 +29,6 @@ pub(crate) const ACCOUNT: &str = "alice";
 const MEMBER: &str = "martha";
 pub(crate) const SHARE: &str = "data";
 const SMB: [&str; 2] = ["cifs", "files.lab.test"];
-
-struct NoProgram;
-
-impl Program for NoProgram {
-    fn lost_log_lines(&self) -> u64 {
-        0
-    }
-    fn log(&self, _: u64) -> Log {
-        Log::default()
-    }
-    fn advise(&self, _: &str, _: u64) -> Result<Advices, Refusal> {
-        Ok(Advices::default())
-    }
-}
 
 /// A running server.
 pub(crate) struct World {
