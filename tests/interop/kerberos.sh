@@ -112,14 +112,17 @@ part_kdc() {
 }
 # ticket_is_listed: while a client is connected.
 ticket_is_listed() {
-  sleep 8 | "$lab_script" tool timeout 60 smbclient "//files.lab.test/$SHARE" --use-kerberos=required \
-    --use-krb5-ccache="$LAB_STATE/ccache" >/dev/null 2>&1 &
+  mkfifo "$scratch/typed" || return
+  "$lab_script" tool timeout 120 smbclient "//files.lab.test/$SHARE" --use-kerberos=required \
+    --use-krb5-ccache="$LAB_STATE/ccache" <"$scratch/typed" >/dev/null 2>&1 &
   local client=$! tries status=1
-  for tries in $(seq 60); do
+  exec 9>"$scratch/typed"
+  for tries in $(seq 600); do
     ip netns exec "$LAB_NETNS" "$ANABRANCH" client list --state "$scratch/state" >"$scratch/list" 2>&1
     grep -Eq "0x[0-9a-f]+ +alice +Kerberos +(9|10) h" "$scratch/list" && { status=0; break; }
     sleep 0.1
   done
+  exec 9>&- # it ends
   wait "$client"
   return $status
 }
