@@ -180,6 +180,49 @@ fn domains_groups_and_users_are_found() {
 }
 
 #[test]
+fn a_thousand_rids_are_looked_up_among_very_many_accounts() {
+    let server = server(100_000);
+    let mut samr = Samr::new(&server);
+    let domain = samr.domain(MACHINE);
+    // SamrLookupIdsInDomain
+    let mut look_up = |rids: &[u32]| {
+        let count = u32::try_from(rids.len()).unwrap();
+        samr.call(18, &[&domain, &words(&[count, 1000, 0, count]), &words(rids)]).unwrap()
+    };
+    let last: Vec<u32> = (100_000..101_000).collect();
+    let answer = look_up(&last);
+    assert_eq!(status_of(&answer), 0);
+    assert!(names(&answer, "user-100000") && names(&answer, "user-100999"));
+    let answer = look_up(&[101_000, 513, 1000]);
+    assert_eq!(status_of(&answer), NtStatus::SOME_NOT_MAPPED.0);
+    assert!(names(&answer, "None") && names(&answer, "user-1000"));
+    assert_eq!(status_of(&look_up(&[101_000])), NtStatus::NONE_MAPPED.0);
+}
+
+/// SamrLookupNamesInDomain: names are the same in any case, those of groups, too.
+#[test]
+fn names_are_looked_up_whatever_their_case() {
+    let server = server(50);
+    let mut samr = Samr::new(&server);
+    let mut look_up = |domain: &str, name: &str| {
+        let domain = samr.domain(domain);
+        let text = utf16(name);
+        let (bytes, count) = (u16::try_from(text.len()).unwrap(), u32::try_from(text.len() / 2).unwrap());
+        let string = [bytes.to_le_bytes(), bytes.to_le_bytes()].concat();
+        let parts = [&domain[..], &words(&[1, 1000, 0, 1]), &string, &words(&[1, count, 0, count]), &text];
+        let answer = samr.call(17, &parts).unwrap();
+        let status = status_of(&answer);
+        // One RID behind a count, a pointer and a size.
+        (status == 0).then(|| word(&answer, 3)).ok_or(status)
+    };
+    assert_eq!((look_up(MACHINE, "USER-1003"), look_up(MACHINE, "none")), (Ok(1003), Ok(513)));
+    assert_eq!(look_up("S-1-5-32", "aDMINISTRATORS"), Ok(544));
+    for (domain, name) in [(MACHINE, "user-1050"), (MACHINE, "Administrators"), ("S-1-5-32", "user-1003")] {
+        assert_eq!(look_up(domain, name), Err(NtStatus::NONE_MAPPED.0), "{name}");
+    }
+}
+
+#[test]
 fn every_class_of_information_that_is_known_is_answered_and_no_other() {
     let server = server(2);
     let mut samr = Samr::new(&server);
