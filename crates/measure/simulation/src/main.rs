@@ -46,7 +46,7 @@ struct Arguments {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     if !planted::CAN_BE_PLANTED && (arguments.plant_each || arguments.plant.is_some()) {
-        eprintln!("faults can be planted only in a build with debug assertions: --profile simulation");
+        eprintln!("faults can be planted only in a build with debug assertions, for example `cargo run`");
         return ExitCode::from(2);
     }
     let fault = match &arguments.plant {
