@@ -13,7 +13,7 @@ mod clients;
 mod machine;
 mod measured;
 #[expect(dead_code, reason = "the programs that these tests use are there")]
-#[path = "../needs/mod.rs"]
+#[path = "../program/needs/mod.rs"]
 mod needs;
 mod page;
 #[path = "../../../front/smb-server/tests/socket/client/protection.rs"]
@@ -22,7 +22,7 @@ mod protection;
 #[path = "../../../front/smb-server/tests/socket/client/raw.rs"]
 mod raw;
 #[expect(dead_code, reason = "the flags of these servers are in a file")]
-#[path = "../server/mod.rs"]
+#[path = "../program/server/mod.rs"]
 mod server;
 mod shelf;
 
@@ -40,8 +40,8 @@ const STATE: &str = include_str!("../../../../docs/state.md");
 
 /// Samples that are not carried out here, by how they begin, and why.
 const ELSEWHERE: [(&str, &str); 4] = [
-    ("bench peers smb-mc-multifile --quick", "it is measured beside Samba: tests/bench_peers.rs"),
-    ("bench peers nfs-nconnect --quick", "it is measured beside NFS-Ganesha: tests/bench_peers.rs"),
+    ("bench peers smb-mc-multifile --quick", "it is measured beside Samba: tests/program/bench_peers.rs"),
+    ("bench peers nfs-nconnect --quick", "it is measured beside NFS-Ganesha: tests/program/bench_peers.rs"),
     (
         "advise nfs://127.0.0.1/data?vers=4.1 --measure",
         "what is said hangs on what is measured, for half a minute",

@@ -14,7 +14,7 @@ use storage::{
 };
 use tempfile::TempDir;
 
-#[path = "../../../anabranch/tests/needs/mod.rs"]
+#[path = "../../../anabranch/tests/program/needs/mod.rs"]
 mod needs;
 
 const NEW_FILE: NewNode<'static> = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };

@@ -19,7 +19,7 @@ use storage::{
 };
 
 #[expect(dead_code, reason = "no program is needed here")]
-#[path = "../../../anabranch/tests/needs/mod.rs"]
+#[path = "../../../anabranch/tests/program/needs/mod.rs"]
 mod needs;
 
 /// Few names, so that calls interfere with each other.
