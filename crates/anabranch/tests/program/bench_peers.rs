@@ -9,13 +9,13 @@ use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::server::{path, program};
 
 /// What makes a run of a few seconds.
-const TINY: [&str; 8] = ["--seconds", "0.1", "--ramp", "0.02", "--repetitions", "2", "--file-size", "1M"];
+const TINY: [&str; 8] = ["--seconds", "0.3", "--ramp", "0.02", "--repetitions", "2", "--file-size", "1M"];
 
 fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
@@ -71,6 +71,7 @@ fn check_nothing_is_left(place: &TempDir, sessions: &BTreeSet<u32>) {
 fn check_beside(results: [&Value; 2]) {
     let [ours, theirs] = results;
     let rows = |result: &Value| result["rows"].as_array().unwrap().clone();
+    assert_eq!([&ours["problems"], &theirs["problems"]], [&json!([]), &json!([])]);
     assert!(!rows(ours).is_empty() && rows(ours).len() == rows(theirs).len(), "{ours:#}");
     for (our, their) in rows(ours).iter().zip(&rows(theirs)) {
         assert_eq!(our["key"], their["key"]);
