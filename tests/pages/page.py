@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 SECONDS_AT_MOST = 120
 SETTINGS = "/etc/anabranch/conf.d/page.toml"
 DIRECTORY = "/run/page.directory"
+CLIENT = os.environ["LAB_STATE"] + "/client"
 
 # What differs from run to run, and what stands for it in the comparison.
 VARIES = [
@@ -34,6 +35,8 @@ VARIES = [
     (r"\b\d+ blocks", "N blocks"),
     (r"\b(\d+(?:\.\d+){3}):\d{5}\b", r"\1:PORT"),
 ]
+# The age of the lab's domain decides whether kinit says this.
+PASSED_OVER = re.compile(r"Warning: Your password will expire in ")
 
 
 @dataclass
@@ -43,6 +46,7 @@ class Step:
     command: str | None
     shown: list[str] = field(default_factory=list)
     hidden: bool = False
+    on_client: bool = False
     not_tested: str | None = None
     block: int = 0
 
@@ -55,7 +59,7 @@ def indentation(line):
     return len(line) - len(line.lstrip(" "))
 
 
-def of_block(block, first, not_tested, number):
+def of_block(block, first, number, **how):
     """The steps of a block without its indentation; `first` is the number of its first line."""
     if not block[0].startswith("$ "):
         word = block[0].split()[0] if block[0].split() else ""
@@ -67,7 +71,7 @@ def of_block(block, first, not_tested, number):
         if found and found[-1].command.endswith("\\") and not found[-1].shown:
             found[-1].command += "\n" + line
         elif line.startswith("$ "):
-            found.append(Step(number_of_line, line[2:], not_tested=not_tested, block=number))
+            found.append(Step(number_of_line, line[2:], block=number, **how))
         else:
             found[-1].shown.append(line.rstrip())
     return found
@@ -75,19 +79,23 @@ def of_block(block, first, not_tested, number):
 
 def steps_of(text):
     lines = text.split("\n")
-    found, not_tested, number, at = [], None, 0, 0
+    found, how, number, at = [], {}, 0, 0
     while at < len(lines):
         line, begin, number = lines[at], at, number + 1
         if line.lstrip().startswith("<!-- "):
             while "-->" not in lines[at]:
                 at += 1
             said = "\n".join(lines[begin:at + 1]).strip().removeprefix("<!-- ").removesuffix("-->").strip()
+            on_client = said.startswith("client")
+            said = said.removeprefix("client").lstrip()
             if said.startswith("$ "):
-                found.append(Step(begin + 1, said[2:], hidden=True))
+                found.append(Step(begin + 1, said[2:], hidden=True, on_client=on_client))
+            elif on_client and not said:
+                how = {"on_client": True}
             elif said.startswith("not tested: "):
-                not_tested = said.removeprefix("not tested: ")
+                how = {"not_tested": said.removeprefix("not tested: ")}
             else:
-                refuse(begin + 1, "a comment is `$ COMMAND` or `not tested: WHY`")
+                refuse(begin + 1, "a comment is `$ COMMAND`, `client`, `client $ COMMAND` or `not tested: WHY`")
             at += 1
             continue
         if line.lstrip().startswith("```"):
@@ -97,18 +105,19 @@ def steps_of(text):
                 at += 1
             block = [inside[indented:] for inside in lines[begin + 1:at]]
             if line.strip() == "```toml":
-                found.append(Step(begin + 2, None, block, not_tested=not_tested, block=number))
+                found.append(Step(begin + 2, None, block, block=number, **how))
             else:
-                found += of_block(block, begin + 2, not_tested, number)
-            not_tested = None
+                found += of_block(block, begin + 2, number, **how)
+            how = {}
         elif indentation(line) >= 4 and line.strip() and (at == 0 or not lines[at - 1].strip()):
             indented = indentation(line)
             while at + 1 < len(lines) and (not lines[at + 1].strip() or indentation(lines[at + 1]) >= indented):
                 at += 1
-            found += of_block([inside[indented:] for inside in lines[begin:at + 1]], begin + 1, not_tested, number)
-            not_tested = None
-        elif line.strip() and not_tested is not None:
-            refuse(begin + 1, "`not tested` stands before a block")
+            found += of_block([inside[indented:] for inside in lines[begin:at + 1]], begin + 1, number, **how)
+            how = {}
+        elif line.strip() and how:
+            refuse(begin + 1, "a comment about a block stands before it")
+            how = {}
         at += 1
     return found
 
@@ -154,6 +163,22 @@ def run(command):
     return printed.decode(errors="replace").replace("\r", ""), status
 
 
+def run_on_client(command):
+    """The same on the client, which has no terminal."""
+    with open(f"{CLIENT}/command.new", "w", encoding="utf-8") as file:
+        file.write(command + "\n")
+    os.rename(f"{CLIENT}/command.new", f"{CLIENT}/command")
+    until = time.monotonic() + SECONDS_AT_MOST
+    while not os.path.exists(f"{CLIENT}/status"):
+        if time.monotonic() > until:
+            return "", None
+        time.sleep(0.05)
+    with open(f"{CLIENT}/printed", encoding="utf-8") as printed, open(f"{CLIENT}/status", encoding="utf-8") as status:
+        said = printed.read(), int(status.read())
+    os.remove(f"{CLIENT}/status")
+    return said
+
+
 def lasting(line):
     for pattern, stands in VARIES:
         line = re.sub(pattern, stands, line)
@@ -183,8 +208,8 @@ def perform(step):
         with open(SETTINGS, "w", encoding="utf-8") as file:
             file.write("\n".join(step.shown) + "\n")
         command = "anabranch check /etc/anabranch/anabranch.toml"
-    said, status = run(command)
-    printed, shown = trimmed(said.split("\n")), trimmed(step.shown)
+    said, status = run_on_client(command) if step.on_client else run(command)
+    printed, shown = trimmed(line for line in said.split("\n") if not PASSED_OVER.match(line)), trimmed(step.shown)
     if status is None:
         return f"it does not end within {SECONDS_AT_MOST} s", printed
     if step.hidden or step.command is None:
