@@ -28,3 +28,18 @@ end_server() {
   echo "the server is still there a minute after SIGTERM"
   return 1
 }
+
+# certify NAME: a certificate for that name where the pages have the server's, and its authority where they have it ($LAB_STATE is the
+# client's /share).
+certify() {
+  local new=(openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes)
+  mkdir -p /run/pki && cd /run/pki &&
+    "${new[@]}" -x509 -days 30 -subj "/CN=Our authority" -keyout authority.key -out our-authority.pem &&
+    "${new[@]}" -subj "/CN=$1" -addext "subjectAltName=DNS:$1" -keyout key.pem -out csr &&
+    openssl x509 -req -days 30 -in csr -CA our-authority.pem -CAkey authority.key -CAcreateserial -copy_extensions copy -out chain.pem &&
+    install -m 644 our-authority.pem /etc/ssl/certs/ && install -m 644 our-authority.pem "$LAB_STATE/" &&
+    install -m 600 key.pem chain.pem /etc/anabranch/
+}
+
+# leave_domain: for the pages whose readers have no domain.
+leave_domain() { echo '[global]' >/etc/samba/smb.conf && : >/etc/krb5.conf; }
