@@ -32,10 +32,13 @@ VARIES = [
     (r"\bS-1-5-21-\d+-\d+-\d+", "S-1-5-21-DOMAIN"),
     (r"\b\d{4}-\d\d-\d\dT[0-9:.]+Z", "TIME"),
     (r"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d+ [0-9:]{8} \d{4}\b", "TIME"),
+    (r"\bthe same as that of\b|\b\d s (ahead of|behind) that of\b", "CLOCK"),
     (r"\b\d+ (ms|s|min)\b", "DURATION"),
     (r"\b[0-9.]+ k[bB]/s", "RATE"),
     (r"\b\d+ blocks", "N blocks"),
 ]
+# How a command that fails says so.
+FAILS = re.compile(r"^error: |^mount\.|NT_STATUS_")
 # The age of the lab's domain decides whether kinit says this.
 PASSED_OVER = re.compile(r"Warning: Your password will expire in ")
 
@@ -255,7 +258,7 @@ def perform(step):
     if status is None:
         return f"it does not end within {SECONDS_AT_MOST} s", printed
     is_compared = step.command is not None and not step.hidden
-    fails = is_compared and any(line.startswith("error: ") or "NT_STATUS_" in line for line in step.shown)
+    fails = is_compared and any(FAILS.search(line) for line in step.shown)
     if (status != 0) != fails:
         return f"it ended with status {status}", printed
     return ("it prints something else" if is_compared and not is_shown(printed, step.shown) else None), printed
