@@ -23,7 +23,7 @@ SECONDS_AT_MOST = 120
 NEWER = os.environ["NEWER"] == "1"
 CLIENT = os.environ["LAB_STATE"] + "/client"
 CONFIGURATION = "/etc/anabranch/anabranch.toml"
-SETTINGS = "/etc/anabranch/conf.d/page.toml"
+SETTINGS = "/etc/anabranch/conf.d/local.toml"
 DIRECTORY = "/run/page.directory"
 
 # What differs from run to run, and what stands for it in the comparison.
