@@ -160,9 +160,18 @@ impl Gateway {
     /// # Errors
     /// The state database cannot be written.
     pub fn stop(self) -> Result<Closed> {
+        self.stop_and(|| ())
+    }
+
+    /// The same; calls `unreachable` when no client is connected any more, and the state directory is not free yet.
+    ///
+    /// # Errors
+    /// Those of [`Gateway::stop`].
+    pub fn stop_and(self, unreachable: impl FnOnce()) -> Result<Closed> {
         let Self { state, shares, servers, access_log, outside, shards, .. } = self;
         drop(outside);
         shards.shutdown();
+        unreachable();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(serving("cannot start a runtime"))?;
         let closed = async { tokio::time::timeout(CLEAN_UP, servers.smb.close_disconnected()).await };

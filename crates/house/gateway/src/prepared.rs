@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use share::{AccessLog, ShareTable, Terms};
 use state::State;
+use state::lock::Lock;
 
 use crate::accounts::AccountBook;
 use crate::declared::{Declared, Idle};
@@ -57,11 +58,27 @@ impl Prepared {
     /// # Errors
     /// There is nothing to serve, or a directory or the state database cannot be used.
     pub fn new(settings: &Settings, descriptors_max: u64) -> Result<Self> {
+        Self::opened(settings, descriptors_max, State::open)
+    }
+
+    /// The same, if this process has the lock on the state directory already.
+    ///
+    /// # Errors
+    /// Those of [`Prepared::new`].
+    pub fn under_lock(settings: &Settings, descriptors_max: u64, lock: Lock) -> Result<Self> {
+        Self::opened(settings, descriptors_max, |directory| State::open_locked(lock, directory))
+    }
+
+    fn opened(
+        settings: &Settings,
+        descriptors_max: u64,
+        open: impl FnOnce(&Path) -> state::Result<State>,
+    ) -> Result<Self> {
         check_something_to_serve(settings)?;
         let mut declared = opening::declare(settings, &settings.state, None)?;
         let access_log = AccessLog::default();
         logged::use_settings(&access_log, settings, &declared)?;
-        let state = Arc::new(without_ntlm::apply(settings, State::open(&settings.state)?)?);
+        let state = Arc::new(without_ntlm::apply(settings, open(&settings.state)?)?);
         let made = state.made_shares()?;
         let descriptors = descriptors::Allotment::of(descriptors_max, declared.shares.len() + made.len());
         tracing::info!(

@@ -63,18 +63,20 @@ fn trouble(file: &Path, error: impl std::fmt::Display) -> Error {
     Error::new(format!("the state database {}: {error}", file.display()), "")
 }
 
+fn in_use(directory: &Path, holder: &Holder) -> Error {
+    Error::new(
+        format!("the state directory {} is in use by another server: {holder}", directory.display()),
+        "Stop that server, wait for it with --wait-for-state, or pass another directory: --state DIR",
+    )
+}
+
 impl State {
     /// Opens the database below `directory`; makes both where they are missing, for their owner only.
     ///
     /// # Errors
     /// The directory cannot be made or written, another server has it, the database is damaged or of another version.
     pub fn open(directory: &Path) -> Result<Self> {
-        Self::open_within(PATIENCE, directory)?.map_err(|holder| {
-            Error::new(
-                format!("the state directory {} is in use by another server: {holder}", directory.display()),
-                "Stop that server, or pass another directory: --state DIR",
-            )
-        })
+        Self::open_within(PATIENCE, directory)?.map_err(|holder| in_use(directory, &holder))
     }
 
     /// The same, without a wait for who has it; inside: another process has it.
@@ -85,13 +87,26 @@ impl State {
         Self::open_within(Duration::ZERO, directory)
     }
 
+    /// Opens the database below `directory`, on which this process has the lock already.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn open_locked(lock: Lock, directory: &Path) -> Result<Self> {
+        directory::check(directory)?;
+        Self::open_under(lock, directory)?.map_err(|holder| in_use(directory, &holder))
+    }
+
     fn open_within(patience: Duration, directory: &Path) -> Result<std::result::Result<Self, Holder>> {
         directory::prepare(directory)?;
+        let taken = Lock::take(directory, patience).map_err(|e| trouble(&directory.join(FILE), e))?;
+        match taken {
+            Ok(lock) => Self::open_under(lock, directory),
+            Err(holder) => Ok(Err(holder)),
+        }
+    }
+
+    fn open_under(lock: Lock, directory: &Path) -> Result<std::result::Result<Self, Holder>> {
         let file = directory.join(FILE);
-        let lock = match Lock::take(directory, patience).map_err(|e| trouble(&file, e))? {
-            Ok(lock) => lock,
-            Err(holder) => return Ok(Err(holder)),
-        };
         match fs::metadata(&file) {
             Ok(found) => check_sound(directory, &file, found.len())?,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => make(directory, &file)?,
