@@ -53,6 +53,7 @@ pub fn findings(settings: &Settings) -> Vec<Finding> {
     findings.of_state(&settings.state);
     findings.of_certificate(settings);
     findings.of_client_authorities(settings);
+    findings.of_keytab(settings);
     findings.of_directories(settings);
     findings.of_protocols(settings);
     findings.of_users(settings);
@@ -127,6 +128,15 @@ impl Findings {
     fn of_client_authorities(&mut self, settings: &Settings) {
         if let (Some(file), Err(problem)) = (&settings.nfs_client_ca, nfs_tls::client_verifier(settings)) {
             self.add_of_path(Subject::Server("nfs-client-ca"), file, problem);
+        }
+    }
+
+    fn of_keytab(&mut self, settings: &Settings) {
+        let stored = kerberos::stored_in(&settings.state);
+        let stored = stored.exists().then_some(stored);
+        let Some(file) = settings.kerberos.keytab.as_ref().or(stored.as_ref()) else { return };
+        if let Err(problem) = kerberos::read(file) {
+            self.add_of_path(Subject::Server("keytab"), file, problem);
         }
     }
 
