@@ -5,7 +5,7 @@ use logging::{LEVELS, Names};
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 37] = [
+const PARTS: [&str; 38] = [
     "access",
     "access_log",
     "accounting",
@@ -35,6 +35,7 @@ const PARTS: [&str; 37] = [
     "nfs_wire",
     "peers",
     "report",
+    "service_address",
     "share",
     "smb_proto",
     "smb_server",
