@@ -159,6 +159,8 @@ mod tests {
             control-certificate = "/etc/anabranch/chain.pem"
             control-key = "/etc/anabranch/key.pem"
             state = "/var/lib/x"
+            wait-for-state = true
+            service-address = ["192.0.2.10%eth0", "2001:db8::10%eth0/64"]
             smb-signing = "required"
             smb-quic = ["127.0.0.1:10443", "[::1]:10443"]
             smb-encryption = "required"
@@ -267,6 +269,8 @@ mod tests {
         assert_eq!(settings.smb_quic, ["127.0.0.1:10443".parse().unwrap(), "[::1]:10443".parse().unwrap()]);
         assert!(!settings.gateway.smb_encryption_over_quic);
         assert_eq!(settings.gateway.smb_channel_binding, smb_server::ChannelBinding::Required);
+        assert!(settings.waits_for_state);
+        assert_eq!(settings.service_addresses.len(), 2);
         assert_eq!(settings.nfs, ["[::1]:12049".parse().unwrap()]);
         assert_eq!(settings.gateway.nfs_lease.as_secs(), 30);
         assert!(settings.gateway.discovery.wsd && settings.gateway.discovery.mdns);

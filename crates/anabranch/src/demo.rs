@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 
 use gateway::settings::ShareSettings;
 use gateway::{Addresses, PortmapSockets, Sockets};
+use service_address::Raised;
 
 use crate::cli::Demo;
 use crate::control_access::write_private;
 use crate::log;
 use crate::ports::{self, Role};
 use crate::problem::{Cause, Problem, Result, serving};
-use crate::serve;
+use crate::process::Process;
+use crate::serve::{self, Reached};
 use crate::settings::{Given, Settings, ShareGiven, Squash, UserGiven};
 
 /// Made where the program is started.
@@ -48,7 +50,7 @@ pub(crate) fn run(demo: &Demo) -> Result<()> {
         control: listen(ports::CONTROL, Ipv4Addr::LOCALHOST.into(), demo.control)?,
         portmap: PortmapSockets::default(),
     };
-    serve::serve(None, prepared, sockets, |at| {
+    serve::serve(None, prepared, Reached { sockets, raised: Raised::default() }, Process::begin()?, |at| {
         log::say(std::io::stdout(), &instructions(demo.listen, at, &share, &password));
     })
 }

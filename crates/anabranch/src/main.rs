@@ -25,6 +25,7 @@ mod port_mapper;
 mod ports;
 mod print;
 mod problem;
+mod process;
 mod reload;
 mod report;
 mod result_files;
@@ -35,6 +36,7 @@ mod serve;
 mod settings;
 mod shares;
 mod sources;
+mod standby;
 mod state_command;
 mod state_directory;
 mod status;
@@ -99,7 +101,7 @@ fn run(command: Command) -> problem::Result<()> {
             };
             log::start(&given)?;
             given.from.warn();
-            serve::run(&settings, sources)
+            serve::run(settings, sources)
         }
     }
 }

@@ -59,6 +59,12 @@ impl From<state::Error> for Problem {
     }
 }
 
+impl From<service_address::Error> for Problem {
+    fn from(service_address::Error { what, advice }: service_address::Error) -> Self {
+        Self { cause: Cause::Address, what, advice }
+    }
+}
+
 impl From<peers::Error> for Problem {
     fn from(peers::Error { cause, what, advice }: peers::Error) -> Self {
         match cause {

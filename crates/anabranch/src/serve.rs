@@ -5,19 +5,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gateway::{Addresses, Gateway, Prepared, Sockets, check_something_to_serve};
+use service_address::Raised;
+use state::lock::Lock;
 use supervisor::Supervisor;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::around::Around;
 use crate::problem::{Result, serving};
+use crate::process::{HANGUP, Process, Signals};
 use crate::reload::{OnHangUp, Reloader};
 use crate::settings::Settings;
 use crate::sources::Sources;
-use crate::supervised::{Report, supervisor};
+use crate::standby::{self, Standby};
+use crate::supervised::{Report, TakingOver};
 use crate::{log, port_mapper, ports, state_directory};
 
 /// How often it is said how many lines of the log were lost.
-const LOST_LINES_INTERVAL: Duration = Duration::from_secs(5);
+pub(crate) const LOST_LINES_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Where clients reach the server.
+#[derive(Debug)]
+pub(crate) struct Reached {
+    pub(crate) sockets: Sockets,
+    /// The addresses that this machine has while it serves.
+    pub(crate) raised: Raised,
+}
 
 fn listen(settings: &Settings) -> Result<Sockets> {
     let nfs = ports::listen_at_all(ports::NFS, &settings.nfs)?;
@@ -31,21 +42,48 @@ fn listen(settings: &Settings) -> Result<Sockets> {
     })
 }
 
-/// Serves until a signal asks to end.
+/// Serves until a signal asks to end; where the settings say so, as soon as no other server has the state directory.
 ///
 /// # Errors
 /// What the settings name cannot be used, or the system lacks threads or descriptors.
-pub(crate) fn run(settings: &Settings, sources: Sources) -> Result<()> {
+pub(crate) fn run(settings: Settings, sources: Sources) -> Result<()> {
     check_something_to_serve(&settings.gateway)?;
     if !settings.is_state_given {
         state_directory::confirm_default()?;
     }
-    let prepared = prepare(settings)?;
+    if !settings.waits_for_state {
+        let prepared = prepare(&settings)?;
+        return start(&settings, sources, prepared, Process::begin);
+    }
+    let mut process = Process::begin()?;
+    let Some((Standby { settings, sources }, lock)) =
+        standby::wait(&mut process, Standby { settings, sources })?
+    else {
+        return Ok(());
+    };
+    let taking_over = TakingOver::begin(&process.supervisor);
+    let prepared = prepare_under(&settings, lock)?;
+    start(&settings, sources, prepared, || {
+        drop(taking_over);
+        Ok(process)
+    })
+}
+
+/// Serves what is prepared on the sockets that the settings name. `begin` returns what reaches the process.
+fn start(
+    settings: &Settings,
+    sources: Sources,
+    prepared: Prepared,
+    begin: impl FnOnce() -> Result<Process>,
+) -> Result<()> {
+    let mut raised = service_address::raise(&settings.service_addresses)?;
     let sockets = listen(settings)?;
+    // Who connects now is answered soon: the sockets listen.
+    raised.announce();
     // What clients make gets exactly the mode that they say, in one call. The server's own files exist by now, and
     // get theirs from where they are made.
     rustix::process::umask(rustix::fs::Mode::empty());
-    serve(Some(sources), prepared, sockets, |at| {
+    serve(Some(sources), prepared, Reached { sockets, raised }, begin()?, |at| {
         let (smb, nfs) = (part(&at.smb), part(&at.nfs));
         // Who sees the ready line finds in the log what was said before.
         log::finish();
@@ -75,30 +113,33 @@ pub(crate) fn prepare(settings: &Settings) -> Result<Prepared> {
     Ok(Prepared::new(&settings.gateway, descriptors)?)
 }
 
+/// The same, with the lock on the state directory.
+fn prepare_under(settings: &Settings, lock: Lock) -> Result<Prepared> {
+    let descriptors = storage_local::raise_descriptor_limit();
+    Ok(Prepared::under_lock(&settings.gateway, descriptors, lock)?)
+}
+
 /// Serves what is prepared on these sockets until SIGTERM or SIGINT; calls `ready` once clients are answered. SIGHUP has the
 /// `sources` read again, or ends it where there are none.
 pub(crate) fn serve(
     sources: Option<Sources>,
     prepared: Prepared,
-    sockets: Sockets,
+    reached: Reached,
+    process: Process,
     ready: impl FnOnce(&Addresses),
 ) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(serving("cannot start a runtime"))?;
-    // The handlers stand before anything is served: a signal is never lost.
-    let mut end = runtime.block_on(async { Signals::new() })?;
-    let supervisor = supervisor()?;
+    let Reached { sockets, mut raised } = reached;
+    let Process { runtime, mut signals, supervisor } = process;
     let program = Arc::new(Around { state: prepared.state_directory().to_owned() });
     let gateway = Gateway::start(prepared, sockets, program)?;
     let on_hang_up = sources.map(|sources| reloads(sources, &gateway, supervisor.clone())).transpose();
     let on_hang_up = on_hang_up.map_err(serving("cannot start a thread"))?;
     ready(gateway.addresses());
-    let signal = runtime.block_on(until_the_end(&mut end, on_hang_up.as_ref(), &gateway, &supervisor));
+    let signal = runtime.block_on(until_the_end(&mut signals, on_hang_up.as_ref(), &gateway, &supervisor));
     supervisor.stopping(&format!("{signal}: ending"));
     tracing::info!("{signal}: ending");
-    gateway.stop()?;
+    // The next machine may have the addresses when it has the state.
+    gateway.stop_and(|| raised.withdraw())?;
     tracing::info!("ended");
     Ok(())
 }
@@ -129,34 +170,6 @@ async fn until_the_end(
             },
             _ = look.tick() => report.tell(&gateway.health()),
             _ = interval.tick() => log::tell_lost_lines(),
-        }
-    }
-}
-
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-/// The signal that has the configuration read again.
-const HANGUP: &str = "SIGHUP";
-
-impl Signals {
-    fn new() -> Result<Self> {
-        let catch = |kind| signal(kind).map_err(serving("cannot catch signals"));
-        Ok(Self {
-            terminate: catch(SignalKind::terminate())?,
-            interrupt: catch(SignalKind::interrupt())?,
-            hangup: catch(SignalKind::hangup())?,
-        })
-    }
-
-    async fn received(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.hangup.recv() => HANGUP,
         }
     }
 }

@@ -11,6 +11,7 @@ mod password_file;
 mod portmap;
 mod restart;
 mod share;
+mod two_machines;
 mod user;
 mod values;
 
@@ -19,6 +20,7 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::service_address::ServiceAddress;
 use ::share::Terms;
 use clap::{Args, ValueEnum};
 use gateway::control_tls::CertificateFiles;
@@ -40,6 +42,7 @@ pub(crate) use self::listen::ListenGiven;
 pub(crate) use self::password_file::PasswordFileGiven;
 pub(crate) use self::portmap::PortmapGiven;
 pub(crate) use self::share::{ClientTable, ShareGiven, ShareTable, check_client};
+pub(crate) use self::two_machines::TwoMachinesGiven;
 pub(crate) use self::user::{UserGiven, UserTable};
 
 /// What was given: every setting may be absent. The flags and the keys of the file are this one list.
@@ -162,6 +165,9 @@ pub(crate) struct Given {
     /// How the server announces itself to clients in its networks: to Windows, to macOS and Linux; several times for both
     #[arg(long, value_enum)]
     pub(crate) discovery: Vec<DiscoveryGiven>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub(crate) two_machines: TwoMachinesGiven,
     #[command(flatten)]
     #[serde(flatten)]
     pub(crate) kerberos: KerberosGiven,
@@ -369,6 +375,14 @@ pub(crate) enum LogFormat {
     Json,
 }
 
+/// The list that becomes of a list here and a list there.
+fn list_of<T>(lists: Lists, here: Vec<T>, there: Vec<T>) -> Vec<T> {
+    match lists {
+        Lists::Replace if !here.is_empty() => here,
+        Lists::Replace | Lists::Add => here.into_iter().chain(there).collect(),
+    }
+}
+
 impl Given {
     /// Where it is from when these flags go before a file.
     fn sources_over(&self, file: From) -> From {
@@ -396,12 +410,6 @@ impl Given {
 
     /// What is given here, and where nothing is, what is given there, without where it is from.
     pub(crate) fn combined(self, file: Self, lists: Lists) -> Self {
-        fn list_of<T>(lists: Lists, here: Vec<T>, there: Vec<T>) -> Vec<T> {
-            match lists {
-                Lists::Replace if !here.is_empty() => here,
-                Lists::Replace | Lists::Add => here.into_iter().chain(there).collect(),
-            }
-        }
         let from = From::default();
         Self {
             from,
@@ -441,6 +449,7 @@ impl Given {
             log_format: self.log_format.or(file.log_format),
             log: self.log.or(file.log),
             discovery: list_of(lists, self.discovery, file.discovery),
+            two_machines: self.two_machines.combined(file.two_machines, lists),
             kerberos: self.kerberos.or(file.kerberos),
             access_log: self.access_log.or(file.access_log),
         }
@@ -473,6 +482,10 @@ pub(crate) struct Settings {
     pub(crate) gateway: gateway::settings::Settings,
     /// Whether somebody has named the state directory.
     pub(crate) is_state_given: bool,
+    /// Whether the server waits until no other one has the state directory.
+    pub(crate) waits_for_state: bool,
+    /// The addresses that this machine has while the server serves.
+    pub(crate) service_addresses: Vec<ServiceAddress>,
     /// The addresses at which SMB, SMB over QUIC and NFS listen; none: not served. One of them is.
     pub(crate) smb: Vec<SocketAddr>,
     pub(crate) smb_quic: Vec<SocketAddr>,
@@ -515,20 +528,15 @@ impl Settings {
         );
         let files = given.control_certificate.zip(given.control_key);
         let places = &given.from.places;
-        let elsewhere = |names: &mut dyn Iterator<Item = (String, Section)>, first: Option<&Path>| {
-            let place = |(name, section)| {
-                let file = &places.of(&section, Places::WHOLE)?.file;
-                (Some(&**file) != first).then(|| (name, file.display().to_string()))
-            };
-            names.filter_map(place).collect()
-        };
         let gateway = gateway::settings::Settings {
             shares_elsewhere: elsewhere(
-                &mut given.share.iter().map(|share| (share.0.name.clone(), Section::share(&share.0.name))),
+                places,
+                given.share.iter().map(|share| (share.0.name.clone(), Section::share(&share.0.name))),
                 given.from.shares.as_deref(),
             ),
             users_elsewhere: elsewhere(
-                &mut given.user.iter().map(|user| (user.name.clone(), Section::user(&user.name))),
+                places,
+                given.user.iter().map(|user| (user.name.clone(), Section::user(&user.name))),
                 given.from.users.as_deref(),
             ),
             shares_in: place(given.from.shares),
@@ -565,10 +573,30 @@ impl Settings {
             bench_accounting: given.bench_accounting.unwrap_or(default.bench_accounting),
             ..default
         };
-        let control = given.control.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080)));
-        let smb_quic = given.smb_quic;
-        Self { gateway, is_state_given: state.is_some(), smb, smb_quic, nfs, control }
+        Self {
+            gateway,
+            is_state_given: state.is_some(),
+            waits_for_state: given.two_machines.waits(),
+            service_addresses: given.two_machines.addresses(),
+            smb,
+            smb_quic: given.smb_quic,
+            nfs,
+            control: given.control.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
+        }
     }
+}
+
+/// The names of sections that are in another file than the first one, with that file.
+fn elsewhere<T: FromIterator<(String, String)>>(
+    places: &Places,
+    names: impl Iterator<Item = (String, Section)>,
+    first: Option<&Path>,
+) -> T {
+    let place = |(name, section)| {
+        let file = &places.of(&section, Places::WHOLE)?.file;
+        (Some(&**file) != first).then(|| (name, file.display().to_string()))
+    };
+    names.filter_map(place).collect()
 }
 
 fn of_seconds(seconds: u32) -> Duration {

@@ -33,6 +33,11 @@ impl Sources {
         &self.started_with
     }
 
+    /// The server starts with this instead, because it has not begun to serve yet.
+    pub(crate) fn start_with(&mut self, given: Given) {
+        self.started_with = given;
+    }
+
     /// What is given now: flags go before the file. What is wrong with the file is in it, too.
     pub(crate) fn given(&self) -> Given {
         match &self.file {

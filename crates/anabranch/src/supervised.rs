@@ -1,6 +1,7 @@
 //! The service manager learns how the server is: a status line when that changes, and that the server is alive.
 
-use std::time::Duration;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
 
 use control::Health;
 use supervisor::{Environment, Supervisor};
@@ -22,6 +23,36 @@ pub(crate) fn supervisor() -> Result<Supervisor> {
     })
 }
 
+/// How long a takeover may take before the service manager may doubt that the process is alive: as long as a start, by default
+/// (systemd-system.conf(5), DefaultTimeoutStartSec).
+const TAKEOVER_MAX: Duration = Duration::from_secs(90);
+
+/// A server that has stood by takes over. Its start was complete for the service manager, so that the watchdog runs: a thread says
+/// that the process is alive until the value is dropped.
+#[derive(Debug)]
+pub(crate) struct TakingOver {
+    _end: Option<Sender<()>>,
+}
+
+impl TakingOver {
+    pub(crate) fn begin(supervisor: &Supervisor) -> Self {
+        supervisor.status("taking over");
+        let (end, ended) = channel::<()>();
+        let Some(period) = supervisor.watchdog() else { return Self { _end: None } };
+        let (interval, supervisor) = ((period / 2).max(INTERVAL_MIN), supervisor.clone());
+        let run = move || {
+            let begun = Instant::now();
+            while begun.elapsed() < TAKEOVER_MAX
+                && ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout)
+            {
+                supervisor.alive();
+            }
+        };
+        let begun = std::thread::Builder::new().name("taking-over".to_owned()).spawn(run);
+        Self { _end: begun.is_ok().then_some(end) }
+    }
+}
+
 /// What the service manager was told last.
 #[derive(Debug)]
 pub(crate) struct Report {
@@ -39,7 +70,7 @@ impl Report {
 
     /// How often [`Report::tell`] is to be called: twice in the time of the watchdog.
     pub(crate) fn interval(&self) -> Duration {
-        self.supervisor.watchdog().map_or(INTERVAL, |period| (period / 2).clamp(INTERVAL_MIN, INTERVAL))
+        interval(&self.supervisor)
     }
 
     /// Tells the service manager that the server is alive, unless a shard is held up: a new process then serves the
@@ -55,6 +86,11 @@ impl Report {
             self.supervisor.alive();
         }
     }
+}
+
+/// How often the service manager is to hear of the server: twice in the time of the watchdog.
+pub(crate) fn interval(supervisor: &Supervisor) -> Duration {
+    supervisor.watchdog().map_or(INTERVAL, |period| (period / 2).clamp(INTERVAL_MIN, INTERVAL))
 }
 
 fn status(health: &Health) -> String {

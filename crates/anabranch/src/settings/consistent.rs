@@ -29,6 +29,10 @@ impl Given {
             let advice = "Give 10 to 3600 seconds: clients renew the lease several times within it.";
             add("nfs-lease", format!("nfs-lease is {lease}"), advice);
         }
+        if let Some(address) = self.two_machines.repeated() {
+            let what = format!("service-address: the address {address} is given twice");
+            add("service-address", what, "Remove one.");
+        }
         for (key, what, advice) in self.access_log.check() {
             add(key, what, advice);
         }

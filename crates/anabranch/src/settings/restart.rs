@@ -84,6 +84,7 @@ impl Given {
             log_format,
             log,
             discovery,
+            two_machines,
         } = self;
         let is_certificate_late = !self.is_certificate_used_at_once(other);
         let differ = [
@@ -115,7 +116,8 @@ impl Given {
             ("log", *log != other.log),
             ("discovery", *discovery != other.discovery),
         ];
-        differ.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect()
+        let differ = differ.into_iter().filter_map(|(name, differs)| differs.then_some(name));
+        differ.chain(two_machines.differ(&other.two_machines)).collect()
     }
 }
 

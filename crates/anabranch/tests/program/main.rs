@@ -54,6 +54,7 @@ mod service;
 mod share;
 mod share_rules;
 mod silent_start;
+mod standby;
 mod state;
 mod strangers;
 mod stuck;

@@ -176,6 +176,41 @@ fn a_persistent_open_is_there_after_the_program_was_killed_and_so_is_each_write(
     open(&mut client(&server, Guid([2; 16]), 0), Vec::new()).unwrap();
 }
 
+#[test]
+fn a_server_that_stood_by_has_the_persistent_opens_of_one_that_was_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut owner = serve(&directory);
+    let mut one = client(&owner, Guid([1; 16]), 0);
+    let id = open_persistent(&mut one);
+    assert_eq!(lock(&mut one, id, EXCLUSIVE), NtStatus::SUCCESS);
+    one.write(id, 0, &block(0, 1)).unwrap();
+
+    let log = path(&directory, "log");
+    let to_log = std::fs::File::create(&log).unwrap();
+    let mut flags = flags(&directory);
+    flags.extend(["--continuous-availability", "data", "--wait-for-state"].map(str::to_owned));
+    let standby = std::thread::spawn(move || {
+        let arguments: Vec<&str> = flags.iter().map(String::as_str).collect();
+        Server::start_logging(&arguments, to_log.into())
+    });
+    let stands_by = || std::fs::read_to_string(&log).unwrap().contains("standing by");
+    let begun = std::time::Instant::now();
+    while !stands_by() {
+        assert!(begun.elapsed().as_secs() < 60, "it does not stand by");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert_eq!(owner.end_with("KILL"), None);
+    let server = standby.join().unwrap();
+
+    let mut other = client(&server, Guid([2; 16]), 0);
+    assert_eq!(open(&mut other, Vec::new()), Err(NtStatus::FILE_NOT_AVAILABLE), "before its client is back");
+    one = client(&server, Guid([1; 16]), one.session_id);
+    let again = reclaim(&mut one, id).unwrap();
+    assert_eq!((again.persistent, one.read(again, 0, 8).unwrap()), (id.persistent, vec![0; 8]));
+    let (others, _) = open(&mut other, Vec::new()).unwrap();
+    assert_eq!(lock(&mut other, others, EXCLUSIVE), NtStatus::LOCK_NOT_GRANTED);
+}
+
 /// Burst credits that a share has, as the server that runs tells them.
 fn credits(directory: &TempDir, name: &str) -> u64 {
     let state = path(directory, "state");
