@@ -166,6 +166,7 @@ refused() {
 check "a service address without an interface is refused" refused 2 'names no interface' "$ANABRANCH" serve --config "$scratch/anabranch.toml" --service-address $V4
 check "one on an interface that is not there is refused" refused 4 'there is no interface eth7' "$ANABRANCH" serve --config "$scratch/anabranch.toml" --service-address $V4%eth7
 check "without the capabilities, the drop-in is named" refused 4 'lacks CAP_NET_ADMIN and CAP_NET_RAW' setpriv --bounding-set=-net_admin,-net_raw "$ANABRANCH" serve --config "$scratch/anabranch.toml"
+check "an address that cannot be listened on is refused" refused 4 'does not have the address' "$ANABRANCH" serve --config "$scratch/anabranch.toml" --smb 203.0.113.9:445
 check "nothing is left of them" lacks a
 
 serve a --wait-for-state
@@ -183,6 +184,8 @@ must "SIGTERM ends a server that stands by" ends b
 : >"$scratch/log-b"
 serve b --wait-for-state
 must "it stands by again" soon stands_by b a
+slow() { kill -STOP "${pid[a]}"; sleep 1; kill -CONT "${pid[a]}"; ! serves b; }
+check "a machine that is only slow keeps the state" slow
 
 : >"$scratch/acknowledged"
 load & loading=$!

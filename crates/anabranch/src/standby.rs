@@ -13,7 +13,7 @@ use crate::place::{self, Mistake, Places};
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::process::{HANGUP, Process, Signals};
 use crate::serve::LOST_LINES_INTERVAL;
-use crate::settings::Settings;
+use crate::settings::{Given, Settings};
 use crate::sources::Sources;
 use crate::{log, supervised};
 
@@ -160,8 +160,7 @@ impl Standby {
                 given.from.warn();
                 let started = self.sources.started_with().clone();
                 // The log was begun with these.
-                let given =
-                    crate::settings::Given { log: started.log, log_format: started.log_format, ..given };
+                let given = Given { log: started.log, log_format: started.log_format, ..given };
                 self.sources.start_with(given);
                 self.settings = settings;
                 tracing::info!("{HANGUP}: the configuration was read again");
