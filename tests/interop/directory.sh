@@ -74,6 +74,7 @@ S2
   check "she is told" says "uid     10001" anabranch domain test alice@AD.LAB.TEST
   check "by which rule" says 'domain-id-mapping = "nss"' anabranch domain test alice@AD.LAB.TEST
   check "with a group of winbind" says '11000$' anabranch domain test alice@AD.LAB.TEST
+  check "who is asked is told" says "^numbers  *name service  [0-9].* ago  *1  *0  *0 " anabranch domain status
   check "of bob nothing is known yet" says "no ticket of the user has come" anabranch domain test "$(sid_of bob)"
   echo "for owned" >"$share_dir/owned"; chown 10001:10000 "$share_dir/owned"; chmod 640 "$share_dir/owned"
   check "a file of her number is hers" says "OWNER:$(sid_of alice)" acls owned
@@ -85,6 +86,7 @@ S2
   check "bob gets a ticket" ticket bob
   check "he is refused for now" refused NT_STATUS_NO_LOGON_SERVERS
   check "the log says why" log_has "have not said which number the user has"
+  check "and that somebody waited in vain" says "^numbers  *name service  .* ago  *1  *0  *0  *1 " anabranch domain status
   check "alice gets a ticket again" ticket alice
   check "she is known from before" client "put /etc/hostname of-alice-again"
   must "winbind speaks again" signal -CONT "^winbind"
@@ -118,6 +120,8 @@ part_rfc2307() {
   check "she is told" says "uid     10001" anabranch domain test alice@AD.LAB.TEST
   check "with her entry" says "uidNumber 10001, gidNumber 10000 of CN=alice,CN=Users,DC=ad" anabranch domain test alice@AD.LAB.TEST
   check "of bob the directory is told alone" says "of CN=bob" anabranch domain test "$(sid_of bob)"
+  check "who is asked is told" says "^numbers  *directory  *[0-9].* ago  *1  *0  *0 " anabranch domain status
+  check "by which rule" says "^numbers  *domain-id-mapping = .rfc2307.: .* at dc1.ad.lab.test" anabranch domain status
   echo "for staffs" >"$share_dir/staffs"; chown 10001:10000 "$share_dir/staffs"
   check "a list for a group" acls -S "REVISION:1,OWNER:$(sid_of alice),GROUP:S-1-22-2-10000,ACL:$(sid_of staff):0/0/0x1200a9" staffs
   check "lets a member of its number read over NFS" reads_nfs staffs 10002 11000
@@ -142,6 +146,8 @@ U
     check "nobody is known" refused NT_STATUS_NO_LOGON_SERVERS
     check "the log says why: $text" log_has "$text"
     check "and so does the test" says "$text" anabranch domain test "$(sid_of many)"
+    check "and so does the status" says "^\* .*$text" anabranch domain status
+    check "with what failed last" says "^numbers of the directory failed last .* ago: .*$text" anabranch domain status
   done < <(cp "$config" "$scratch/right.toml"; ticket many >/dev/null 2>&1
     printf '%s\t%s\t%s\n' domain-ldap-password-file "$scratch/wrong.password" "does not accept the password" \
       domain-ldap-ca "$scratch/another.pem" "certificate" domain-ldap-server client.ad.lab.test "cannot connect to the directory")

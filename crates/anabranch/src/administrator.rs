@@ -29,19 +29,30 @@ pub(crate) enum Intent {
     Change,
 }
 
+/// The server that runs; None: none does.
+///
+/// # Errors
+/// It cannot be asked, or this user may not use it.
+pub(crate) fn server(asking: &Asking) -> Result<Option<Access>> {
+    let directory = asking.state();
+    if asking.control.is_none() && !control_access::is_published(&directory) {
+        return Ok(None);
+    }
+    let access = control_access::find(&directory, asking.control)?;
+    let runs = asking.control.is_some() || control_client::answers(&access)?;
+    Ok(runs.then_some(access))
+}
+
 impl Administrator {
     /// The one who has the state directory.
     ///
     /// # Errors
     /// A server has it but cannot be asked, or this user may not use it.
     pub(crate) fn find(asking: &Asking, intent: Intent) -> Result<Self> {
-        let directory = asking.state();
-        if asking.control.is_some() || control_access::is_published(&directory) {
-            let access = control_access::find(&directory, asking.control)?;
-            if asking.control.is_some() || control_client::answers(&access)? {
-                return Ok(Self::Server(access));
-            }
+        if let Some(access) = server(asking)? {
+            return Ok(Self::Server(access));
         }
+        let directory = asking.state();
         if intent == Intent::Look && !state::exists(&directory) {
             return Err(Problem::new(
                 Cause::Asking,

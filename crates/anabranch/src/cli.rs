@@ -495,7 +495,7 @@ pub(crate) enum DomainCommand {
         #[command(flatten)]
         place: StatePlace,
     },
-    /// Show what a keytab holds, names of this machine without a key, and how much the clocks differ
+    /// Show what a keytab holds, names of this machine without a key, how much the clocks differ, and who is asked for users
     Status(DomainStatus),
     /// Show what a user becomes here (SID, groups, uid, role in each share), and by which rule
     Test {
@@ -508,17 +508,14 @@ pub(crate) enum DomainCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct DomainStatus {
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// The keytab [default: the one that was imported into the state directory]
+    /// The keytab [default: that of the server that runs, else the one that was imported into the state directory]
     #[arg(long, value_name = "FILE")]
     pub(crate) keytab: Option<PathBuf>,
     /// The KDC or domain controller whose clock is compared [default: the realm's name in lower case]
     #[arg(long, value_name = "HOST[:PORT]")]
     pub(crate) kdc: Option<String>,
     #[command(flatten)]
-    pub(crate) place: StatePlace,
+    pub(crate) asking: Asking,
 }
 
 /// Where a state database is.

@@ -1,8 +1,13 @@
-//! `anabranch domain status`: what the keytab holds, which names of this machine have no key, and how much the clocks differ.
+//! `anabranch domain status`: what the keytab holds, which names of this machine have no key, how much the clocks differ, and what the server
+//! that runs says of the numbers of users of domains, and of those who are asked for users.
+
+mod server;
 
 use std::fmt::Write;
 use std::fs;
+use std::path::PathBuf;
 
+use control::domain::Domain;
 use gateway::{kdc_clock, kerberos};
 use krb5::keytab::{Entry, Keytab};
 use serde::Serialize;
@@ -19,6 +24,17 @@ const SERVICES: [&str; 2] = ["cifs", "nfs"];
 /// What is found.
 #[derive(Debug, Serialize)]
 struct Status {
+    #[serde(flatten)]
+    keys: Option<OfKeytab>,
+    /// None: no server runs, or it does not say.
+    server: Option<Domain>,
+    /// Why a server that runs does not say.
+    server_problem: Option<String>,
+}
+
+/// What the keytab says.
+#[derive(Debug, Serialize)]
+struct OfKeytab {
     keytab: String,
     keys: Vec<Key>,
     /// Keys of other encryption types than AES, which are not used.
@@ -54,26 +70,52 @@ struct Clock {
 }
 
 /// # Errors
-/// There is no keytab, or it cannot be read.
+/// There is neither a keytab nor a server, or the keytab cannot be read.
 pub(super) fn run(asked: &DomainStatus) -> Result<()> {
-    let state = asked.place.directory();
-    let stored = kerberos::stored_in(&state);
-    let file = asked.keytab.as_ref().unwrap_or(&stored);
-    if asked.keytab.is_none() && !stored.exists() {
-        let what = format!("{} has no keytab", state.display());
-        let advice = "Import one: anabranch domain import --keytab FILE. If the configuration names one: --keytab FILE";
-        return Err(Problem::new(Cause::Refused, what, advice));
+    let (server, server_problem) = match server::ask(&asked.asking) {
+        Ok(server) => (server, None),
+        Err(problem) => (None, Some(problem.what)),
+    };
+    let keytab = file(asked, server.as_ref())?.map(|file| Ok::<_, Problem>((kerberos::read(&file)?, file)));
+    let keytab = keytab.transpose()?;
+    let keys = keytab.as_ref().map(|(keytab, file)| of_keytab(keytab, file.display().to_string(), asked));
+    let status = Status { keys, server, server_problem };
+    let text = || text(&status, keytab.as_ref().map(|(keytab, _)| keytab));
+    print(&if asked.asking.json { json(&status)? } else { text() })
+}
+
+/// The keytab; None: the server that runs has none.
+///
+/// # Errors
+/// There is none, and no server runs.
+fn file(asked: &DomainStatus, server: Option<&Domain>) -> Result<Option<PathBuf>> {
+    let named = server.and_then(|server| server.keytab.as_ref()).map(PathBuf::from);
+    if let Some(file) = asked.keytab.clone().or(named) {
+        return Ok(Some(file));
     }
-    let keytab = kerberos::read(file)?;
+    let state = asked.asking.state();
+    let stored = kerberos::stored_in(&state);
+    if stored.exists() {
+        return Ok(Some(stored));
+    }
+    if server.is_some() {
+        return Ok(None);
+    }
+    let what = format!("{} has no keytab", state.display());
+    let advice =
+        "Import one: anabranch domain import --keytab FILE. If the configuration names one: --keytab FILE";
+    Err(Problem::new(Cause::Refused, what, advice))
+}
+
+fn of_keytab(keytab: &Keytab, file: String, asked: &DomainStatus) -> OfKeytab {
     let realm = keytab.entries().first().map_or("", |entry| entry.principal().realm());
-    let status = Status {
-        keytab: file.display().to_string(),
+    OfKeytab {
+        keytab: file,
         keys: keytab.entries().iter().map(key).collect(),
         left_out: keytab.skipped(),
-        names: names(&own_names(&host_name(), realm), &keytab),
+        names: names(&own_names(&host_name(), realm), keytab),
         clock: clock(asked.kdc.as_deref(), realm),
-    };
-    print(&if asked.json { json(&status)? } else { text(&status, &keytab) })
+    }
 }
 
 fn key(entry: &Entry) -> Key {
@@ -122,18 +164,31 @@ fn clock(given: Option<&str>, realm: &str) -> Clock {
     }
 }
 
-fn text(status: &Status, keytab: &Keytab) -> String {
+fn text(status: &Status, keytab: Option<&Keytab>) -> String {
+    let mut text = match &status.keys {
+        Some(keys) => format!("keytab     {}\nclock      {}\n", harmless(&keys.keytab), told(&keys.clock)),
+        None => {
+            "keytab     none: no tickets are accepted. To import one: anabranch domain import --keytab FILE\n"
+                .to_owned()
+        }
+    };
+    text += &server::numbers(status.server.as_ref(), status.server_problem.as_deref());
+    if let (Some(keys), Some(keytab)) = (&status.keys, keytab) {
+        text += &of_keys(keys, keytab);
+    }
+    text += &status.server.as_ref().map(server::text).unwrap_or_default();
+    text
+}
+
+fn of_keys(keys: &OfKeytab, keytab: &Keytab) -> String {
     let row = |key: &Key| [harmless(&key.principal), key.kvno.to_string(), key.encryption.to_owned()];
-    let rows: Vec<_> = status.keys.iter().map(row).collect();
-    let keys = render(["PRINCIPAL", "KVNO", "ENCRYPTION"], &rows);
+    let rows: Vec<_> = keys.keys.iter().map(row).collect();
+    let mut text = format!("\n{}{}", render(["PRINCIPAL", "KVNO", "ENCRYPTION"], &rows), left_out(keytab));
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
     let rows: Vec<_> =
-        status.names.iter().map(|name| [name.name.clone(), yes(name.smb), yes(name.nfs)]).collect();
-    let names = render(["NAME OF THIS MACHINE", "KEY FOR SMB", "KEY FOR NFS"], &rows);
-    let mut text = format!("keytab     {}\n", status.keytab);
-    let _ = writeln!(text, "clock      {}", told(&status.clock));
-    let _ = write!(text, "\n{keys}{}\n{names}", left_out(keytab));
-    if status.names.iter().any(|name| !name.smb || !name.nfs) {
+        keys.names.iter().map(|name| [name.name.clone(), yes(name.smb), yes(name.nfs)]).collect();
+    let _ = write!(text, "\n{}", render(["NAME OF THIS MACHINE", "KEY FOR SMB", "KEY FOR NFS"], &rows));
+    if keys.names.iter().any(|name| !name.smb || !name.nfs) {
         text += "Clients that use a name without a key get no ticket for it. To add one: setspn -S cifs/NAME ACCOUNT (nfs/NAME for\n\
                  NFS) or adcli update --service-name, then export the keytab again.\n";
     }

@@ -53,11 +53,18 @@ impl Machine {
 
     /// A certificate and its key, for localhost: the paths of their files.
     fn make_certificate(&self, name: &str) -> [String; 2] {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        self.make_certificate_until(name, 4000)
+    }
+
+    /// The same, until the beginning of a year.
+    fn make_certificate_until(&self, name: &str, year: i32) -> [String; 2] {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let mut params = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+        params.not_after = rcgen::date_time_ymd(year, 1, 1);
         let files =
             [path(&self.directory, &format!("{name}.pem")), path(&self.directory, &format!("{name}.key"))];
-        fs::write(&files[0], made.cert.pem()).unwrap();
-        fs::write(&files[1], made.signing_key.serialize_pem()).unwrap();
+        fs::write(&files[0], params.self_signed(&key).unwrap().pem()).unwrap();
+        fs::write(&files[1], key.serialize_pem()).unwrap();
         fs::set_permissions(&files[1], fs::Permissions::from_mode(0o600)).unwrap();
         files
     }
@@ -234,6 +241,21 @@ fn with_a_certificate_it_speaks_tls_and_nothing_else() {
     machine.stop();
     machine.start(&[]);
     assert!(machine.done(&["share", "list"]).contains("data"), "no certificate, no TLS");
+}
+
+#[test]
+fn domain_status_says_that_the_certificate_has_expired() {
+    let mut machine = Machine::new();
+    let [certificate, key] = machine.make_certificate("good");
+    machine.start(&["--control-certificate", &certificate, "--control-key", &key]);
+    let said = machine.done(&["domain", "status"]);
+    assert!(said.contains("numbers    domain-id-mapping = \"rid\"") && !said.contains("to do"), "{said}");
+    machine.stop();
+    let [certificate, key] = machine.make_certificate_until("old", 2020);
+    machine.start(&["--control-certificate", &certificate, "--control-key", &key]);
+    let said = machine.done(&["domain", "status"]);
+    assert!(said.contains("* the certificate of the control address has expired; NFS over TLS"), "{said}");
+    assert!(said.contains("to do: Put another one in its place (control-certificate"), "{said}");
 }
 
 /// What `openssl` prints of a certificate in a file, or of the one that a server shows.

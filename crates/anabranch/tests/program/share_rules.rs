@@ -113,6 +113,28 @@ fn a_share_is_for_the_networks_that_its_file_names() {
 }
 
 #[test]
+fn who_is_asked_for_groups_is_told() {
+    let machine = Machine::with("nfs-groups = \"server\"\n", "");
+    let asked = |machine: &Machine| {
+        let said = machine.done(&["domain", "status", "--json"]);
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let lookups = said["server"]["lookups"].as_array().unwrap();
+        let of_groups = lookups.iter().find(|asked| asked["subject"] == "groups").unwrap();
+        ["found", "absent", "failed", "held"].map(|field| of_groups[field].as_u64().unwrap())
+    };
+    assert_eq!(asked(&machine), [0; 4]);
+    let mut nfs = machine.nfs();
+    let top = nfs.mount(ROOT, "/data").unwrap();
+    let stranger = (4_294_000_000, 100);
+    assert_eq!((nfs.look(ROOT, &top), nfs.look(stranger, &top)), (Status::OK, Status::OK));
+    assert_eq!(asked(&machine), [1, 1, 0, 2], "root, and a number that nobody has");
+    let said = machine.done(&["domain", "status"]);
+    assert!(said.contains("keytab     none: no tickets are accepted"), "{said}");
+    assert!(said.contains("numbers    domain-id-mapping = \"rid\": 1000000 plus"), "{said}");
+    assert!(said.contains("\ngroups     name service  "), "{said}");
+}
+
+#[test]
 fn a_share_has_its_protocols() {
     let machine = Machine::start("protocols = [\"smb\"]\n");
     assert_eq!(machine.nfs().mount(ROOT, "/data"), Err(Status::ACCES));

@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 
 use crate::configuration::{Configuration, Reload};
+use crate::domain::Domain;
 use crate::identities::TestedUser;
 use crate::shares::{NewShare, Share, ShareChange, Shares};
 use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
@@ -66,6 +67,12 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// The text can be no user's name, or no server is running.
     fn test_user(&self, name: &str) -> Result<TestedUser, Refusal>;
+    /// By which rule users of domains have numbers here, and how those do who are asked for users and groups. May wait for the
+    /// directory of the domain.
+    ///
+    /// # Errors
+    /// No server is running.
+    fn domain(&self) -> Result<Domain, Refusal>;
     /// All tokens that were made, by name.
     ///
     /// # Errors

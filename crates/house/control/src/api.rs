@@ -82,6 +82,7 @@ pub(crate) const ROUTES: &[Route] = &[
         methods: &["get", "post"],
         handlers: || get(trace_part).post(begin_trace),
     },
+    Route { path: "/domain", methods: &["get"], handlers: || get(domain) },
     Route { path: "/identities/{name}", methods: &["get"], handlers: || get(identity) },
     Route { path: "/simulations", methods: &["post"], handlers: || simulations() },
     Route { path: "/log", methods: &["get"], handlers: || get(log) },
@@ -414,6 +415,10 @@ async fn identity(
     Path(name): Path<String>,
 ) -> JsonReply<crate::identities::TestedUser> {
     administer(about, move |administration| administration.test_user(&name)).await
+}
+
+async fn domain(State(about): State<Arc<About>>) -> JsonReply<crate::domain::Domain> {
+    administer(about, |administration| administration.domain()).await
 }
 
 async fn tokens(State(about): State<Arc<About>>) -> JsonReply<of_tokens::Tokens> {

@@ -15,6 +15,7 @@ mod connections;
 mod console;
 mod cookie;
 mod counters;
+pub mod domain;
 pub mod explain;
 pub mod files;
 pub mod findings;
@@ -281,6 +282,9 @@ pub(crate) mod tests {
             none()
         }
         fn test_user(&self, _: &str) -> Result<identities::TestedUser, Refusal> {
+            none()
+        }
+        fn domain(&self) -> Result<domain::Domain, Refusal> {
             none()
         }
         fn tokens(&self) -> Result<Tokens, Refusal> {

@@ -9,10 +9,11 @@ use serde_json::Value;
 const DOCUMENT: &str = include_str!("openapi/document.json");
 
 /// The part of each area, with its name.
-const AREAS: [(&str, &str); 12] = [
+const AREAS: [(&str, &str); 13] = [
     ("activity", include_str!("openapi/activity.json")),
     ("clients", include_str!("openapi/clients.json")),
     ("configuration", include_str!("openapi/configuration.json")),
+    ("domain", include_str!("openapi/domain.json")),
     ("files", include_str!("openapi/files.json")),
     ("identities", include_str!("openapi/identities.json")),
     ("program", include_str!("openapi/program.json")),

@@ -16,6 +16,7 @@ use crate::acquaintances::Acquaintances;
 use crate::declared::Declared;
 use crate::identities::{self, NoUser};
 use crate::kerberos::Tickets;
+use crate::lookups::Lookups;
 use crate::passwords;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, UserSettings};
@@ -28,6 +29,8 @@ pub(crate) struct AccountBook {
     tickets: RwLock<Arc<Tickets>>,
     /// The users of domains who have come. It has a lock of its own.
     pub(crate) acquaintances: Arc<Acquaintances>,
+    /// What becomes of questions about users and groups.
+    pub(crate) lookups: Lookups,
     /// Made of both when somebody asks; None: one of them has changed since.
     people: Mutex<Option<Arc<People>>>,
     /// The users for whom accounts stand, by uid, made when somebody asks; None: an account has changed since.

@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use crate::lookups::{Held, Holds, Tally, Unanswered};
 use crate::name_service::NameAnswer;
 
 /// How long a client waits for answers.
@@ -35,6 +36,8 @@ pub(crate) struct Asked<Q, A> {
     questions: SyncSender<Q>,
     /// Guards the answers and those who wait. Not held while the name service is asked.
     entries: Mutex<HashMap<Q, Entry<A>>>,
+    /// What becomes of the questions.
+    tally: Arc<Tally>,
 }
 
 /// What is known about a question.
@@ -61,11 +64,19 @@ impl<A> Entry<A> {
         A: Clone,
     {
         match &self.answer {
-            Some((Some(answer), until)) if now < *until + (STALE_KEPT - KEPT) => {
-                Heard::Somebody(answer.clone())
-            }
+            Some((Some(answer), _)) if self.is_stale(now) => Heard::Somebody(answer.clone()),
             _ => Heard::Nothing,
         }
+    }
+
+    /// Whether the answer counts.
+    fn counts(&self, now: Instant) -> bool {
+        self.answer.as_ref().is_some_and(|(_, until)| now < *until)
+    }
+
+    /// Whether the answer is better than none.
+    fn is_stale(&self, now: Instant) -> bool {
+        matches!(&self.answer, Some((Some(_), until)) if now < *until + (STALE_KEPT - KEPT))
     }
 
     /// Whether somebody was found.
@@ -90,6 +101,10 @@ impl<A> Heard<A> {
         answer.map_or(Self::Nobody, Self::Somebody)
     }
 
+    fn is_somebody(&self) -> bool {
+        matches!(self, Self::Somebody(_))
+    }
+
     /// Whoever there is, as far as it is known.
     pub(crate) fn somebody(self) -> Option<A> {
         match self {
@@ -104,8 +119,18 @@ impl<A> Heard<A> {
 pub(crate) enum Outcome<A> {
     /// The answer.
     Here(Heard<A>),
-    /// Where the answer will come from, and what counts if none comes.
-    Later(oneshot::Receiver<Heard<A>>, Heard<A>),
+    /// An answer will come, or not.
+    Later(Waiting<A>),
+}
+
+/// Somebody who waits for an answer.
+#[derive(Debug)]
+pub(crate) struct Waiting<A> {
+    /// Where the answer will come from.
+    answer: oneshot::Receiver<Heard<A>>,
+    /// What counts if none comes.
+    stale: Heard<A>,
+    tally: Arc<Tally>,
 }
 
 impl<A> Outcome<A> {
@@ -123,10 +148,15 @@ impl<A> Outcome<A> {
     pub(crate) async fn heard_by(self, deadline: tokio::time::Instant) -> Heard<A> {
         match self {
             Self::Here(answer) => answer,
-            Self::Later(answer, stale) => match tokio::time::timeout_at(deadline, answer).await {
-                Ok(Ok(answer)) => answer,
-                _ => stale,
-            },
+            Self::Later(Waiting { answer, stale, tally }) => {
+                match tokio::time::timeout_at(deadline, answer).await {
+                    Ok(Ok(answer)) => answer,
+                    _ => {
+                        tally.unanswered(Unanswered::TimedOut, stale.is_somebody());
+                        stale
+                    }
+                }
+            }
         }
     }
 }
@@ -136,21 +166,25 @@ where
     Q: Clone + Eq + Hash + Send + 'static,
     A: Clone + Send + 'static,
 {
-    /// Starts the threads, which end with this value.
+    /// Starts the threads, which end with this value. `tally` counts what becomes of the questions.
     ///
     /// # Errors
     /// The system has no more threads.
-    pub(crate) fn start(thread: &str, ask: Arc<Ask<Q, A>>) -> io::Result<Arc<Self>> {
+    pub(crate) fn start(thread: &str, ask: Arc<Ask<Q, A>>, tally: &Arc<Tally>) -> io::Result<Arc<Self>> {
         let (questions, waiting) = sync_channel(ENTRIES_MAX);
         let waiting = Arc::new(Mutex::new(waiting));
-        let asked = Arc::new(Self { questions, entries: Mutex::default() });
+        let asked = Arc::new(Self { questions, entries: Mutex::default(), tally: Arc::clone(tally) });
+        let holder: Weak<Self> = Arc::downgrade(&asked);
+        tally.is_held_by(holder);
         for _ in 0..THREADS {
             let (asked, waiting, ask) = (Arc::downgrade(&asked), Arc::clone(&waiting), Arc::clone(&ask));
             let run = move || {
                 while let Some(question) = next(&waiting) {
                     let answer = ask(&question);
                     let Some(asked) = asked.upgrade() else { return };
-                    asked.take(question, answer, Instant::now());
+                    let now = Instant::now();
+                    asked.tally.answered(&answer, now);
+                    asked.take(question, answer, now);
                 }
             };
             std::thread::Builder::new().name(thread.to_owned()).spawn(run)?;
@@ -164,6 +198,7 @@ where
         if entries.len() >= ENTRIES_MAX && !entries.contains_key(&question) {
             make_room(&mut entries, now);
             if entries.len() >= ENTRIES_MAX {
+                self.tally.unanswered(Unanswered::Full, false);
                 return Outcome::Here(Heard::Nothing);
             }
         }
@@ -175,11 +210,12 @@ where
         let (answer, comes) = oneshot::channel();
         entry.waiting.retain(|waiting| !waiting.is_closed());
         if !entry.is_asked && self.questions.try_send(question).is_err() {
+            self.tally.unanswered(Unanswered::Full, stale.is_somebody());
             return Outcome::Here(stale);
         }
         entry.is_asked = true;
         entry.waiting.push(answer);
-        Outcome::Later(comes, stale)
+        Outcome::Later(Waiting { answer: comes, stale, tally: Arc::clone(&self.tally) })
     }
 
     /// Keeps the answer of the name service, and tells those who wait.
@@ -187,6 +223,7 @@ where
         let mut entries = self.entries.lock();
         let entry = entries.entry(question).or_default();
         entry.is_asked = false;
+        let is_failure = matches!(answer, NameAnswer::Unavailable(_));
         let answer = match answer {
             NameAnswer::Known(known) => {
                 entry.answer = Some((Some(known.clone()), now + KEPT));
@@ -202,8 +239,25 @@ where
             }
         };
         for waiting in entry.waiting.drain(..) {
-            let _ = waiting.send(answer.clone()); // who waited may have gone
+            let is_heard = waiting.send(answer.clone()).is_ok(); // who waited may have gone
+            if is_heard && is_failure {
+                self.tally.unanswered(Unanswered::Failed, answer.is_somebody());
+            }
         }
+    }
+}
+
+impl<Q: Send, A: Send> Holds for Asked<Q, A> {
+    fn held(&self, now: Instant) -> Held {
+        let mut held = Held::default();
+        for entry in self.entries.lock().values() {
+            if entry.counts(now) {
+                held.fresh += 1;
+            } else if entry.is_stale(now) {
+                held.stale += 1;
+            }
+        }
+        held
     }
 }
 
@@ -212,8 +266,7 @@ where
 fn make_room<Q: Eq + Hash, A>(entries: &mut HashMap<Q, Entry<A>>, now: Instant) {
     entries.retain(|_, entry| entry.is_asked || entry.is_found());
     if entries.len() >= ENTRIES_MAX {
-        let counts = |entry: &Entry<A>| entry.answer.as_ref().is_some_and(|(_, until)| now < *until);
-        entries.retain(|_, entry| entry.is_asked || counts(entry));
+        entries.retain(|_, entry| entry.is_asked || entry.counts(now));
     }
     if entries.len() >= ENTRIES_MAX {
         // Answers that are still wanted are soon here again.
@@ -229,9 +282,10 @@ fn next<Q>(waiting: &Mutex<Receiver<Q>>) -> Option<Q> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lookups::Subject;
 
     fn asked(ask: impl Fn(&u32) -> NameAnswer<String> + Send + Sync + 'static) -> Arc<Asked<u32, String>> {
-        Asked::start("names", Arc::new(ask)).unwrap()
+        Asked::start("names", Arc::new(ask), &Arc::new(Tally::new(Subject::Names))).unwrap()
     }
 
     #[test]
@@ -241,13 +295,13 @@ mod tests {
         asked.take(7, NameAnswer::Known("otto".to_owned()), now);
         let here = |outcome| matches!(outcome, Outcome::Here(Heard::Somebody(_)));
         assert!(here(asked.ask(7, now + KEPT - Duration::from_secs(1))));
-        let Outcome::Later(answer, stale) = asked.ask(7, now + KEPT) else { panic!() };
+        let Outcome::Later(Waiting { answer, stale, .. }) = asked.ask(7, now + KEPT) else { panic!() };
         assert_eq!(stale, Heard::Somebody("otto".to_owned()));
         assert_eq!(answer.blocking_recv().unwrap(), stale, "the last answer, while there is no other");
         asked.take(7, NameAnswer::Unknown, now);
         assert!(matches!(asked.ask(7, now), Outcome::Here(Heard::Nobody)), "there is nobody");
         assert!(
-            matches!(asked.ask(7, now + NOBODY_KEPT), Outcome::Later(_, Heard::Nothing)),
+            matches!(asked.ask(7, now + NOBODY_KEPT), Outcome::Later(Waiting { stale: Heard::Nothing, .. })),
             "there may be somebody now"
         );
     }
@@ -258,10 +312,23 @@ mod tests {
         let now = Instant::now();
         asked.take(7, NameAnswer::Known("otto".to_owned()), now);
         let ask = |after: Duration| match asked.ask(7, now + after) {
-            Outcome::Here(answer) | Outcome::Later(_, answer) => answer,
+            Outcome::Here(answer) | Outcome::Later(Waiting { stale: answer, .. }) => answer,
         };
         assert_eq!(ask(STALE_KEPT - Duration::from_secs(1)), Heard::Somebody("otto".to_owned()));
         assert_eq!(ask(STALE_KEPT), Heard::Nothing);
+    }
+
+    #[test]
+    fn answers_that_count_are_told_from_old_ones() {
+        let asked = asked(|_| NameAnswer::Unknown);
+        let now = Instant::now();
+        asked.take(7, NameAnswer::Known("otto".to_owned()), now);
+        asked.take(8, NameAnswer::Unknown, now);
+        let held = |after| asked.held(now + after);
+        assert_eq!(held(Duration::ZERO), Held { fresh: 2, stale: 0 });
+        assert_eq!(held(NOBODY_KEPT), Held { fresh: 1, stale: 0 });
+        assert_eq!(held(KEPT), Held { fresh: 0, stale: 1 });
+        assert_eq!(held(STALE_KEPT), Held::default());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use directory::{Directory, Entry};
 use crate::acquaintances::Acquaintances;
 use crate::asked::Asked;
 use crate::kerberos::KerberosSettings;
+use crate::lookups::Tally;
 use crate::name_service::NameAnswer;
 use crate::numbers::heard;
 use crate::problem::{Cause, Problem, Result};
@@ -116,9 +117,13 @@ impl DirectoryNumbers {
     ///
     /// # Errors
     /// The system has no more threads.
-    pub(crate) fn start(directory: Arc<Directory>, acquaintances: Arc<Acquaintances>) -> io::Result<Self> {
+    pub(crate) fn start(
+        directory: Arc<Directory>,
+        acquaintances: Arc<Acquaintances>,
+        tally: &Arc<Tally>,
+    ) -> io::Result<Self> {
         let ask = move |question: &Question| ask(&directory, &acquaintances, question);
-        Ok(Self { asked: Asked::start("domain numbers", Arc::new(ask))? })
+        Ok(Self { asked: Asked::start("domain numbers", Arc::new(ask), tally)? })
     }
 
     fn of(&self, question: Question) -> Numbers {
@@ -155,6 +160,7 @@ mod tests {
 
     use super::*;
     use crate::asked::PATIENCE;
+    use crate::lookups::Lookups;
 
     fn sid(rid: u32) -> Sid {
         format!("S-1-5-21-1-2-3-{rid}").parse().unwrap()
@@ -243,12 +249,15 @@ mod tests {
         let ca = file("ca.pem", &certified.cert.pem());
         let port = listener.local_addr().unwrap().port();
         let directory = Arc::new(Directory::new(settings(port, &ca)));
-        let source = DirectoryNumbers::start(directory, Arc::default()).unwrap();
+        let lookups = Lookups::default();
+        let source = DirectoryNumbers::start(directory, Arc::default(), &lookups.directory_numbers).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let begun = Instant::now();
         let question = Question::of(sid(1104), sid(513), &[]);
         let answer = runtime.block_on(async { source.of(question).await });
         assert_eq!(answer, Err(Reason::NumbersUnavailable));
         assert!(begun.elapsed() >= PATIENCE);
+        let told = lookups.at(Instant::now()).remove(0);
+        assert_eq!((told.timed_out, told.found, told.held.map(|held| held.fresh)), (1, 0, Some(0)));
     }
 }

@@ -16,7 +16,6 @@ use smb_server::KerberosKeys;
 use state::State;
 
 use crate::accounts::AccountBook;
-use crate::acquaintances::Acquaintances;
 use crate::directory_numbers::{self, DirectoryNumbers};
 pub use crate::directory_numbers::{DirectorySettings, check_server};
 pub use crate::numbers::NssNames;
@@ -50,6 +49,20 @@ pub enum IdMapping {
     Nss,
     /// `uidNumber` and `gidNumber` of the domain's directory (RFC 2307).
     Rfc2307,
+}
+
+impl IdMapping {
+    /// As the configuration calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rid => "rid",
+            Self::Autorid => "autorid",
+            Self::Sss => "sss",
+            Self::Nss => "nss",
+            Self::Rfc2307 => "rfc2307",
+        }
+    }
 }
 
 /// How users log on with tickets.
@@ -211,17 +224,13 @@ impl DomainNumbers {
     ///
     /// # Errors
     /// Two domains would have the same numbers, or the database cannot be used.
-    pub(crate) fn new(
-        settings: &KerberosSettings,
-        state: &State,
-        acquaintances: &Arc<Acquaintances>,
-    ) -> Result<Self> {
+    pub(crate) fn new(settings: &KerberosSettings, state: &State, accounts: &AccountBook) -> Result<Self> {
         let formula = match settings.id_mapping {
             IdMapping::Rid => Some(Formula::Rid { base: settings.id_base }),
             IdMapping::Sss => Some(Formula::Sss),
             IdMapping::Autorid => None,
-            IdMapping::Nss => return Self::of_name_service(settings),
-            IdMapping::Rfc2307 => return Self::of_directory(settings, acquaintances),
+            IdMapping::Nss => return Self::of_name_service(settings, accounts),
+            IdMapping::Rfc2307 => return Self::of_directory(settings, accounts),
         };
         let slice = |domain: &Sid| match formula {
             Some(formula) => Ok(formula.slice(domain)),
@@ -249,24 +258,25 @@ impl DomainNumbers {
         settings: &KerberosSettings,
         before: &Tickets,
         state: &State,
-        acquaintances: &Arc<Acquaintances>,
+        accounts: &AccountBook,
     ) -> Result<Self> {
         match &before.numbers {
             Some(numbers) if before.settings.numbers_as(settings) => Ok(numbers.clone()),
-            _ => Self::new(settings, state, acquaintances),
+            _ => Self::new(settings, state, accounts),
         }
     }
 
-    fn of_directory(settings: &KerberosSettings, acquaintances: &Arc<Acquaintances>) -> Result<Self> {
+    fn of_directory(settings: &KerberosSettings, accounts: &AccountBook) -> Result<Self> {
         let directory = Arc::new(Directory::new(directory_numbers::settings(settings)?));
-        let source = DirectoryNumbers::start(Arc::clone(&directory), Arc::clone(acquaintances));
+        let (acquaintances, tally) = (&accounts.acquaintances, &accounts.lookups.directory_numbers);
+        let source = DirectoryNumbers::start(Arc::clone(&directory), Arc::clone(acquaintances), tally);
         let source = source.map_err(serving("cannot start a thread for the numbers of domains"))?;
         let numbering = Numbering::Asked { source: Arc::new(source), domains: settings.domains.clone() };
         Ok(Self { numbering, directory: Some(directory), is_known: false })
     }
 
-    fn of_name_service(settings: &KerberosSettings) -> Result<Self> {
-        let source = NssNumbers::start(settings.nss_names);
+    fn of_name_service(settings: &KerberosSettings, accounts: &AccountBook) -> Result<Self> {
+        let source = NssNumbers::start(settings.nss_names, &accounts.lookups.numbers);
         let source = source.map_err(serving("cannot start a thread for the numbers of domains"))?;
         let numbering = Numbering::Asked { source: Arc::new(source), domains: settings.domains.clone() };
         Ok(Self { numbering, directory: None, is_known: false })
@@ -441,7 +451,7 @@ mod tests {
             DomainNumbers::new(
                 &KerberosSettings { id_mapping, domains, ..KerberosSettings::default() },
                 &state,
-                &Arc::default(),
+                &AccountBook::default(),
             )
         };
         let domains = |numbers: &DomainNumbers| match &numbers.numbering {

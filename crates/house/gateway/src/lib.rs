@@ -31,6 +31,7 @@ pub mod in_time;
 pub mod kdc_clock;
 pub mod kerberos;
 mod logged;
+mod lookups;
 mod name_service;
 mod names;
 mod nfs_tls;

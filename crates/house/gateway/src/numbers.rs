@@ -8,6 +8,7 @@ use std::time::Instant;
 use auth::{Ids, NumberSource, Numbers, Reason, Unnumbered};
 
 use crate::asked::{Ask, Asked, Heard, Outcome, PATIENCE};
+use crate::lookups::Tally;
 use crate::name_service::{self, NameAnswer};
 
 /// How the name service calls the users of a domain.
@@ -61,12 +62,12 @@ impl NssNumbers {
     ///
     /// # Errors
     /// The system has no more threads.
-    pub(crate) fn start(names: NssNames) -> io::Result<Self> {
-        Self::asking(names, Arc::new(|question: &Question| ask(&question.name)))
+    pub(crate) fn start(names: NssNames, tally: &Arc<Tally>) -> io::Result<Self> {
+        Self::asking(names, Arc::new(|question: &Question| ask(&question.name)), tally)
     }
 
-    fn asking(names: NssNames, ask: Arc<Ask<Question, Ids>>) -> io::Result<Self> {
-        Ok(Self { names, asked: Asked::start("domain numbers", ask)? })
+    fn asking(names: NssNames, ask: Arc<Ask<Question, Ids>>, tally: &Arc<Tally>) -> io::Result<Self> {
+        Ok(Self { names, asked: Asked::start("domain numbers", ask, tally)? })
     }
 
     fn of(&self, user: acl::Sid, account: &str, realm: &str, domain: &str) -> Numbers {
@@ -107,6 +108,7 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
+    use crate::lookups::Lookups;
 
     fn numbers(source: &NssNumbers, account: &str) -> Result<Ids, Reason> {
         let user = "S-1-5-21-1-2-3-1104".parse().unwrap();
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_user_of_this_machine_alone_is_no_user_of_a_domain() {
-        let source = NssNumbers::start(NssNames::Realm).unwrap();
+        let source = NssNumbers::start(NssNames::Realm, &Lookups::default().numbers).unwrap();
         assert_eq!(numbers(&source, "root"), Err(Reason::NoNumber));
         assert_eq!(numbers(&source, "root@LOCAL"), Err(Reason::NoNumber));
     }
@@ -148,7 +150,8 @@ mod tests {
             tell.send(question.name.clone()).unwrap();
             answers.lock().recv().unwrap_or_else(|_| NameAnswer::Unavailable("the test is over".to_owned()))
         };
-        let source = NssNumbers::asking(NssNames::Netbios, Arc::new(ask)).unwrap();
+        let lookups = Lookups::default();
+        let source = NssNumbers::asking(NssNames::Netbios, Arc::new(ask), &lookups.numbers).unwrap();
         let begun = Instant::now();
         assert_eq!(numbers(&source, "alice"), Err(Reason::NumbersUnavailable));
         assert!(begun.elapsed() >= PATIENCE);
@@ -162,5 +165,10 @@ mod tests {
         assert_eq!(numbers(&source, "bob"), Err(Reason::NumbersUnavailable));
         answer.send(NameAnswer::Unknown).unwrap();
         assert_eq!(numbers(&source, "carol"), Err(Reason::NoNumber));
+        let [told] = &lookups.at(Instant::now())[..] else { panic!("only the numbers are asked for") };
+        assert_eq!((told.found, told.absent, told.failed), (1, 1, 1), "{told:?}");
+        assert!(told.timed_out >= 1 && told.stale_used == 0, "{told:?}");
+        assert_eq!(told.failure.as_ref().map(|(_, why)| why.as_str()), Some("out"));
+        assert_eq!(told.held.map(|held| held.fresh), Some(2), "alice, and that there is no carol");
     }
 }

@@ -54,8 +54,7 @@ impl Servers {
         let config = smb_config(settings, &at.smb, prepared)?;
         let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
         let nfs = NfsServer::new(nfs_server::Config { tls, ..nfs_config(settings, &at.nfs, prepared)? });
-        let numbers =
-            DomainNumbers::new(&settings.kerberos, &prepared.state, &prepared.accounts.acquaintances)?;
+        let numbers = DomainNumbers::new(&settings.kerberos, &prepared.state, &prepared.accounts)?;
         let keys = kerberos::keys(settings, &numbers.numbering)?;
         prepared.accounts.use_tickets(Tickets::of(&settings.kerberos, numbers, keys.as_ref()));
         for warning in without_ntlm::warnings(settings, keys.is_some()) {

@@ -64,7 +64,7 @@ impl SidNames {
         machine: Sid,
         ask: Arc<Ask<Question, Known>>,
     ) -> io::Result<Self> {
-        let asked = Asked::start("sid names", ask)?;
+        let asked = Asked::start("sid names", ask, &accounts.lookups.names)?;
         Ok(Self { accounts, server: server.to_owned(), machine, asked })
     }
 

@@ -33,7 +33,7 @@ impl GroupsHere {
     }
 
     fn asking(accounts: Arc<AccountBook>, ask: Arc<Ask<u32, Arc<UserGroups>>>) -> io::Result<Self> {
-        let asked = Asked::start("user groups", ask)?;
+        let asked = Asked::start("user groups", ask, &accounts.lookups.groups)?;
         Ok(Self { accounts, asked, unknown: Arc::default() })
     }
 

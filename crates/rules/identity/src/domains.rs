@@ -49,9 +49,14 @@ impl Slice {
         self.id_of(rid).map(|_| rid)
     }
 
+    /// The last number.
+    #[must_use]
+    pub fn last(self) -> u32 {
+        self.first.saturating_add(self.len.saturating_sub(1))
+    }
+
     fn overlaps(self, other: Self) -> bool {
-        let last = |slice: Self| slice.first.saturating_add(slice.len.saturating_sub(1));
-        self.first <= last(other) && other.first <= last(self)
+        self.first <= other.last() && other.first <= self.last()
     }
 }
 
@@ -113,6 +118,12 @@ impl Domains {
     #[must_use]
     pub fn of_any(formula: Formula) -> Self {
         Self { known: Vec::new(), others: Some(formula) }
+    }
+
+    /// The domains that are known beforehand, with their numbers.
+    #[must_use]
+    pub fn known(&self) -> &[(Sid, Slice)] {
+        &self.known
     }
 
     /// Whether the users of a domain have numbers.

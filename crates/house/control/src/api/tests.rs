@@ -11,6 +11,7 @@ use crate::activity::{
 };
 use crate::clients::Clients;
 use crate::configuration::{ConfigurationMistake, Section, Setting, Source};
+use crate::domain::{Domain, DomainRange, Lookups};
 use crate::explain::Finding;
 use crate::files::{Files, Lock, Locks, OpenFile, OpenedBy};
 use crate::findings::{ClientFindings, Findings};
@@ -237,8 +238,8 @@ fn of_program() -> [(&'static str, Value); 11] {
     ]
 }
 
-/// The types of a user who is tested.
-fn of_identities() -> [(&'static str, Value); 4] {
+/// The types of a user who is tested, and of domains.
+fn of_identities() -> [(&'static str, Value); 7] {
     let user = TestedUser {
         asked: String::new(),
         known: Knowledge::Unknown,
@@ -257,6 +258,9 @@ fn of_identities() -> [(&'static str, Value); 4] {
         ("TestedGroup", json(TestedGroup { sid: None, gid: None })),
         ("TestedShare", json(TestedShare { share: String::new(), role: None })),
         ("TestFinding", json(TestFinding::default())),
+        ("Domain", json(Domain::default())),
+        ("DomainRange", json(DomainRange::default())),
+        ("Lookups", json(Lookups::default())),
     ]
 }
 

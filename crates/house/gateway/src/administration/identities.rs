@@ -75,10 +75,7 @@ impl<'a> Asked<'a> {
 impl Administration {
     pub(super) fn test(&self, name: &str) -> Result<TestedUser, Refusal> {
         let asked = Asked::parse(name)?;
-        let serving = self.serving.as_ref().ok_or_else(|| {
-            let what = "only a running server knows what becomes of its users";
-            Refusal::new(RefusalKind::NotFound, what, "Start it, and ask again.")
-        })?;
+        let serving = of_server(self.serving.as_ref())?;
         let tickets = serving.accounts.tickets();
         let server_name = smb_server::Config::default().server_name;
         let test = Test { serving, server_name, tickets: &tickets, now: SystemTime::now() };
@@ -404,8 +401,17 @@ impl Test<'_> {
     }
 }
 
+/// # Errors
+/// No server is running.
+pub(super) fn of_server(serving: Option<&Serving>) -> Result<&Serving, Refusal> {
+    serving.ok_or_else(|| {
+        let what = "only a running server knows what becomes of its users";
+        Refusal::new(RefusalKind::NotFound, what, "Start it, and ask again.")
+    })
+}
+
 /// The rule that gives numbers to users and groups of domains.
-fn rule(tickets: &Tickets) -> String {
+pub(super) fn rule(tickets: &Tickets) -> String {
     let base = tickets.settings.id_base;
     match tickets.settings.id_mapping {
         IdMapping::Rid => format!("domain-id-mapping = \"rid\": {base} plus the last part of the SID."),

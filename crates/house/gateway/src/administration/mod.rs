@@ -5,6 +5,7 @@
 //! created one stays in the state database, but is not used while the declaration stands.
 
 mod awaited;
+mod domain;
 mod identities;
 mod reload;
 mod shares;
@@ -18,6 +19,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use control::configuration::{Configuration, Configured, Reload};
+use control::domain::Domain;
 use control::identities::TestedUser;
 use control::shares::{NewShare, Share, ShareChange, Shares};
 use control::tokens::{KnownTokens, MadeToken, NewToken, TokenInfo, Tokens};
@@ -165,6 +167,10 @@ impl control::Administration for Administration {
 
     fn test_user(&self, name: &str) -> Result<TestedUser, Refusal> {
         self.test(name)
+    }
+
+    fn domain(&self) -> Result<Domain, Refusal> {
+        self.of_domains()
     }
 
     fn tokens(&self) -> Result<Tokens, Refusal> {

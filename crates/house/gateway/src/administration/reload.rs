@@ -37,12 +37,8 @@ impl Administration {
         now.accounts = accounts::declared(settings, &self.state)?;
         let certificate = renewed_certificate(settings, serving)?;
         let before_tickets = serving.accounts.tickets();
-        let numbers = DomainNumbers::again(
-            &settings.kerberos,
-            &before_tickets,
-            &self.state,
-            &serving.accounts.acquaintances,
-        )?;
+        let numbers =
+            DomainNumbers::again(&settings.kerberos, &before_tickets, &self.state, &serving.accounts)?;
         let kerberos = kerberos::keys(settings, &numbers.numbering)?;
         let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
         let opener = Opener::new(&now, &self.state, opens_max, &serving.access_log);
