@@ -68,7 +68,7 @@ pub use config::{Anonymous, Config, PENDING_CALLS_MAX, RECORD_BYTES_MAX, Squashi
 pub use connection::Connection;
 pub use front::{NFS3, NFS4};
 pub use groups::{Groups, UserDirectory, UserGroups};
-pub use gss::KerberosKeys;
+pub use gss::{ContextCounts, KerberosKeys};
 pub use mount::mounted::{MOUNTS_MAX, Mounted};
 pub use net::Secured;
 pub use nfs_proto::nlm::hosts::HostLimits;
@@ -142,6 +142,12 @@ impl NfsServer {
     #[must_use]
     pub fn can_encrypt(&self) -> bool {
         self.state.gss.is_offered()
+    }
+
+    /// The contexts of clients with tickets.
+    #[must_use]
+    pub fn context_counts(&self) -> ContextCounts {
+        self.state.gss.counts()
     }
 
     /// Holds back other clients in this share while clients reclaim what they held before the start. To be called

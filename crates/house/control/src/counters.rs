@@ -1,5 +1,9 @@
 //! What the server counts in addition to the calls of shares.
 
+use std::time::Duration;
+
+use share::HISTOGRAM_BUCKETS;
+
 /// Counts since the server started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
@@ -19,6 +23,56 @@ pub struct Counters {
     pub access_log_lines: u64,
     /// Lines that a sink of the access log did not take in time.
     pub dropped_access_log_lines: u64,
+    /// The contexts of NFS clients with tickets.
+    pub contexts: ContextCounts,
+}
+
+/// The contexts of RPCSEC_GSS, with which NFS clients prove who their users are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ContextCounts {
+    /// Those that are kept.
+    pub present: usize,
+    /// The most that are kept.
+    pub max: usize,
+    /// Those that have begun.
+    pub begun: u64,
+    /// Tickets for which none began.
+    pub refused: u64,
+    /// Those that clients wanted to use after the ticket had ended.
+    pub expired: u64,
+    /// Those that were dropped because there were too many.
+    pub displaced: u64,
+    /// Calls with krb5, krb5i and krb5p.
+    pub calls: [u64; 3],
+}
+
+/// The questions to one source about one subject since the server started.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LookupCounts {
+    /// `numbers`, `groups` or `names`.
+    pub subject: &'static str,
+    /// `directory` or `name-service`.
+    pub source: &'static str,
+    /// Answers that there is somebody.
+    pub found: u64,
+    /// Answers that there is nobody.
+    pub absent: u64,
+    /// Questions that the source could not answer.
+    pub failed: u64,
+    /// How often somebody waited for an answer in vain.
+    pub timed_out: u64,
+    /// How often somebody was not heard, because too many questions were on their way.
+    pub refused: u64,
+    /// How often somebody got an old answer, because no other came.
+    pub stale_used: u64,
+    /// Answers that are kept, and count.
+    pub fresh: usize,
+    /// Answers that are kept, and count only while no other comes.
+    pub stale: usize,
+    /// How long the source took, as [`share::bucket_limit`] has it.
+    pub durations: [u64; HISTOGRAM_BUCKETS],
+    /// The sum of these times.
+    pub time: Duration,
 }
 
 /// SMB logons by one mechanism.

@@ -61,7 +61,7 @@ use tokio_rustls::TlsAcceptor;
 pub use administration::{Administration, Refusal, RefusalKind};
 pub use administrators::{Administrator, Administrators};
 pub use api::ApiError;
-pub use counters::{Counters, MechanismLogons, Occupied};
+pub use counters::{ContextCounts, Counters, LookupCounts, MechanismLogons, Occupied};
 pub use health::{Concerns, Health, StuckShard, alarms, certificate_warning, health};
 pub use token::{Digest, Token};
 
@@ -98,6 +98,8 @@ pub struct Subject {
     pub clients: Box<dyn Fn() -> Clients + Send + Sync>,
     /// Counters other than the calls of shares, for the metrics.
     pub counters: Box<dyn Fn() -> Counters + Send + Sync>,
+    /// The questions to those who are asked for users and groups.
+    pub lookups: Box<dyn Fn() -> Vec<LookupCounts> + Send + Sync>,
     /// The connections of each protocol.
     pub occupied: Box<dyn Fn() -> Vec<Occupied> + Send + Sync>,
     /// The shards that are held up.
@@ -224,6 +226,7 @@ async fn write_metrics(
     let server = OfServer {
         counters: (about.subject.counters)(),
         connected: Connected::from(&(about.subject.clients)()),
+        lookups: (about.subject.lookups)(),
         occupied: (about.subject.occupied)(),
         shards_stuck: (about.subject.stuck_shards)().len(),
         reload: about.subject.administration.reloads(),
@@ -357,6 +360,7 @@ pub(crate) mod tests {
             program: Arc::new(Nobody),
             clients: Box::new(Clients::default),
             counters: Box::new(Counters::default),
+            lookups: Box::new(Vec::new),
             occupied: Box::new(Vec::new),
             stuck_shards: Box::new(Vec::new),
             is_unregistered: Arc::default(),
@@ -403,6 +407,7 @@ pub(crate) mod tests {
             program: Arc::new(Nobody),
             clients: Box::new(clients),
             counters: Box::new(Counters::default),
+            lookups: Box::new(Vec::new),
             occupied: Box::new(Vec::new),
             stuck_shards: Box::new(Vec::new),
             is_unregistered: Arc::default(),

@@ -1,5 +1,7 @@
 //! The accounting of the shares as Prometheus text (exposition format 0.0.4). docs/metrics.md describes every family.
 
+mod identity;
+
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
@@ -14,7 +16,7 @@ use share::{
 use crate::activity::add_up;
 use crate::clients::Clients;
 use crate::configuration::Reload;
-use crate::counters::{Counters, MechanismLogons, Occupied};
+use crate::counters::{Counters, LookupCounts, MechanismLogons, Occupied};
 use crate::health;
 
 /// The state of a share at one moment.
@@ -56,6 +58,7 @@ impl From<&Clients> for Connected {
 pub(crate) struct OfServer {
     pub(crate) counters: Counters,
     pub(crate) connected: Connected,
+    pub(crate) lookups: Vec<LookupCounts>,
     pub(crate) occupied: Vec<Occupied>,
     pub(crate) shards_stuck: usize,
     pub(crate) reload: Reload,
@@ -121,6 +124,8 @@ fn write_all(looks: &[Look], awaited: &[&str], server: &OfServer, audience: Audi
     text.family("anabranch_uptime_seconds", "gauge", "Time since the server started.");
     text.line("", "", format_args!("{:.3}", server.up.as_secs_f64()));
     write_server(&mut text, server);
+    identity::write_lookups(&mut text, &server.lookups);
+    identity::write_contexts(&mut text, &server.counters.contexts);
     write_reload(&mut text, &server.reload);
     write_certificate(&mut text, server.certificate_expires);
     let calls: Vec<Called> = looks.iter().flat_map(Look::calls).collect();

@@ -180,10 +180,11 @@ where
             let (asked, waiting, ask) = (Arc::downgrade(&asked), Arc::clone(&waiting), Arc::clone(&ask));
             let run = move || {
                 while let Some(question) = next(&waiting) {
+                    let begun = Instant::now();
                     let answer = ask(&question);
                     let Some(asked) = asked.upgrade() else { return };
                     let now = Instant::now();
-                    asked.tally.answered(&answer, now);
+                    asked.tally.answered(&answer, now, now.saturating_duration_since(begun));
                     asked.take(question, answer, now);
                 }
             };

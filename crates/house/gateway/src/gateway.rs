@@ -3,11 +3,11 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use control::program::Program;
 use control::tokens::KnownTokens;
-use control::{Concerns, Control, Counters, Health, Occupied, StuckShard, Subject};
+use control::{Concerns, ContextCounts, Control, Counters, Health, Occupied, StuckShard, Subject};
 use discovery::Discovery;
 use net::{Listener, Pulse, Shards};
 use nfs_server::portmap::registrations;
@@ -210,6 +210,12 @@ fn mechanism_logons(logons: smb_server::MechanismLogons) -> control::MechanismLo
     control::MechanismLogons { mechanism: mechanism.label(), succeeded, failed }
 }
 
+/// The contexts of RPCSEC_GSS.
+fn contexts(counts: nfs_server::ContextCounts) -> ContextCounts {
+    let nfs_server::ContextCounts { present, max, begun, refused, expired, displaced, calls } = counts;
+    ContextCounts { present, max, begun, refused, expired, displaced, calls }
+}
+
 /// The connections of a protocol.
 fn occupied(of_service: net::Occupied) -> Occupied {
     let net::Occupied { service, connections, max } = of_service;
@@ -247,6 +253,8 @@ fn start_control(
     let names = NameLookup::start(Arc::clone(&shares), of_accounts, of_names, System, servers.changed());
     let names = names.map_err(serving("cannot start a thread"))?;
     names.look_again();
+    let asked = Arc::clone(&accounts);
+    let gss = Arc::clone(&nfs);
     let of_server = Serving {
         shares: Arc::clone(&shares),
         accounts,
@@ -280,8 +288,10 @@ fn start_control(
                 logons_by_mechanism: by_mechanism.map(mechanism_logons),
                 access_log_lines: lines.written,
                 dropped_access_log_lines: lines.dropped,
+                contexts: contexts(gss.context_counts()),
             }
         }),
+        lookups: Box::new(move || asked.lookups.counts(Instant::now())),
         occupied: Box::new(move || occupancy.now().into_iter().map(occupied).collect()),
         stuck_shards: Box::new(move || stuck(&pulse)),
         is_unregistered,

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use control::LookupCounts;
 use parking_lot::Mutex;
+use share::{HISTOGRAM_BUCKETS, bucket_of};
 
 use crate::name_service::NameAnswer;
 
@@ -75,6 +77,10 @@ pub(crate) struct Tally {
     timed_out: AtomicU64,
     refused: AtomicU64,
     stale_used: AtomicU64,
+    /// How long the answers took, and the failures.
+    durations: [AtomicU64; HISTOGRAM_BUCKETS],
+    /// The sum of these times, in microseconds.
+    micros: AtomicU64,
     /// The last answer, and the last failure.
     last: Mutex<Last>,
     /// Guards who keeps the answers now. Not held while that is asked.
@@ -109,6 +115,9 @@ pub(crate) struct Tallied {
     pub(crate) refused: u64,
     /// Who got an old answer, for whichever reason no other came.
     pub(crate) stale_used: u64,
+    /// How long the answers took, and the failures: buckets, and the sum.
+    pub(crate) durations: [u64; HISTOGRAM_BUCKETS],
+    pub(crate) time: Duration,
     /// How long ago the last answer came.
     pub(crate) answered: Option<Duration>,
     /// How long ago the last question failed, and why.
@@ -128,6 +137,8 @@ impl Tally {
             timed_out: zero(),
             refused: zero(),
             stale_used: zero(),
+            durations: Default::default(),
+            micros: zero(),
             last: Mutex::default(),
             holder: Mutex::default(),
         }
@@ -138,8 +149,8 @@ impl Tally {
         *self.holder.lock() = Some(holder);
     }
 
-    /// Counts an answer of the source.
-    pub(crate) fn answered<T>(&self, answer: &NameAnswer<T>, now: Instant) {
+    /// Counts an answer of the source, which took so long.
+    pub(crate) fn answered<T>(&self, answer: &NameAnswer<T>, now: Instant, took: Duration) {
         let mut last = self.last.lock();
         let counter = match answer {
             NameAnswer::Known(_) => &self.found,
@@ -153,6 +164,10 @@ impl Tally {
             last.answered = Some(now);
         }
         counter.fetch_add(1, Ordering::Relaxed);
+        self.micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        if let Some(bucket) = self.durations.get(bucket_of(took)) {
+            bucket.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Counts somebody who got no answer of the source; `has_stale` says whether there was an old one.
@@ -181,10 +196,32 @@ impl Tally {
             timed_out: count(&self.timed_out),
             refused: count(&self.refused),
             stale_used: count(&self.stale_used),
+            durations: self.durations.each_ref().map(count),
+            time: Duration::from_micros(count(&self.micros)),
             answered: answered.map(ago),
             failure: failed.map(|(at, why)| (ago(at), why)),
             held: holder.upgrade().map(|holder| holder.held(now)),
         })
+    }
+}
+
+impl From<Tallied> for LookupCounts {
+    fn from(tallied: Tallied) -> Self {
+        let Held { fresh, stale } = tallied.held.unwrap_or_default();
+        Self {
+            subject: tallied.subject.name(),
+            source: tallied.subject.source(),
+            found: tallied.found,
+            absent: tallied.absent,
+            failed: tallied.failed,
+            timed_out: tallied.timed_out,
+            refused: tallied.refused,
+            stale_used: tallied.stale_used,
+            fresh,
+            stale,
+            durations: tallied.durations,
+            time: tallied.time,
+        }
     }
 }
 
@@ -215,6 +252,11 @@ impl Lookups {
         let Self { directory_numbers, numbers, groups, names } = self;
         [directory_numbers, numbers, groups, names].into_iter().filter_map(|tally| tally.at(now)).collect()
     }
+
+    /// The same for the metrics.
+    pub(crate) fn counts(&self, now: Instant) -> Vec<LookupCounts> {
+        self.at(now).into_iter().map(LookupCounts::from).collect()
+    }
 }
 
 #[cfg(test)]
@@ -236,13 +278,16 @@ mod tests {
         assert_eq!(lookups.at(now), []);
         let few: Arc<dyn Holds> = Arc::new(Few);
         lookups.groups.is_held_by(Arc::downgrade(&few));
-        lookups.groups.answered(&NameAnswer::Known(()), now);
-        lookups.groups.answered(&NameAnswer::<()>::Unknown, now);
-        lookups.groups.answered(&NameAnswer::<()>::Unavailable("out".to_owned()), now);
+        let micro = Duration::from_micros(1);
+        lookups.groups.answered(&NameAnswer::Known(()), now, micro);
+        lookups.groups.answered(&NameAnswer::<()>::Unknown, now, micro);
+        lookups.groups.answered(&NameAnswer::<()>::Unavailable("out".to_owned()), now, 2 * micro);
         lookups.groups.unanswered(Unanswered::Failed, true);
         lookups.groups.unanswered(Unanswered::TimedOut, false);
         lookups.groups.unanswered(Unanswered::Full, false);
         let second = Duration::from_secs(1);
+        let mut durations = [0; HISTOGRAM_BUCKETS];
+        durations[..2].copy_from_slice(&[2, 1]);
         let expected = Tallied {
             subject: Subject::Groups,
             found: 1,
@@ -251,6 +296,8 @@ mod tests {
             timed_out: 1,
             refused: 1,
             stale_used: 1,
+            durations,
+            time: 4 * micro,
             answered: Some(second),
             failure: Some((second, "out".to_owned())),
             held: Some(Held { fresh: 3, stale: 1 }),

@@ -18,7 +18,13 @@ pub fn bucket_limit(bucket: usize) -> Option<Duration> {
     (bucket + 1 < HISTOGRAM_BUCKETS).then(|| Duration::from_micros(1 << bucket))
 }
 
-fn bucket_of(nanos: u64) -> usize {
+/// The bucket that something belongs to which took so long.
+#[must_use]
+pub fn bucket_of(time: Duration) -> usize {
+    bucket_of_nanos(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+}
+
+fn bucket_of_nanos(nanos: u64) -> usize {
     let micros = nanos / 1_000;
     bits(micros.saturating_sub(1)).min(HISTOGRAM_BUCKETS - 1)
 }
@@ -84,7 +90,7 @@ impl WaitCell {
     fn add(&self, nanos: u64) {
         if nanos > 0 {
             add(&self.nanos, nanos);
-            add(&self.histogram[bucket_of(nanos)], 1);
+            add(&self.histogram[bucket_of_nanos(nanos)], 1);
         }
     }
 }
@@ -129,9 +135,9 @@ impl Cell {
         let round_trip = nanos(round_trip.unwrap_or_default());
         add(&self.calls, 1);
         add(&self.nanos, latency);
-        add(&self.latency[bucket_of(latency)], 1);
+        add(&self.latency[bucket_of_nanos(latency)], 1);
         self.network.add(round_trip);
-        add(&self.end_to_end[bucket_of(latency.saturating_add(round_trip))], 1);
+        add(&self.end_to_end[bucket_of_nanos(latency.saturating_add(round_trip))], 1);
         match outcome {
             Outcome::Done if cost.api.moves_data() => add(&self.sizes[size_bucket_of(bytes)], 1),
             Outcome::Done => {}
@@ -154,8 +160,8 @@ impl Cell {
             waits.limit.add(limit);
             waits.queue.add(queue);
             let storage = latency.saturating_sub(limit).saturating_sub(queue);
-            add(&waits.latency[bucket_of(latency)], 1);
-            add(&waits.storage[bucket_of(storage)], 1);
+            add(&waits.latency[bucket_of_nanos(latency)], 1);
+            add(&waits.storage[bucket_of_nanos(storage)], 1);
             if let Some(limit) = spent.throttled {
                 add(&waits.throttled[limit as usize], 1);
             }
@@ -318,7 +324,7 @@ mod tests {
     fn buckets_hold_what_their_limit_says() {
         for nanos in [0, 999, 1_000, 1_001, 2_000, 2_001, 1_000_000, 3_999_999_999, u64::MAX] {
             let latency = Duration::from_nanos(nanos);
-            let bucket = bucket_of(super::nanos(latency));
+            let bucket = bucket_of_nanos(super::nanos(latency));
             let micros = Duration::from_micros(u64::try_from(latency.as_micros()).unwrap());
             assert!(bucket_limit(bucket).is_none_or(|limit| micros <= limit), "{nanos}");
             assert!(bucket == 0 || bucket_limit(bucket - 1).is_some_and(|limit| micros > limit), "{nanos}");

@@ -16,7 +16,8 @@ pub use api::{APIS_MAX, Api, Direction};
 pub use client::Client;
 pub use cost::{Cost, Ending, Outcome, Waits};
 pub use counts::{
-    Counts, HISTOGRAM_BUCKETS, Record, SIZE_BUCKETS, Waited, bucket_limit, response_type, size_limit,
+    Counts, HISTOGRAM_BUCKETS, Record, SIZE_BUCKETS, Waited, bucket_limit, bucket_of, response_type,
+    size_limit,
 };
 pub use in_use::{InUse, Used};
 pub use trace::{AlreadyRecording, Recorded, Recorder, Traced, TracedData};

@@ -50,7 +50,7 @@ pub use access_log::{AccessLog, Actor, Event, Kind};
 pub use accounting::{
     Account, Accounting, Accounts, AlreadyRecording, Api, Client, Counts, Direction, Ending,
     HISTOGRAM_BUCKETS, InUse, Outcome, Record, Recorded, SIZE_BUCKETS, Traced, TracedData, Used, Waited,
-    Waits, bucket_limit, response_type, size_limit,
+    Waits, bucket_limit, bucket_of, response_type, size_limit,
 };
 pub use agreement::{
     Admission, Answering, Asked, ClientLock, Courtesy, File, GrantCounts, GrantHolder, GrantKey,

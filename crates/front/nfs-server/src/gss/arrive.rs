@@ -141,6 +141,7 @@ fn arrive(
             if context.window.lock().note(sequence) == Noted::Repeated {
                 return Ok(Arrived::Dropped);
             }
+            connection.server.gss.count_call(service);
             let protected = Protected { context, sequence, service };
             match procedure {
                 Procedure::Destroy => destroy(connection, frame, parts, head, &protected),

@@ -75,6 +75,7 @@ pub(super) fn answer(connection: &Rc<Connection>, xid: u32, arguments: &[u8]) ->
 }
 
 fn refused(connection: &Connection, xid: u32, refusal: &Refusal) -> Buffer {
+    connection.server.gss.counted.refused.fetch_add(1, Ordering::Relaxed);
     tell(connection, refusal);
     failed(xid, refusal)
 }
@@ -124,6 +125,7 @@ async fn begin(
         next_token: AtomicU64::new(accepted.context.sequence_number()),
         window: Mutex::new(Window::default()),
     });
+    gss.counted.begun.fetch_add(1, Ordering::Relaxed);
     let (handle, address): (Handle, _) = (random(), Origin::from(connection.client));
     let ends = Time::as_unix(accepted.end_time);
     gss.contexts.lock().enter(handle, address, ends, Arc::clone(&context));

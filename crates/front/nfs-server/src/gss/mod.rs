@@ -17,7 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use auth::Mapping;
 use krb5::{Noted, PerMessage, ReplayCache, ReplayId, Replays, Time};
 use net::{Origin, Repeats};
-use nfs_proto::gss::contexts::{ContextLimits, Contexts};
+use nfs_proto::gss::contexts::{ContextLimits, Contexts, Dropped};
 use nfs_proto::gss::window::Window;
 use nfs_wire::gss::Service;
 use parking_lot::{Mutex, RwLock};
@@ -65,6 +65,35 @@ pub(crate) struct Gss {
     next: AtomicU64,
     /// Refused tickets that were logged lately.
     refused: Repeats,
+    counted: Counted,
+}
+
+/// What is counted since the server started.
+#[derive(Debug, Default)]
+struct Counted {
+    begun: AtomicU64,
+    refused: AtomicU64,
+    /// Calls by their protection: none, integrity, privacy.
+    calls: [AtomicU64; 3],
+}
+
+/// The contexts of a server at one moment, and what was counted since it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextCounts {
+    /// The contexts that are kept.
+    pub present: usize,
+    /// The most that are kept.
+    pub max: usize,
+    /// Contexts that have begun.
+    pub begun: u64,
+    /// Tickets for which no context began.
+    pub refused: u64,
+    /// Contexts that clients wanted to use after the ticket had ended.
+    pub expired: u64,
+    /// Contexts that were dropped because there were too many.
+    pub displaced: u64,
+    /// Calls with krb5, krb5i and krb5p.
+    pub calls: [u64; 3],
 }
 
 impl Default for Gss {
@@ -75,6 +104,7 @@ impl Default for Gss {
             replays: UsedTickets::default(),
             next: AtomicU64::new(0),
             refused: Repeats::default(),
+            counted: Counted::default(),
         }
     }
 }
@@ -104,6 +134,34 @@ impl Gss {
         users.sort_unstable();
         users.dedup();
         users.into_iter().map(|(address, name)| (Origin::from(address), name)).collect()
+    }
+
+    /// Counts a call.
+    fn count_call(&self, service: Service) {
+        let [none, integrity, privacy] = &self.counted.calls;
+        let calls = match service {
+            Service::None => none,
+            Service::Integrity => integrity,
+            Service::Privacy => privacy,
+        };
+        calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The contexts, and what was counted.
+    pub(crate) fn counts(&self) -> ContextCounts {
+        let Counted { begun, refused, calls } = &self.counted;
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let contexts = self.contexts.lock();
+        let Dropped { expired, displaced } = contexts.dropped();
+        ContextCounts {
+            present: contexts.len(),
+            max: contexts.max(),
+            begun: count(begun),
+            refused: count(refused),
+            expired,
+            displaced,
+            calls: calls.each_ref().map(count),
+        }
     }
 
     /// Ends the contexts of clients at an address.

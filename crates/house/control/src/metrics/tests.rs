@@ -6,6 +6,7 @@ use std::sync::Arc;
 use share::{Call, Caller, Ending, Identity, Outcome, Proof, Settings, ShareId, ShareTable};
 
 use super::*;
+use crate::counters::ContextCounts;
 use crate::trace::operation;
 
 fn call(protocol: &str, api: &str) -> Call {
@@ -30,17 +31,27 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
         Counters { refused_connections: 7, failed_logons: 5, unheard_logons: 3, ..Counters::default() };
     let by = |mechanism, succeeded, failed| MechanismLogons { mechanism, succeeded, failed };
     let logons_by_mechanism = [by("kerberos", 9, 1), by("iakerb", 0, 0), by("ntlm", 2, 4)];
-    let counters = Counters { logons_by_mechanism, ..counters };
+    let calls = [1, 2, 3];
+    let contexts =
+        ContextCounts { present: 6, max: 9, begun: 8, refused: 2, expired: 5, displaced: 1, calls };
+    let counters = Counters { logons_by_mechanism, contexts, ..counters };
+    let (subject, source) = ("numbers", "directory");
+    let mut lookups =
+        LookupCounts { subject, source, found: 7, timed_out: 3, stale_used: 2, ..LookupCounts::default() };
+    lookups.durations[1] = 4;
+    let lookups = vec![lookups];
     let connected = Connected { smb_sessions: 2, ..Connected::default() };
     let up = Duration::from_millis(1500);
     let reload = Reload { failed: 2, read: 1_700_000_000, ..Reload::default() };
     let certificate_expires = Some(UNIX_EPOCH + Duration::from_secs(1_800_000_000));
     let occupied = vec![Occupied { protocol: "smb", connections: 3, max: 100 }];
-    let server = OfServer { counters, connected, occupied, shards_stuck: 1, reload, certificate_expires, up };
+    let server =
+        OfServer { counters, connected, lookups, occupied, shards_stuck: 1, reload, certificate_expires, up };
     let shares = ShareTable::new([share]).unwrap();
     shares.await_store(ShareId(2), "late");
     let text = render(&shares.present(), &server, Audience::Everybody);
     let labels = "share=\"da\\\"ta\",protocol=\"smb\",api=\"Read\"";
+    let asked = "subject=\"numbers\",source=\"directory\"";
     for expected in [
         "anabranch_uptime_seconds 1.500\n".to_owned(),
         "# TYPE anabranch_refused_connections_total counter\nanabranch_refused_connections_total 7\n"
@@ -56,6 +67,15 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
         "\nanabranch_opens{share=\"da\\\"ta\"} 0\n".to_owned(),
         "\nanabranch_share_alarm{share=\"late\",kind=\"stuck\"} 1\n".to_owned(),
         "\nanabranch_unheard_logons_total 3\n".to_owned(),
+        format!("\nanabranch_lookups_total{{{asked},outcome=\"found\"}} 7\n"),
+        format!("\nanabranch_lookups_unanswered_total{{{asked},reason=\"timeout\"}} 3\n"),
+        format!("\nanabranch_lookups_stale_total{{{asked}}} 2\n"),
+        format!("\nanabranch_lookup_duration_seconds_bucket{{{asked},le=\"0.000002\"}} 4\n"),
+        "\nanabranch_nfs_contexts 6\n".to_owned(),
+        "\nanabranch_nfs_contexts_limit 9\n".to_owned(),
+        "\nanabranch_nfs_contexts_total{result=\"failure\"} 2\n".to_owned(),
+        "\nanabranch_nfs_contexts_dropped_total{reason=\"limit\"} 1\n".to_owned(),
+        "\nanabranch_nfs_context_calls_total{flavor=\"krb5p\"} 3\n".to_owned(),
         "\nanabranch_configuration_reloads_total{result=\"failure\"} 2\n".to_owned(),
         "\nanabranch_configuration_last_reload_successful 0\n".to_owned(),
         "\nanabranch_configuration_read_timestamp_seconds 1700000000\n".to_owned(),
@@ -77,7 +97,8 @@ const DOCUMENT: &str = include_str!("../../../../../docs/metrics.md");
 /// A server with a value for everything that is measured.
 fn served() -> OfServer {
     let occupied = vec![Occupied { protocol: "nfs", connections: 1, max: 2 }];
-    OfServer { certificate_expires: Some(UNIX_EPOCH), occupied, ..OfServer::default() }
+    let lookups = vec![LookupCounts::default()];
+    OfServer { certificate_expires: Some(UNIX_EPOCH), lookups, occupied, ..OfServer::default() }
 }
 
 /// A share with a value for everything that is measured.

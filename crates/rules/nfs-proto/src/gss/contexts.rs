@@ -21,6 +21,15 @@ impl Default for ContextLimits {
     }
 }
 
+/// Contexts that were dropped before their clients ended them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Their ticket had ended when a client wanted to use them.
+    pub expired: u64,
+    /// There were too many.
+    pub displaced: u64,
+}
+
 /// Why a handle names no context that can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unusable {
@@ -39,6 +48,7 @@ pub struct Contexts<A, T> {
     of_address: HashMap<A, usize>,
     /// Counts look-ups.
     uses: u64,
+    dropped: Dropped,
 }
 
 #[derive(Debug)]
@@ -55,7 +65,13 @@ impl<A: Copy + Eq + Hash, T> Contexts<A, T> {
     /// No contexts.
     #[must_use]
     pub fn new(limits: ContextLimits) -> Self {
-        Self { limits, known: HashMap::new(), of_address: HashMap::new(), uses: 0 }
+        Self {
+            limits,
+            known: HashMap::new(),
+            of_address: HashMap::new(),
+            uses: 0,
+            dropped: Dropped::default(),
+        }
     }
 
     /// The number of contexts.
@@ -68,6 +84,18 @@ impl<A: Copy + Eq + Hash, T> Contexts<A, T> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
+    }
+
+    /// The most contexts that there can be.
+    #[must_use]
+    pub fn max(&self) -> usize {
+        self.limits.contexts_max
+    }
+
+    /// Those that were dropped so far.
+    #[must_use]
+    pub fn dropped(&self) -> Dropped {
+        self.dropped
     }
 
     /// Enters a context of a client at this address, which ends at that time (seconds since 1970). If the address or the
@@ -95,6 +123,7 @@ impl<A: Copy + Eq + Hash, T> Contexts<A, T> {
         let used = self.next_use();
         if self.known.get(&handle).ok_or(Unusable::Unknown)?.ends <= now {
             self.remove(&handle);
+            self.dropped.expired = self.dropped.expired.saturating_add(1);
             return Err(Unusable::Expired);
         }
         let entry = self.known.get_mut(&handle).ok_or(Unusable::Unknown)?;
@@ -134,6 +163,7 @@ impl<A: Copy + Eq + Hash, T> Contexts<A, T> {
         let oldest = candidates.min_by_key(|(_, entry)| entry.used).map(|(handle, _)| *handle);
         if let Some(oldest) = oldest {
             self.remove(&oldest);
+            self.dropped.displaced = self.dropped.displaced.saturating_add(1);
         }
     }
 }
@@ -172,6 +202,7 @@ mod tests {
         assert_eq!(contexts.find(&handle(1), 100), Err(Unusable::Expired));
         assert_eq!(contexts.find(&handle(1), 100), Err(Unusable::Unknown));
         assert_eq!((contexts.len(), contexts.of_address.len()), (1, 1));
+        assert_eq!(contexts.dropped(), Dropped { expired: 1, displaced: 0 });
     }
 
     #[test]
@@ -192,6 +223,7 @@ mod tests {
         contexts.enter(handle(5), 'c', 100, 5);
         assert_eq!(known(&contexts), [1, 3, 4, 5]);
         assert_eq!(contexts.of_address.get(&'b'), None);
+        assert_eq!((contexts.dropped(), contexts.max()), (Dropped { expired: 0, displaced: 1 }, 4));
     }
 
     #[test]
