@@ -47,6 +47,22 @@ for VERSION in 3 4; do
   check "v$VERSION: the user is in the group that the client states" reads foreign $USER_ID $FOREIGN
   check "v$VERSION: and in no other" refused last $USER_ID $PRIMARY
 done
+# Shares say it for themselves, and a change counts at once.
+nfs_groups() { "$ANABRANCH" share set own --nfs-groups "$1" --state "$scratch/state"; }
+mkdir "$scratch/own"; chmod 1777 "$scratch/own"
+must "a share of its own is created" "$ANABRANCH" share create own "$scratch/own" --nfs-groups server --state "$scratch/state"
+share_dir=$scratch/own; of_server=$SHARE SHARE=own
+file last "$LAST"; file foreign "$FOREIGN"
+for VERSION in 3 4; do
+  check "v$VERSION: the server decides the groups there" reads last $USER_ID $PRIMARY
+  check "v$VERSION: and not the client" refused foreign $USER_ID $FOREIGN
+done
+must "its groups are those of the client" nfs_groups client
+for VERSION in 3 4; do
+  check "v$VERSION: the client is believed" reads foreign $USER_ID $FOREIGN
+  check "v$VERSION: and the server is not" refused last $USER_ID $PRIMARY
+done
+SHARE=$of_server share_dir=$scratch/share
 must "SIGTERM ends it, too" stop_server
 check "the server's log shows neither a panic nor a password" log_is_clean
 finish

@@ -211,6 +211,9 @@ pub(crate) struct ShareCreate {
     /// change what is sent, krb5p: nobody can read it [default: all]
     #[arg(long, value_name = "sys,krb5,krb5i,krb5p", value_delimiter = ',')]
     pub(crate) nfs_security: Vec<String>,
+    /// Who says in which groups users of NFS clients with AUTH_SYS are [default: as the server's nfs-groups says]
+    #[arg(long, value_name = "client|server", default_value = "", hide_default_value = true)]
+    pub(crate) nfs_groups: String,
     /// Let root of NFS clients create device nodes, even if the share has a client list
     #[arg(long)]
     pub(crate) devices: bool,
@@ -269,6 +272,9 @@ pub(crate) struct ShareSet {
     /// How NFS clients may secure their calls; "" admits all
     #[arg(long, value_name = "sys,krb5,krb5i,krb5p", value_delimiter = ',')]
     pub(crate) nfs_security: Vec<String>,
+    /// Who says in which groups users of NFS clients with AUTH_SYS are; "": as the server's nfs-groups says
+    #[arg(long, value_name = "client|server")]
+    pub(crate) nfs_groups: Option<String>,
     /// Let root of NFS clients create device nodes, even if the share has a client list
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) devices: Option<bool>,

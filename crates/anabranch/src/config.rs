@@ -231,6 +231,7 @@ mod tests {
             hidden = true
             access-log = false
             nfs-security = ["krb5i", "krb5p"]
+            nfs-groups = "server"
             [[share.client]]
             network = "10.0.0.0/8"
             access = "ro"
@@ -255,7 +256,7 @@ mod tests {
             assert!(EVERYTHING.contains(name), "{name} is not in this test");
         }
         let share = &given.share[0].0;
-        let not_named = Terms::NFS_SYS | Terms::NFS_KRB5;
+        let not_named = Terms::NFS_SYS | Terms::NFS_KRB5 | Terms::GROUPS_OF_CLIENT;
         assert_eq!((share.terms, share.metadata_cache), (Terms::all() - not_named, false));
         assert_eq!((share.rules.rights.len(), share.comment.as_str()), (5, "What we do"));
         assert_eq!(share.reserved_names, [".snapshots"]);
@@ -301,6 +302,9 @@ mod tests {
         assert_eq!(signed, Ok(Terms::NFS_KRB5I | Terms::NFS_KRB5P));
         let wrong = terms("nfs-security = [\"krb5\", \"krb6\"]").unwrap_err();
         assert!(wrong.contains("\"krb6\"") && wrong.contains("krb5i"), "{wrong}");
+        assert_eq!(terms("nfs-groups = \"client\""), Ok(Terms::GROUPS_OF_CLIENT));
+        let wrong = terms("nfs-groups = \"both\"").unwrap_err();
+        assert!(wrong.contains("\"both\"") && wrong.contains("expected client or server"), "{wrong}");
         assert!(terms("nfs-security = []").unwrap_err().contains("no nfs-security"));
         let never = terms("encrypted = true\nnfs-security = [\"krb5i\"]").unwrap_err();
         assert!(never.contains("no krb5p"), "{never}");

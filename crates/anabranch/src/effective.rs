@@ -130,6 +130,7 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
         "set-id": has(Terms::SET_ID),
         "secure-port": has(Terms::SECURE_PORT),
         "nfs-security": rules::write_nfs_security(*terms),
+        "nfs-groups": rules::write_nfs_groups(*terms),
         "read": written.read,
         "write": written.write,
         "elevated": written.elevated,

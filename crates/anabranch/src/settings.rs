@@ -337,10 +337,10 @@ pub(crate) enum NfsGroupsGiven {
 }
 
 impl NfsGroupsGiven {
-    fn whole(self) -> gateway::settings::NfsGroups {
+    fn whole(self) -> gateway::settings::GroupsBy {
         match self {
-            Self::Client => gateway::settings::NfsGroups::Client,
-            Self::Server => gateway::settings::NfsGroups::Server,
+            Self::Client => gateway::settings::GroupsBy::Client,
+            Self::Server => gateway::settings::GroupsBy::Server,
         }
     }
 }

@@ -84,7 +84,7 @@ pub(crate) const SERVER_KEYS: [Key; 57] = [
 ];
 
 /// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [Key; 25] = [
+pub(crate) const SHARE_KEYS: [Key; 26] = [
     without_default("name", "\"data\""),
     without_default("directory", "\"/srv/data\""),
     key("read-only", "true", "false"),
@@ -102,6 +102,7 @@ pub(crate) const SHARE_KEYS: [Key; 25] = [
     key("set-id", "true", "false"),
     key("secure-port", "true", "false"),
     key("nfs-security", "[\"krb5i\", \"krb5p\"]", "[\"sys\", \"krb5\", \"krb5i\", \"krb5p\"]"),
+    key("nfs-groups", "\"server\"", "\"\""),
     key("read", "[\"anna\", \"@staff\"]", "[]"),
     key("write", "[\"otto\"]", "[]"),
     key("elevated", "[\"@leads\"]", "[]"),

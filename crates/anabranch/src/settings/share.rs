@@ -44,6 +44,7 @@ pub(crate) struct ShareTable {
     set_id: bool,
     secure_port: bool,
     nfs_security: Option<Vec<String>>,
+    nfs_groups: String,
     protocols: Option<Vec<String>>,
     /// In one line each.
     #[serde(skip)]
@@ -76,6 +77,7 @@ impl Default for ShareTable {
             set_id: false,
             secure_port: false,
             nfs_security: None,
+            nfs_groups: String::new(),
             protocols: None,
             client: Vec::new(),
             read: Vec::new(),
@@ -98,7 +100,7 @@ impl ShareTable {
     pub(crate) fn settle(self) -> (ShareGiven, Vec<(&'static str, String)>) {
         let mut wrong = Vec::new();
         let rules = self.rules(&mut wrong);
-        let terms = self.terms() | self.nfs_security(&mut wrong);
+        let terms = self.terms() | self.nfs_security(&mut wrong) | self.nfs_groups(&mut wrong);
         let (directory, homes) = split_directory(&self.directory).unwrap_or_else(|e| {
             wrong.push(("directory", format!("the share {}: {e}", self.name)));
             (PathBuf::new(), Terms::empty())
@@ -163,6 +165,14 @@ impl ShareTable {
             refuse(e);
         }
         flavors
+    }
+
+    /// Who says in which groups users of NFS are.
+    fn nfs_groups(&self, wrong: &mut Vec<(&'static str, String)>) -> Terms {
+        rules::parse_nfs_groups(&self.nfs_groups).unwrap_or_else(|e| {
+            wrong.push(("nfs-groups", format!("the share {}: {e}", self.name)));
+            Terms::empty()
+        })
     }
 
     /// Who may use it. Each part is checked by itself.

@@ -89,6 +89,7 @@ fn new_share(create: &ShareCreate) -> NewShare {
         encrypted: create.encrypted,
         tls_required: create.tls_required,
         nfs_security: given(&create.nfs_security).unwrap_or_default(),
+        nfs_groups: create.nfs_groups.clone(),
         devices: create.devices,
         set_id: create.set_id,
         secure_port: create.secure_port,
@@ -110,6 +111,7 @@ fn change(set: &ShareSet) -> ShareChange {
         encrypted: set.encrypted,
         tls_required: set.tls_required,
         nfs_security: given(&set.nfs_security),
+        nfs_groups: set.nfs_groups.clone(),
         devices: set.devices,
         set_id: set.set_id,
         secure_port: set.secure_port,
@@ -158,6 +160,9 @@ fn terms(share: &Share) -> String {
         terms.iter().filter(|(holds, _)| *holds).map(|(_, name)| (*name).to_owned()).collect();
     if share.nfs_security.len() < NFS_SECURITY.len() {
         terms.push(format!("NFS with {}", share.nfs_security.join(" or ")));
+    }
+    if !share.nfs_groups.is_empty() {
+        terms.push(format!("NFS groups by the {}", share.nfs_groups));
     }
     match share.served_by.as_slice() {
         [] => terms.push("no protocol".to_owned()),

@@ -125,6 +125,13 @@ impl Console {
         assert_eq!(self.filled(name), value, "{name}");
     }
 
+    /// Chooses a value of a field that has some.
+    fn choose(&mut self, name: &str, value: &str) {
+        let (field, chosen) = (json!(format!("[name={name}]")), json!(value));
+        self.value(&format!("document.querySelector({field}).value = {chosen}; 1"));
+        assert_eq!(self.filled(name), value, "{name}");
+    }
+
     fn filled(&mut self, name: &str) -> String {
         self.text(&format!("document.querySelector('[name={name}]').value"))
     }
@@ -293,10 +300,16 @@ fn change_what_nfs_needs(console: &mut Console, machine: &Machine) {
     console.click("dialog form", "Save");
     console.wait_for_text("dialog [role=alert]", "krb6");
     console.fill("nfs_security", "krb5i krb5p");
+    console.choose("nfs_groups", "server");
     console.click("dialog form", "Save");
     console.wait_for_text("#messages", "The share projects was changed.");
     console.wait_for_text("#content", "krb5i, krb5p");
-    assert!(machine.run(&["share", "show", "projects"]).contains("NFS with krb5i or krb5p"));
+    console.wait_for_text("#content", "as the server says");
+    let shown = machine.run(&["share", "show", "projects"]);
+    assert!(
+        shown.contains("NFS with krb5i or krb5p") && shown.contains("NFS groups by the server"),
+        "{shown}"
+    );
 }
 
 fn change_its_plan(console: &mut Console, client: &mut Smbclient) {

@@ -1,5 +1,7 @@
 //! Who may use which share: the rules in the file of a server, and those by command.
 
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, chown};
 use crate::needs;
 use std::process::{Command, Output, Stdio};
 
@@ -135,6 +137,42 @@ fn who_is_asked_for_groups_is_told() {
 }
 
 #[test]
+fn each_share_says_whose_word_counts_for_groups() {
+    const GROUP: u32 = 4242;
+    if !rustix::process::geteuid().is_root() {
+        println!(
+            "not tested: each_share_says_whose_word_counts_for_groups: only the server of root acts as others"
+        );
+        return;
+    }
+    let machine = Machine::start("nfs-groups = \"server\"\n");
+    let more = path(&machine.directory, "more");
+    for directory in ["data", "more/in"] {
+        let directory = machine.directory.path().join(directory);
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::set_permissions(&directory, Permissions::from_mode(0o770)).unwrap();
+        chown(&directory, None, Some(GROUP)).unwrap();
+    }
+    machine.done(&["share", "create", "more", &more]);
+    // A stranger in the group of the directories: the client says so, and nobody else.
+    let stranger = (4_294_000_000, GROUP);
+    let mut nfs = machine.nfs();
+    let top = nfs.mount(ROOT, "/data").unwrap();
+    assert_eq!(nfs.mkdir(stranger, &top, "made"), Status::ACCES, "the server knows no groups of the user");
+    let other = nfs.mount(ROOT, "/more/in").unwrap();
+    assert_eq!(nfs.mkdir(stranger, &other, "made"), Status::OK, "the client is believed");
+    machine.done(&["share", "set", "more", "--nfs-groups", "server"]);
+    assert_eq!(nfs.mkdir(stranger, &other, "again"), Status::ACCES, "at once");
+    assert!(machine.done(&["share", "show", "more"]).contains("NFS groups by the server\n"));
+    machine.done(&["share", "set", "more", "--nfs-groups", ""]);
+    // The same call as before would be taken for its repetition.
+    assert_eq!(nfs.mkdir(stranger, &other, "after"), Status::OK, "as the server's setting says");
+    let refused = machine.run(&["share", "set", "more", "--nfs-groups", "both"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("expected client or server"), "{said}");
+}
+
+#[test]
 fn a_share_has_its_protocols() {
     let machine = Machine::start("protocols = [\"smb\"]\n");
     assert_eq!(machine.nfs().mount(ROOT, "/data"), Err(Status::ACCES));
@@ -168,7 +206,7 @@ fn what_must_be_encrypted_is_not_served_over_nfs_and_guests_are_nothing_to_it() 
 #[test]
 fn a_share_has_its_users_its_comment_and_may_be_hidden() {
     let machine = Machine::start("write = [\"anna\"]\nread = [\"@root\"]\ncomment = \"What we do\"\n");
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    let open = PermissionsExt::from_mode(0o777);
     std::fs::set_permissions(machine.directory.path().join("data"), open).unwrap();
     let (anna, eve) = ((1000, 1000), (1002, 1002));
     let mut nfs = machine.nfs();
@@ -211,7 +249,7 @@ fn roles_are_given_in_the_file_and_by_command() {
     let machine = Machine::start("elevated = [\"@root\"]\nadmin = [\"eva\"]\ndefault-role = \"reader\"\n");
     let shown = machine.done(&["share", "show", "data"]);
     assert!(shown.contains("elevated   @root\nadmin      eva\nothers     reader\n"), "{shown}");
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    let open = PermissionsExt::from_mode(0o777);
     let (data, more) = (path(&machine.directory, "data"), path(&machine.directory, "more"));
     std::fs::create_dir(&more).unwrap();
     std::fs::set_permissions(&data, open).unwrap();

@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anabranch_nfs_server::{Anonymous, Config, NfsServer, Squashing};
+use anabranch_nfs_server::{Config, NfsServer, Squashing};
 use share::{Settings, Share, ShareId, ShareTable, Squash};
 use storage::memory::MemoryStore;
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
     let shares = ShareTable::new([share])?;
 
-    let squashing = Squashing { squash: Squash::None, anonymous: Anonymous { uid: 65_534, gid: 65_534 } };
+    let squashing = Squashing { squash: Squash::None, ..Squashing::default() };
     let key = *b"a key to be kept"; // of the filehandles: what is in memory does not outlive the server anyway
     let started = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let server = NfsServer::new(Config::new(shares, squashing, key, started.to_le_bytes()));

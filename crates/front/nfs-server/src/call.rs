@@ -16,8 +16,10 @@ use nfs_wire::xdr::{Decode, Encode, Reader};
 use share::{Caller, Share, ShareId};
 use storage::{Handle, NodeRef};
 
+use crate::config::GroupsBy;
 use crate::connection::Connection;
 use crate::credentials::{Claimant, Sender};
+use crate::groups::KnownGroups;
 use crate::gss::security::Security;
 use crate::gss::{self, Flavor};
 use crate::object::CalledObject;
@@ -32,6 +34,8 @@ pub(crate) struct Request<'a> {
     pub(crate) call: &'a Call<'a>,
     /// Who sends the call.
     pub(crate) sender: Sender<'a>,
+    /// The groups of the user whom the sender states, as far as this machine was asked for them.
+    pub(crate) groups: KnownGroups,
     /// How the call itself is secured.
     pub(crate) flavor: Flavor,
     /// Whether an object of NFSv3 was found to need another flavor, or TLS. NFSv4 has a status for that.
@@ -121,12 +125,24 @@ impl Request<'_> {
         Ok(first.beside(named.node(first.call).await?))
     }
 
-    /// The caller in a share, and the caller's standing there.
-    pub(crate) fn caller(&self, share: &Share) -> (Caller, Standing) {
-        let Self { connection, call, sender, .. } = self;
+    /// The caller in a share, and the caller's standing there. Waits for the groups of the user if this machine decides them in
+    /// the share.
+    pub(crate) async fn caller(&self, share: &Share) -> (Caller, Standing) {
+        let server = &self.connection.server;
+        if let (Sender::Stated(stated), Some(directory)) = (&self.sender, &server.user_directory)
+            && server.squashing.groups_in(share) == GroupsBy::Server
+        {
+            self.groups.ask(&**directory, stated.credential.uid).await;
+        }
+        self.caller_so_far(share)
+    }
+
+    /// The same without a wait. A user whose groups are not known is in none.
+    pub(crate) fn caller_so_far(&self, share: &Share) -> (Caller, Standing) {
+        let Self { connection, call, sender, groups, .. } = self;
         let server = &connection.server;
         let (caller, standing) =
-            connection.callers.caller(share, &server.squashing, &call.credential, sender);
+            connection.callers.caller(share, &server.squashing, &call.credential, (sender, groups.get()));
         let security = self.security();
         if standing.is_refused() || security.suffices(server.terms_of(share)) {
             return (caller, standing);
@@ -142,7 +158,7 @@ impl Request<'_> {
     /// The sender of the call, independent of the share.
     pub(crate) fn claimant(&self) -> Claimant {
         let nobody = self.connection.server.squashing.anonymous;
-        Claimant::new(&self.connection.callers, self.security(), &self.sender, nobody)
+        Claimant::new(&self.connection.callers, self.security(), (&self.sender, self.groups.get()), nobody)
     }
 
     /// How many bytes the reply grows when it is protected, at most.

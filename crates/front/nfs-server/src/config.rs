@@ -8,7 +8,7 @@ use nfs_proto::duplicate_request;
 use nfs_proto::v4::lease::LeaseTimes;
 use nfs_proto::v4::{client, session};
 use nfs_wire::v3::types::WriteVerifier;
-use share::{AccessLog, Share, ShareTable, Squash};
+use share::{AccessLog, Share, ShareTable, Squash, Terms};
 
 use crate::groups::UserDirectory;
 use crate::nlm::locking::NetworkLocks;
@@ -39,7 +39,7 @@ pub struct Config {
     pub shares: Arc<ShareTable>,
     /// How the users of NFS clients are mapped, unless the rules of a share say otherwise.
     pub squashing: Squashing,
-    /// Who knows the groups of users of AUTH_SYS; None: their clients state them.
+    /// Who knows the groups of users of AUTH_SYS, where this machine decides them; None: nobody does, and they are in no group then.
     pub user_directory: Option<Arc<dyn UserDirectory>>,
     /// Who knows the owners of files by name; None: owners are numbers.
     pub owner_names: Option<Arc<dyn OwnerNames>>,
@@ -125,12 +125,39 @@ pub struct Squashing {
     pub squash: Squash,
     /// The identity of squashed users, and of callers without credentials.
     pub anonymous: Anonymous,
+    /// Who says in which groups users of AUTH_SYS are, unless a share says otherwise.
+    pub groups: GroupsBy,
+}
+
+/// Who says in which groups users of AUTH_SYS are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GroupsBy {
+    /// The client.
+    #[default]
+    Client,
+    /// This machine.
+    Server,
+}
+
+impl Squashing {
+    /// Who says in which groups users of AUTH_SYS are, in a share.
+    pub(crate) fn groups_in(&self, share: &Share) -> GroupsBy {
+        let terms = share.terms();
+        if terms.contains(Terms::GROUPS_OF_SERVER) {
+            GroupsBy::Server
+        } else if terms.contains(Terms::GROUPS_OF_CLIENT) {
+            GroupsBy::Client
+        } else {
+            self.groups
+        }
+    }
 }
 
 impl Default for Squashing {
     /// The superuser of a client is nobody.
     fn default() -> Self {
-        Self { squash: Squash::Root, anonymous: Anonymous { uid: NOBODY, gid: NOBODY } }
+        let anonymous = Anonymous { uid: NOBODY, gid: NOBODY };
+        Self { squash: Squash::Root, anonymous, groups: GroupsBy::Client }
     }
 }
 

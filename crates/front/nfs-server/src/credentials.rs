@@ -14,7 +14,7 @@ use share::{
 };
 use storage::QuickMap;
 
-use crate::config::{Anonymous, Squashing};
+use crate::config::{Anonymous, GroupsBy, Squashing};
 use crate::groups::UserGroups;
 use crate::gss::security::Security;
 use crate::gss::{Context, User};
@@ -38,16 +38,14 @@ pub(crate) enum Sender<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stated<'a> {
     pub(crate) credential: AuthSys<'a>,
-    /// The user's groups by the word of this machine; None: those of the credential count.
-    groups: Option<&'a Arc<UserGroups>>,
 }
 
 impl Sender<'_> {
-    /// The numbers of the user; None: nobody's.
-    fn numbers(&self, nobody: Anonymous) -> Option<Numbers<'_>> {
+    /// The numbers of the user; None: nobody's. `groups` are those by the word of this machine, if they count.
+    fn numbers<'n>(&'n self, nobody: Anonymous, groups: Option<&'n UserGroups>) -> Option<Numbers<'n>> {
         match self {
             Self::Anonymous => None,
-            Self::Stated(stated) => Some(stated.numbers(nobody)),
+            Self::Stated(stated) => Some(stated.numbers(nobody, groups)),
             Self::Proved(context) => match &context.user {
                 User::Person(identity, _) => Some(identity.into()),
                 User::Machine => None,
@@ -76,19 +74,11 @@ impl Sender<'_> {
             },
         }
     }
-
-    /// The user's groups by the word of this machine, if they count.
-    fn groups(&self) -> Option<&Arc<UserGroups>> {
-        match self {
-            Self::Stated(stated) => stated.groups,
-            Self::Anonymous | Self::Proved(_) => None,
-        }
-    }
 }
 
 impl Stated<'_> {
-    fn numbers(&self, nobody: Anonymous) -> Numbers<'_> {
-        let Self { credential: AuthSys { uid, gid, groups, .. }, groups: known } = self;
+    fn numbers<'n>(&'n self, nobody: Anonymous, known: Option<&'n UserGroups>) -> Numbers<'n> {
+        let Self { credential: AuthSys { uid, gid, groups, .. } } = self;
         let (gid, groups) = match known {
             Some(known) => (known.primary_of(*gid, nobody.gid), &*known.all),
             None => (*gid, groups.as_slice()),
@@ -97,21 +87,17 @@ impl Stated<'_> {
     }
 }
 
-/// The contents of a credential without proof: nothing (AUTH_NONE), or a user (AUTH_SYS), whose groups are these if the machine
-/// decides them.
+/// The contents of a credential without proof: nothing (AUTH_NONE), or a user (AUTH_SYS).
 ///
 /// # Errors
 /// [`AuthStatus::BadCredential`] for an AUTH_SYS body that does not decode; [`AuthStatus::RejectedCredential`] for
 /// another flavor.
-pub(crate) fn stated<'a>(
-    credential: &OpaqueAuth<'a>,
-    groups: Option<&'a Arc<UserGroups>>,
-) -> Result<Sender<'a>, AuthStatus> {
+pub(crate) fn stated<'a>(credential: &OpaqueAuth<'a>) -> Result<Sender<'a>, AuthStatus> {
     match credential.flavor {
         flavor::AUTH_NONE => Ok(Sender::Anonymous),
         flavor::AUTH_SYS => {
             let stated = AuthSys::from_bytes(credential.body).map_err(|_| AuthStatus::BadCredential)?;
-            Ok(Sender::Stated(Stated { credential: stated, groups }))
+            Ok(Sender::Stated(Stated { credential: stated }))
         }
         _ => Err(AuthStatus::RejectedCredential),
     }
@@ -134,7 +120,7 @@ pub(crate) struct CallerCache {
 struct KnownCaller {
     share: ShareId,
     generation: u64,
-    /// The groups of the user, if this machine has said them.
+    /// The groups of the user, if this machine has said them and they count in the share.
     groups: Option<Arc<UserGroups>>,
     caller: Caller,
     standing: Standing,
@@ -162,14 +148,16 @@ impl CallerCache {
         self.client
     }
 
-    /// The caller in a share, and the caller's standing there, under the current rules.
+    /// The caller in a share, and the caller's standing there, under the current rules. `known` are the sender's groups by the word
+    /// of this machine.
     pub(crate) fn caller(
         &self,
         share: &Share,
         squashing: &Squashing,
         credential: &OpaqueAuth<'_>,
-        sender: &Sender<'_>,
+        (sender, known_groups): (&Sender<'_>, Option<&Arc<UserGroups>>),
     ) -> (Caller, Standing) {
+        let groups = counting(share, squashing, known_groups);
         let number;
         let key: &[u8] = match sender {
             Sender::Anonymous => &[],
@@ -183,7 +171,7 @@ impl CallerCache {
         let mut known = self.known.borrow_mut();
         let is_here = |known: &KnownCaller| known.share == share.id();
         let found = known.get(key).and_then(|seen| seen.iter().find(|known| is_here(known)));
-        let same_groups = |known: &KnownCaller| match (&known.groups, sender.groups()) {
+        let same_groups = |known: &KnownCaller| match (&known.groups, &groups) {
             (None, None) => true,
             (Some(before), Some(now)) => Arc::ptr_eq(before, now),
             (None, Some(_)) | (Some(_), None) => false,
@@ -191,7 +179,7 @@ impl CallerCache {
         if let Some(found) = found.filter(|known| known.generation == generation && same_groups(known)) {
             return (found.caller.clone(), found.standing);
         }
-        let numbers = sender.numbers(squashing.anonymous);
+        let numbers = sender.numbers(squashing.anonymous, groups.as_deref());
         let certificate_names = &**self.certificate_names.borrow();
         let peer = Peer { address: self.client, certificate_names };
         let (identity, proof, standing) = admit(share, peer, squashing, numbers, sender.proof());
@@ -204,9 +192,20 @@ impl CallerCache {
         }
         let seen = known.entry(key.into()).or_default();
         seen.retain(|known| !is_here(known));
-        let groups = sender.groups().cloned();
         seen.push(KnownCaller { share: share.id(), generation, groups, caller: caller.clone(), standing });
         (caller, standing)
+    }
+}
+
+/// The groups by the word of this machine, if they count in a share. Those of a user whom it was not asked for are none.
+fn counting(
+    share: &Share,
+    squashing: &Squashing,
+    known: Option<&Arc<UserGroups>>,
+) -> Option<Arc<UserGroups>> {
+    match squashing.groups_in(share) {
+        GroupsBy::Client => None,
+        GroupsBy::Server => Some(known.cloned().unwrap_or_default()),
     }
 }
 
@@ -253,6 +252,8 @@ pub(crate) struct Claimant {
     certificate_names: Arc<[String]>,
     security: Security,
     identity: Option<Identity>,
+    /// The same with the groups by the word of this machine.
+    with_known_groups: Option<Identity>,
     proof: Proof,
 }
 
@@ -260,9 +261,11 @@ impl Claimant {
     pub(crate) fn new(
         callers: &CallerCache,
         security: Security,
-        sender: &Sender<'_>,
+        (sender, known_groups): (&Sender<'_>, Option<&Arc<UserGroups>>),
         nobody: Anonymous,
     ) -> Self {
+        let strangers = UserGroups::default();
+        let known_groups = known_groups.map_or(&strangers, |groups| &**groups);
         let identity = |numbers: Numbers<'_>| {
             numbers.with_sids(Identity::unix(numbers.uid, numbers.gid, numbers.groups.to_vec()))
         };
@@ -270,7 +273,8 @@ impl Claimant {
             client: callers.client,
             certificate_names: callers.certificate_names(),
             security,
-            identity: sender.numbers(nobody).map(identity),
+            identity: sender.numbers(nobody, None).map(identity),
+            with_known_groups: sender.numbers(nobody, Some(known_groups)).map(identity),
             proof: sender.proof(),
         }
     }
@@ -296,7 +300,11 @@ impl Claimant {
     /// The claimant's standing in a share from this address, under the current rules, if the call was secured well enough.
     pub(crate) fn standing(&self, share: &Share, client: SocketAddr, squashing: &Squashing) -> Standing {
         let peer = Peer { address: client, certificate_names: &self.certificate_names };
-        admit(share, peer, squashing, self.identity.as_ref().map(Numbers::from), self.proof.clone()).2
+        let identity = match squashing.groups_in(share) {
+            GroupsBy::Client => &self.identity,
+            GroupsBy::Server => &self.with_known_groups,
+        };
+        admit(share, peer, squashing, identity.as_ref().map(Numbers::from), self.proof.clone()).2
     }
 }
 
@@ -360,8 +368,8 @@ mod tests {
     }
 
     fn who(squash: Squash, uid: u32, gid: u32, groups: &[u32]) -> Identity {
-        let stated = Stated { credential: stated(uid, gid, groups), groups: None };
-        identity(squash, ANONYMOUS, Some(stated.numbers(ANONYMOUS)))
+        let stated = Stated { credential: stated(uid, gid, groups) };
+        identity(squash, ANONYMOUS, Some(stated.numbers(ANONYMOUS, None)))
     }
 
     #[test]
@@ -370,8 +378,8 @@ mod tests {
         let of_machine = Arc::new(UserGroups { primary: Some(100), all: all.clone() });
         let nobody = Arc::new(UserGroups::default());
         let who = |groups: &Arc<UserGroups>, gid| {
-            let stated = Stated { credential: stated(7, gid, &[0, 9]), groups: Some(groups) };
-            identity(Squash::Root, ANONYMOUS, Some(stated.numbers(ANONYMOUS)))
+            let stated = Stated { credential: stated(7, gid, &[0, 9]) };
+            identity(Squash::Root, ANONYMOUS, Some(stated.numbers(ANONYMOUS, Some(groups))))
         };
         assert_eq!(who(&of_machine, 100), is(7, 100, &all));
         assert_eq!(who(&of_machine, 139), is(7, 139, &all), "as after newgrp(1)");
@@ -383,13 +391,20 @@ mod tests {
     fn a_caller_is_looked_at_again_when_the_groups_have_changed() {
         let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
         let callers = CallerCache::new(SocketAddr::new([192, 0, 2, 1].into(), 700));
-        let caller = |groups: &Arc<UserGroups>| {
-            let sender = Sender::Stated(Stated { credential: stated(7, 100, &[]), groups: Some(groups) });
+        let caller = |groups: Option<&Arc<UserGroups>>| {
+            let sender = Sender::Stated(Stated { credential: stated(7, 100, &[9]) });
             let credential = OpaqueAuth { flavor: flavor::AUTH_SYS, body: b"the same" };
-            callers.caller(&share, &Squashing::default(), &credential, &sender).0.identity.groups().to_vec()
+            let caller = callers.caller(&share, &Squashing::default(), &credential, (&sender, groups));
+            caller.0.identity.groups().to_vec()
         };
-        let groups = |all: &[u32]| Arc::new(UserGroups { primary: Some(100), all: all.to_vec() });
-        assert_eq!((caller(&groups(&[100])), caller(&groups(&[100, 50]))), (vec![100], vec![100, 50]));
+        let groups = |all: &[u32]| Some(Arc::new(UserGroups { primary: Some(100), all: all.to_vec() }));
+        let (few, more) = (groups(&[100]), groups(&[100, 50]));
+        assert_eq!(caller(few.as_ref()), [9], "the share believes the client");
+        share.set_terms(share::Terms::GROUPS_OF_SERVER);
+        assert_eq!((caller(few.as_ref()), caller(more.as_ref())), (vec![100], vec![100, 50]));
+        assert!(caller(None).is_empty(), "nobody was asked");
+        share.set_terms(share::Terms::GROUPS_OF_CLIENT);
+        assert_eq!(caller(few.as_ref()), [9]);
     }
 
     #[test]
@@ -400,10 +415,10 @@ mod tests {
         let (at, again): (SocketAddr, SocketAddr) =
             (([192, 0, 2, 1], 700).into(), ([192, 0, 2, 9], 701).into());
         let callers = CallerCache::new(at);
-        let sender = Sender::Stated(Stated { credential: stated(7, 100, &[]), groups: None });
+        let sender = Sender::Stated(Stated { credential: stated(7, 100, &[]) });
         let security = Security { channel: Channel::Encrypted, flavor: Flavor::Sys };
         let standing = || {
-            let claimant = Claimant::new(&callers, security, &sender, ANONYMOUS);
+            let claimant = Claimant::new(&callers, security, (&sender, None), ANONYMOUS);
             claimant.standing(&share, again, &Squashing::default())
         };
         assert!(standing().is_refused());
@@ -420,7 +435,8 @@ mod tests {
         let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
         let openers = |address: &str| {
             let callers = CallerCache::new(SocketAddr::new(address.parse().unwrap(), 700));
-            callers.caller(&share, &Squashing::default(), &OpaqueAuth::NONE, &Sender::Anonymous).0.openers
+            let nobody = (&Sender::Anonymous, None);
+            callers.caller(&share, &Squashing::default(), &OpaqueAuth::NONE, nobody).0.openers
         };
         assert_eq!(
             openers("2001:db8::1"),

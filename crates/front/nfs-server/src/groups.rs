@@ -1,14 +1,11 @@
 //! The groups of users whom clients state: by the word of the client, or by that of this machine. A credential of AUTH_SYS has room for 16
 //! groups (RFC 5531 appendix A), and nothing proves them.
 
+use std::cell::OnceCell;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-
-use nfs_wire::auth_sys::AuthSys;
-use nfs_wire::rpc::{Call, flavor};
-use nfs_wire::xdr::Decode;
 
 /// The groups of a user, by the word of this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,25 +42,31 @@ impl fmt::Debug for Groups {
 
 /// Knows the groups of this machine's users.
 pub trait UserDirectory: fmt::Debug + Send + Sync {
-    /// The groups of the user with this uid. This is asked for each call of AUTH_SYS, on the thread of its connection, so it must not
+    /// The groups of the user with this uid. This is asked for calls of AUTH_SYS, on the thread of its connection, so it must not
     /// wait. The same value is given as long as nothing has changed.
     fn groups_of(&self, uid: u32) -> Groups;
 }
 
-/// The groups of the user whom a call states, if this machine decides them.
-pub(crate) async fn of(
-    directory: Option<&Arc<dyn UserDirectory>>,
-    call: &Call<'_>,
-) -> Option<Arc<UserGroups>> {
-    let directory = directory?;
-    if call.credential.flavor != flavor::AUTH_SYS {
-        return None;
+/// The groups of the user of one call, by the word of this machine.
+#[derive(Debug, Default)]
+pub(crate) struct KnownGroups(OnceCell<Arc<UserGroups>>);
+
+impl KnownGroups {
+    /// Asks for the groups of the user with this uid, and waits for them, unless they are known.
+    pub(crate) async fn ask(&self, directory: &dyn UserDirectory, uid: u32) {
+        if self.0.get().is_some() {
+            return;
+        }
+        let groups = match directory.groups_of(uid) {
+            Groups::Here(groups) => groups,
+            Groups::Later(groups) => groups.await,
+        };
+        let _ = self.0.set(groups); // what came meanwhile is as good
     }
-    // A credential that does not decode is refused elsewhere.
-    let stated = AuthSys::from_bytes(call.credential.body).ok()?;
-    match directory.groups_of(stated.uid) {
-        Groups::Here(groups) => Some(groups),
-        Groups::Later(groups) => Some(groups.await),
+
+    /// The groups, if they were asked for.
+    pub(crate) fn get(&self) -> Option<&Arc<UserGroups>> {
+        self.0.get()
     }
 }
 

@@ -64,7 +64,9 @@ use net::{ConnectionLimits, Outbox, Peer, Service};
 use nfs_proto::filehandle::FileHandleCodec;
 use share::{OpenKey, Share, ShareId};
 
-pub use config::{Anonymous, Config, PENDING_CALLS_MAX, RECORD_BYTES_MAX, Squashing, TRANSFER_BYTES_MAX};
+pub use config::{
+    Anonymous, Config, GroupsBy, PENDING_CALLS_MAX, RECORD_BYTES_MAX, Squashing, TRANSFER_BYTES_MAX,
+};
 pub use connection::Connection;
 pub use front::{NFS3, NFS4};
 pub use groups::{Groups, UserDirectory, UserGroups};

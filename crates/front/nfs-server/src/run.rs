@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use net::Buffer;
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call, Denied, Reply, ReplyBody};
@@ -14,12 +13,12 @@ use share::as_of_one_moment;
 use crate::call::{CallError, Request};
 use crate::connection::Connection;
 use crate::credentials::Sender;
-use crate::groups::UserGroups;
+use crate::groups::KnownGroups;
 use crate::gss::{Flavor, Protected};
 use crate::received::Received;
 use crate::reply::{Encoded, reply, success};
 use crate::traffic::Traffic;
-use crate::{credentials, groups, mount, nlm, nsm, v3, v4};
+use crate::{credentials, mount, nlm, nsm, v3, v4};
 
 /// Runs a call, and reports its end to `ended`. There always is a reply; [`net::Later`] allows none.
 ///
@@ -31,8 +30,7 @@ pub(crate) async fn answer(
     ended: fn(&Traffic),
 ) -> Option<Buffer> {
     let (call, arguments) = (received.call(), received.arguments());
-    let groups = groups::of(connection.server.user_directory.as_ref(), &call).await;
-    let answer = match admitted(&connection, &received, &call, groups.as_ref()) {
+    let answer = match admitted(&connection, &received, &call) {
         Ok(Some(request)) if call.program == v3_wire::PROGRAM => {
             let ran =
                 as_of_one_moment(&connection.moment, pin!(v3::run::dispatch(&request, arguments))).await;
@@ -57,8 +55,7 @@ pub(crate) async fn answer_v4(
     ended: fn(&Traffic),
 ) -> Option<Buffer> {
     let (call, arguments) = (received.call(), received.arguments());
-    let groups = groups::of(connection.server.user_directory.as_ref(), &call).await;
-    let answer = match admitted(&connection, &received, &call, groups.as_ref()) {
+    let answer = match admitted(&connection, &received, &call) {
         Ok(Some(request)) => {
             as_of_one_moment(&connection.moment, pin!(v4::run::dispatch(&request, arguments))).await
         }
@@ -76,8 +73,7 @@ pub(crate) async fn answer_nlm(
     ended: fn(&Traffic),
 ) -> Option<Buffer> {
     let (call, arguments) = (received.call(), received.arguments());
-    let groups = groups::of(connection.server.user_directory.as_ref(), &call).await;
-    let admitted = admitted(&connection, &received, &call, groups.as_ref());
+    let admitted = admitted(&connection, &received, &call);
     let answer = match (admitted, &connection.server.nlm) {
         (Ok(Some(request)), Some(nlm)) => {
             as_of_one_moment(&connection.moment, pin!(nlm::run::dispatch(&request, nlm, arguments))).await
@@ -128,7 +124,6 @@ fn admitted<'a>(
     connection: &'a Connection,
     received: &'a Received,
     call: &'a Call<'a>,
-    groups: Option<&'a Arc<UserGroups>>,
 ) -> Result<Option<Request<'a>>, CallError> {
     check_program(connection, call.program, call.version)?;
     if call.procedure == 0 {
@@ -141,7 +136,7 @@ fn admitted<'a>(
     let protected = received.protected.as_ref();
     let sender = match protected {
         Some(protected) => Sender::Proved(&protected.context),
-        None => credentials::stated(&call.credential, groups)?,
+        None => credentials::stated(&call.credential)?,
     };
     let flavor = protected.map_or(Flavor::Sys, Protected::flavor);
     connection.traffic.note_flavor(flavor);
@@ -150,6 +145,7 @@ fn admitted<'a>(
         record: &received.record,
         call,
         sender,
+        groups: KnownGroups::default(),
         flavor,
         is_too_weak: Cell::new(false),
     }))

@@ -40,6 +40,8 @@ pub struct Share {
     pub tls_required: bool,
     /// How NFS clients may secure their calls: some of `sys`, `krb5`, `krb5i` and `krb5p`.
     pub nfs_security: Vec<String>,
+    /// Who says in which groups users of NFS with AUTH_SYS are: `client` or `server`; empty: as the server's `nfs-groups` says.
+    pub nfs_groups: String,
     /// Whether the superuser of an NFS client may create device nodes, even if the share has a client list.
     pub devices: bool,
     /// Whether the superuser of an NFS client may set the set-user-id and set-group-id bits of files.
@@ -185,6 +187,10 @@ pub struct NewShare {
     /// How NFS clients may secure their calls: some of `sys`, `krb5`, `krb5i` and `krb5p`. The default, an empty list, is all.
     #[serde(default)]
     pub nfs_security: Vec<String>,
+    /// Who says in which groups users of NFS with AUTH_SYS are: `client` or `server`. The default, an empty text, is what the
+    /// server's `nfs-groups` says.
+    #[serde(default)]
+    pub nfs_groups: String,
     /// Whether the superuser of an NFS client may create device nodes, even if the share has a client list.
     #[serde(default)]
     pub devices: bool,
@@ -239,6 +245,9 @@ pub struct ShareChange {
     /// How NFS clients may secure their calls: some of `sys`, `krb5`, `krb5i` and `krb5p`. An empty list means all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nfs_security: Option<Vec<String>>,
+    /// Who says in which groups users of NFS with AUTH_SYS are: `client` or `server`; empty: as the server's `nfs-groups` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nfs_groups: Option<String>,
     /// Whether the superuser of an NFS client may create device nodes, even if the share has a client list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub devices: Option<bool>,

@@ -18,7 +18,7 @@ use crate::kerberos::{DomainNumbers, Tickets};
 use crate::names::Changed;
 use crate::prepared::Prepared;
 use crate::problem::{Cause, Problem, Result, serving};
-use crate::settings::{NfsGroups, Portmap, Settings};
+use crate::settings::{Portmap, Settings};
 use crate::sid_names::SidNames;
 use crate::sockets::{Addresses, PortmapSockets};
 use crate::user_groups::GroupsHere;
@@ -181,7 +181,8 @@ fn host_name() -> String {
 }
 
 fn nfs_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Result<nfs_server::Config> {
-    let mut squashing = Squashing { squash: settings.nfs_squash, ..Squashing::default() };
+    let (squash, groups) = (settings.nfs_squash, settings.nfs_groups);
+    let mut squashing = Squashing { squash, groups, ..Squashing::default() };
     if let Some((uid, gid)) = settings.nfs_anonymous {
         squashing.anonymous = Anonymous { uid, gid };
     }
@@ -201,15 +202,10 @@ fn nfs_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
     });
     let lease_times = LeaseTimes { lease: settings.nfs_lease, ..config.lease_times };
     let listen = at.iter().map(SocketAddr::ip).collect();
-    let user_directory: Option<Arc<dyn nfs_server::UserDirectory>> = match settings.nfs_groups {
-        NfsGroups::Client => None,
-        NfsGroups::Server => {
-            let groups = GroupsHere::start(Arc::clone(&prepared.accounts));
-            Some(Arc::new(groups.map_err(serving("cannot start a thread for the groups of users"))?))
-        }
-    };
+    let groups = GroupsHere::start(Arc::clone(&prepared.accounts));
+    let groups = groups.map_err(serving("cannot start a thread for the groups of users"))?;
     Ok(nfs_server::Config {
-        user_directory,
+        user_directory: Some(Arc::new(groups)),
         owner_names: Some(Arc::clone(&prepared.accounts) as _),
         connections_max,
         encryption_required: settings.encryption_required(),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use limits::Plan;
+pub use nfs_server::GroupsBy;
 use share::{Rules, Squash, Terms};
 use smb_server::{ChannelBinding, GivenInterface, Ntlm, Protection};
 
@@ -63,7 +64,7 @@ pub struct Settings {
     /// The users of NFS clients who are treated as nobody.
     pub nfs_squash: Squash,
     /// Who says in which groups the users of NFS clients are.
-    pub nfs_groups: NfsGroups,
+    pub nfs_groups: GroupsBy,
     /// How long an NFSv4 client may be silent before it loses its files and locks.
     pub nfs_lease: Duration,
     /// Whether NFS clients may or must use TLS. It shows `control_certificate`.
@@ -82,16 +83,6 @@ pub struct Settings {
     pub bench_metadata_latency: Option<Duration>,
     /// Whether the cost of calls is counted.
     pub bench_accounting: bool,
-}
-
-/// Who says in which groups a user is whom an NFS client states.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum NfsGroups {
-    /// The client, which can name 16 groups.
-    #[default]
-    Client,
-    /// This machine: the accounts of the server, tickets of the user, and the name service.
-    Server,
 }
 
 /// Encryption of all shares.
@@ -204,7 +195,7 @@ impl Settings {
             ntlm: Ntlm::On,
             drop_passwords: false,
             nfs_squash: Squash::Root,
-            nfs_groups: NfsGroups::Client,
+            nfs_groups: GroupsBy::Client,
             nfs_lease: Duration::from_secs(90),
             nfs_tls: NfsTls::Off,
             nfs_client_ca: None,

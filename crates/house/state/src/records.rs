@@ -19,6 +19,7 @@ use crate::{Error, Result};
 /// know, and does not serve the share: it would admit whom the share keeps out.
 const NEEDS_NFS_SECURITY: &str = "needs nfs-security";
 const NEEDS_ROLES: &str = "needs roles";
+const NEEDS_NFS_GROUPS: &str = "needs nfs-groups";
 
 /// A share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,8 +29,11 @@ pub struct ShareRecord {
     pub name: String,
     /// Absolute.
     pub directory: PathBuf,
-    /// The bits of [`Terms`].
+    /// The lower bits of [`Terms`]: [`Self::terms`] has all, and [`Self::set_terms`] enters them.
     pub terms: u16,
+    /// Who says in which groups users of NFS are, as it is written; empty: the setting of the server counts.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nfs_groups: String,
     /// As it is written; empty: nothing is limited.
     pub plan: String,
     /// When it was last increased, in seconds of the Unix epoch.
@@ -55,18 +59,38 @@ impl ShareRecord {
         if is_limited_by_roles && read.is_empty() && write.is_empty() {
             kept.rules.protocols.push(NEEDS_ROLES.to_owned());
         }
+        if self.terms().contains(Terms::GROUPS_OF_SERVER) {
+            kept.rules.protocols.push(NEEDS_NFS_GROUPS.to_owned());
+        }
         kept
     }
 
     /// As it was before it was kept.
     pub(crate) fn of_kept(mut self) -> Self {
-        self.rules.protocols.retain(|word| ![NEEDS_NFS_SECURITY, NEEDS_ROLES].contains(&word.as_str()));
+        let needs = [NEEDS_NFS_SECURITY, NEEDS_ROLES, NEEDS_NFS_GROUPS];
+        self.rules.protocols.retain(|word| !needs.contains(&word.as_str()));
         self
     }
 
     /// On what terms clients use it.
     pub fn terms(&self) -> Terms {
-        Terms::from_bits_truncate(self.terms)
+        // A word that this program does not know is not one that believes clients.
+        let groups = rules::parse_nfs_groups(&self.nfs_groups).unwrap_or(Terms::GROUPS_OF_SERVER);
+        Terms::from_bits_truncate(self.terms.into()) | groups
+    }
+
+    /// Enters on what terms clients use it.
+    pub fn set_terms(&mut self, terms: Terms) {
+        self.nfs_groups = rules::write_nfs_groups(terms);
+        let bits = (terms - Terms::GROUPS_OF_CLIENT - Terms::GROUPS_OF_SERVER).bits();
+        self.terms = u16::try_from(bits).unwrap_or(u16::MAX);
+    }
+
+    /// The same share on these terms.
+    #[must_use]
+    pub fn on(mut self, terms: Terms) -> Self {
+        self.set_terms(terms);
+        self
     }
 
     /// Who may use it.

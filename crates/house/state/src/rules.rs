@@ -35,6 +35,31 @@ pub fn write_nfs_security(terms: Terms) -> Vec<String> {
     flavors.map(|(name, _)| (*name).to_owned()).collect()
 }
 
+/// Who says in which groups users of NFS are, by the names of the setting `nfs-groups`.
+const NFS_GROUPS: [(&str, Terms); 2] =
+    [("client", Terms::GROUPS_OF_CLIENT), ("server", Terms::GROUPS_OF_SERVER)];
+
+/// Who says in which groups users of NFS are. Empty: the setting of the server counts.
+///
+/// # Errors
+/// There is no such word.
+pub fn parse_nfs_groups(word: &str) -> Result<Terms, String> {
+    if word.is_empty() {
+        return Ok(Terms::empty());
+    }
+    let known = NFS_GROUPS.iter().find(|(known, _)| *known == word);
+    known.map(|(_, term)| *term).ok_or_else(|| {
+        format!("{word:?} says groups of no user of NFS: expected client or server, or \"\" for what the server's nfs-groups says")
+    })
+}
+
+/// The same in a word; empty: the setting of the server counts.
+#[must_use]
+pub fn write_nfs_groups(terms: Terms) -> String {
+    let said = NFS_GROUPS.iter().find(|(_, term)| terms.contains(*term));
+    said.map_or_else(String::new, |(word, _)| (*word).to_owned())
+}
+
 /// Refuses terms that keep out all NFS clients.
 ///
 /// # Errors

@@ -160,9 +160,8 @@ fn a_share_that_an_older_program_would_open_is_written_so_that_it_does_not() {
     let state = State::open(&directory).unwrap();
     let of = |name: &str, terms: Terms, rules: Rules| ShareRecord {
         name: name.to_owned(),
-        terms: terms.bits(),
         rules,
-        ..ShareRecord::default()
+        ..ShareRecord::default().on(terms)
     };
     let anna = || vec!["anna".to_owned()];
     let nfs = Rules { protocols: vec!["nfs".to_owned()], ..Rules::default() };
@@ -172,6 +171,8 @@ fn a_share_that_an_older_program_would_open_is_written_so_that_it_does_not() {
         (of("c", Terms::NFS_KRB5 | Terms::NFS_SYS, nfs), r#""protocols":["nfs"]"#),
         (of("d", Terms::empty(), Rules { admin: anna(), ..Rules::default() }), r#"["needs roles"]"#),
         (of("e", Terms::empty(), Rules { admin: anna(), read: anna(), ..Rules::default() }), r#"["anna"]"#),
+        (of("f", Terms::GROUPS_OF_SERVER, Rules::default()), r#"["needs nfs-groups"]"#),
+        (of("g", Terms::GROUPS_OF_CLIENT | Terms::TLS, Rules::default()), r#""nfs_groups":"client""#),
     ];
     for (record, _) in &kept {
         state.keep_share(record).unwrap();

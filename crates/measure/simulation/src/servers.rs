@@ -9,7 +9,7 @@ use std::time::Duration;
 use auth::{Account, AccountList, nt_hash};
 use net::{Peer, SingleShard};
 use nfs_proto::v4::recovery::ClientRecord;
-use nfs_server::{Anonymous, ClientRecords, NfsServer, Squashing};
+use nfs_server::{ClientRecords, NfsServer, Squashing};
 use share::{Settings, Share, ShareId, ShareTable, Squash, Workers};
 use storage::fault::{Call, Fault, FaultyStore, Rule};
 use storage::memory::MemoryStore;
@@ -160,7 +160,7 @@ impl Servers {
         let accounts = Arc::new(AccountList(vec![account]));
         let config = smb_server::Config { server_guid: Some([7; 16]), ..smb_server::Config::default() };
         let smb = smb_server::Server::new(config, Arc::clone(&shares), accounts);
-        let squashing = Squashing { squash: Squash::None, anonymous: Anonymous { uid: 65_534, gid: 65_534 } };
+        let squashing = Squashing { squash: Squash::None, ..Squashing::default() };
         let config = nfs_server::Config {
             client_records: Some(Arc::clone(&records) as _),
             ..nfs_server::Config::new(shares, squashing, *b"a simulated key!", [self.runs; 8])

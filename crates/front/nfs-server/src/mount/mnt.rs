@@ -49,7 +49,7 @@ async fn find<'c>(
     // MOUNT has no status that asks for a retry (RFC 1813 5.1.5), but the client may retry after this one.
     let missing = || if exports.is_awaited(name) { Status::JukeBox } else { Status::NoEnt };
     let share = exports.by_name(name).ok_or_else(missing)?;
-    let (caller, standing) = request.caller(&share);
+    let (caller, standing) = request.caller(&share).await;
     let below: Vec<_> = parts.map(<[u8]>::to_vec).collect();
     let call = counted.on(&share, caller);
     // Other calls wait for budget. A mount is not held back.

@@ -25,7 +25,7 @@ pub(super) async fn file<'c>(
     handle: &FileHandle,
 ) -> Result<CalledObject<'c>, Status> {
     let named = request.named(handle).map_err(of_handle)?;
-    let (caller, standing) = request.caller(&named.share);
+    let (caller, standing) = request.caller(&named.share).await;
     let call = counted.on(&named.share, caller);
     if !standing.is_member() {
         call.needs_no_turn();

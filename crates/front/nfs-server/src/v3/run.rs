@@ -93,7 +93,7 @@ impl Running<'_, '_> {
     async fn enter(&self, args: &impl ForObject) -> Result<CalledObject<'_>, Status> {
         let named = self.request.named(args.object())?;
         let share = &named.share;
-        let (caller, standing) = self.request.caller(share);
+        let (caller, standing) = self.request.caller(share).await;
         let call = self.counted.on(share, caller);
         let is_enough = match self.operation.callers {
             Callers::Members => standing.is_member(),

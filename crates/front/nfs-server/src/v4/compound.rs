@@ -216,8 +216,8 @@ impl<'a> Compound<'a> {
     /// The caller in a share, and the caller's standing there. Operations without an open do not break a delegation of the
     /// same client (RFC 8881 8.2.5: the server "SHOULD note the presence of a delegation even when a special stateid is
     /// sent"). Clients without sessions have none.
-    pub(super) fn caller(&self, share: &Share) -> (Caller, Standing) {
-        let (caller, standing) = self.request.caller(share);
+    pub(super) async fn caller(&self, share: &Share) -> (Caller, Standing) {
+        let (caller, standing) = self.request.caller(share).await;
         match self.admission.session() {
             Ok(session) => (caller.of_client(session.client.files.holder()), standing),
             Err(_) => (caller, standing),

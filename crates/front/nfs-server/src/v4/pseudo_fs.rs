@@ -33,7 +33,9 @@ pub(super) fn root_handle(server: &ServerState) -> Result<SignedHandle, Status> 
 /// The shares that the client may use and that are listed, in the order of their names.
 pub(super) fn shares(c: &Compound<'_>) -> Vec<Arc<Share>> {
     let mut shares = c.server().exports.in_order();
-    shares.retain(|share| !share.terms().contains(Terms::HIDDEN) && !c.caller(share).1.is_refused());
+    shares.retain(|share| {
+        !share.terms().contains(Terms::HIDDEN) && !c.request.caller_so_far(share).1.is_refused()
+    });
     shares
 }
 
@@ -41,8 +43,8 @@ pub(super) fn shares(c: &Compound<'_>) -> Vec<Arc<Share>> {
 ///
 /// # Errors
 /// Those of [`find`]; [`Status::WrongSec`] for a call that is not secured as the share demands.
-pub(super) fn lookup(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
-    let top = find(c, name)?;
+pub(super) async fn lookup(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
+    let top = find(c, name).await?;
     match top.standing {
         Standing::TooWeak | Standing::Unencrypted => Err(Status::WrongSec),
         Standing::Refused | Standing::Visitor | Standing::Member(_) => Ok(top),
@@ -54,11 +56,11 @@ pub(super) fn lookup(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
 /// # Errors
 /// [`Status::NoEnt`] for a share that does not exist, [`Status::Delay`] for one whose store does not answer yet,
 /// [`Status::Access`] for one that the client may not use.
-pub(super) fn find(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
+pub(super) async fn find(c: &Compound<'_>, name: &[u8]) -> Result<Object, Status> {
     let exports = &c.server().exports;
     let missing = || if exports.is_awaited(name) { Status::Delay } else { Status::NoEnt };
     let share = exports.by_name(name).ok_or_else(missing)?;
-    let (caller, standing) = c.caller(&share);
+    let (caller, standing) = c.caller(&share).await;
     if standing == Standing::Refused {
         return Err(Status::Access);
     }

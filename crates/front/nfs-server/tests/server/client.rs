@@ -99,7 +99,7 @@ impl TestServer {
         let other = share(8, "other", Arc::new(MemoryStore::new()));
         data.set_rules(data_export.rules);
         let anonymous = Anonymous { uid: 5000, gid: 5001 };
-        let squashing = Squashing { squash: data_export.squash, anonymous };
+        let squashing = Squashing { squash: data_export.squash, anonymous, ..Squashing::default() };
         let table = ShareTable::new([Arc::clone(&data), other]).unwrap();
         let mut config = Config::new(Arc::clone(&table), squashing, *b"key of the tests", [run; 8]);
         of_server(&mut config);

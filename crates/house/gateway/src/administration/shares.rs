@@ -129,7 +129,8 @@ impl Administration {
         }
         let (directory, homes) = split_directory(Path::new(&new.directory))
             .map_err(|why| invalid(format!("share {name}: {why}"), HOMES_ADVICE))?;
-        let terms = terms_of(new) | homes | flavors(name, &new.nfs_security)?;
+        let terms =
+            terms_of(new) | homes | flavors(name, &new.nfs_security)? | groups(name, &new.nfs_groups)?;
         check_encryption(name, terms)?;
         let directory = check_directory(name, &directory, terms)?;
         self.check_apart(name, &directory, &made)?;
@@ -143,9 +144,8 @@ impl Administration {
             directory,
             rules,
             comment: new.comment.clone(),
-            terms: terms.bits(),
             uncached: new.metadata_cache == Some(false),
-            ..ShareRecord::default()
+            ..ShareRecord::default().on(terms)
         };
         record.provision(&Provisioned::new(plan));
         let share = match &self.serving {
@@ -200,7 +200,7 @@ impl Administration {
             check_comment(&record.name, comment)?;
             record.comment.clone_from(comment);
         }
-        record.terms = terms.bits();
+        record.set_terms(terms);
         record.uncached = change.metadata_cache.map_or(record.uncached, |kept| !kept);
         record.provision(&provisioned);
         self.state.keep_share(&record).map_err(failed)?;
@@ -396,6 +396,7 @@ fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
         encrypted: terms.contains(Terms::ENCRYPTED),
         tls_required: terms.contains(Terms::TLS),
         nfs_security: rules::write_nfs_security(terms),
+        nfs_groups: rules::write_nfs_groups(terms),
         devices: terms.contains(Terms::DEVICES),
         set_id: terms.contains(Terms::SET_ID),
         secure_port: terms.contains(Terms::SECURE_PORT),
@@ -447,8 +448,17 @@ fn changed_terms(name: &str, mut terms: Terms, change: &ShareChange) -> Result<T
     if let Some(named) = &change.nfs_security {
         terms = (terms - Terms::NFS_SECURITY) | flavors(name, named)?;
     }
+    if let Some(word) = &change.nfs_groups {
+        terms = (terms - Terms::GROUPS_OF_CLIENT - Terms::GROUPS_OF_SERVER) | groups(name, word)?;
+    }
     check_encryption(name, terms)?;
     Ok(terms)
+}
+
+/// Who says in which groups users of NFS are.
+fn groups(name: &str, word: &str) -> Result<Terms> {
+    let refused = |e| invalid(format!("the share {name}: {e}"), "docs/shares.md says what each does.");
+    rules::parse_nfs_groups(word).map_err(refused)
 }
 
 /// The flavors with which NFS clients may use a share.

@@ -1,11 +1,11 @@
 //! The terms on which clients use a share. They can change while clients work.
 
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 bitflags::bitflags! {
     /// The terms for all clients of a share. A protocol ignores terms that it cannot express.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-    pub struct Terms: u16 {
+    pub struct Terms: u32 {
         /// The share refuses all changes.
         const READ_ONLY = 1;
         /// Listings show only objects that the user may read.
@@ -40,18 +40,23 @@ bitflags::bitflags! {
         const NFS_KRB5P = 1 << 14;
         /// Clients of a protocol that does not encrypt by itself must use TLS.
         const TLS = 1 << 15;
-        /// The four of them.
+        /// The groups of users of NFS whom clients state are those that this machine knows. If neither of the two is set, the
+        /// configuration of the server decides that.
+        const GROUPS_OF_SERVER = 1 << 16;
+        /// Likewise they are those that clients state.
+        const GROUPS_OF_CLIENT = 1 << 17;
+        /// The four flavors.
         const NFS_SECURITY = Self::NFS_SYS.bits() | Self::NFS_KRB5.bits() | Self::NFS_KRB5I.bits() | Self::NFS_KRB5P.bits();
     }
 }
 
 /// The terms in force.
 #[derive(Debug)]
-pub(crate) struct CurrentTerms(AtomicU16);
+pub(crate) struct CurrentTerms(AtomicU32);
 
 impl CurrentTerms {
     pub(crate) fn new(terms: Terms) -> Self {
-        Self(AtomicU16::new(terms.bits()))
+        Self(AtomicU32::new(terms.bits()))
     }
 
     pub(crate) fn load(&self) -> Terms {

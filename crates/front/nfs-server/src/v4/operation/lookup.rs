@@ -18,7 +18,7 @@ pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::Lookup, "L
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<(), Status> {
     let name = directory::existing(args.name)?;
     let found = match c.place()? {
-        Place::Root => pseudo_fs::lookup(c, name)?,
+        Place::Root => pseudo_fs::lookup(c, name).await?,
         Place::Object(dir) => find(dir, name).await?,
     };
     c.set_object(found);

@@ -39,7 +39,7 @@ async fn place_of(c: &Compound<'_>, FileHandle(bytes): FileHandle<'_>) -> Result
     let (shares, id) = (&request.connection.shares, ShareId(target.share));
     let missing = || if shares.is_awaited(id) { Status::Delay } else { Status::Stale };
     let share = shares.by_id(id).ok_or_else(missing)?;
-    let (caller, standing) = c.caller(&share);
+    let (caller, standing) = c.caller(&share).await;
     let handle = Handle::new(target.storage_handle).map_err(|_| Status::BadHandle)?;
     let call = c.call_on_the_way(caller);
     let node = share.by_handle(&call, &handle).await.map_err(status::v4)?;

@@ -133,7 +133,7 @@ async fn list_root(c: &Compound<'_>, cookie: u64, page: &mut Page<'_, '_>) -> Re
     let mut shares = pseudo_fs::shares(c);
     shares.sort_by_key(|share| share.id());
     for share in shares.iter().filter(|share| root_cookie(share) > cookie) {
-        let Ok(top) = pseudo_fs::lookup(c, share.name().as_bytes()) else { continue };
+        let Ok(top) = pseudo_fs::lookup(c, share.name().as_bytes()).await else { continue };
         let about = match look_at_top(c, &top, &needs, page.wanted).await {
             Ok(Some(about)) => about,
             Ok(None) => continue,

@@ -17,7 +17,7 @@ pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::SecInfo, "
 pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk<'static>, Status> {
     let name = directory::existing(args.name)?;
     let found = match c.place()? {
-        Place::Root => pseudo_fs::find(c, name)?,
+        Place::Root => pseudo_fs::find(c, name).await?,
         Place::Object(dir) => lookup::find(dir, name).await?,
     };
     let flavors = flavors(c, &Place::Object(found));
