@@ -263,7 +263,7 @@ alice_is_told() {
   check "alice alone is the account" tells "an account of this server" domain test alice
   check "beside whom there is another" tells "alice@AD.LAB.TEST is another user" domain test alice
   check "with her number" tells "uid     $(rid_of alice)" domain test alice@AD.LAB.TEST
-  check "with her role" tells "elevated" domain test alice@AD.LAB.TEST
+  check "with her role, and what gives it" tells "elevated  no list" domain test alice@AD.LAB.TEST
   check "as the user of a ticket" tells '"known": "ticket"' domain test alice@AD.LAB.TEST --json
   check "bob has not come, and is known by his SID alone" tells "only the SID is known" domain test "$(sid_of bob)"
   check "or not at all" tells "no ticket of the user has come" domain test bob@AD.LAB.TEST

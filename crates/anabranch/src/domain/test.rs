@@ -45,9 +45,12 @@ fn text(tested: &TestedUser) -> String {
         let rows: Vec<_> = tested
             .shares
             .iter()
-            .map(|share| [share.share.clone(), share.role.clone().unwrap_or_else(none)])
+            .map(|share| {
+                let by = or_none(share.by.as_deref().map(harmless));
+                [share.share.clone(), share.role.clone().unwrap_or_else(none), by]
+            })
             .collect();
-        let _ = write!(text, "\n{}", render(["SHARE", "ROLE"], &rows));
+        let _ = write!(text, "\n{}", render(["SHARE", "ROLE", "BY"], &rows));
     }
     for finding in &tested.findings {
         let _ = write!(text, "\n* {}\n  to do: {}\n", harmless(&finding.what), harmless(&finding.advice));
@@ -97,7 +100,14 @@ mod tests {
             groups: (0..42).map(group).collect(),
             ticket_seconds_ago: Some(61),
             rule: "r".to_owned(),
-            shares: vec![TestedShare { share: "data".to_owned(), role: None }],
+            shares: vec![
+                TestedShare { share: "data".to_owned(), role: None, by: None },
+                TestedShare {
+                    share: "more".to_owned(),
+                    role: Some("reader".to_owned()),
+                    by: Some("@staff".to_owned()),
+                },
+            ],
             findings: vec![TestFinding { what: "it is".to_owned(), advice: "do".to_owned() }],
         };
         let text = text(&tested);
@@ -106,7 +116,8 @@ mod tests {
             "known   a ticket, 1 min 1 s ago\n",
             "uid     1001104\ngid     -\n",
             "and 2 more (--json has all)\n",
-            "data   none: may not use it\n",
+            "data   none: may not use it  -\n",
+            "more   reader                @staff\n",
             "\n* it is\n  to do: do\n",
         ] {
             assert!(text.contains(line), "{line:?}: {text}");

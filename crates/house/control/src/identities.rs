@@ -60,6 +60,8 @@ pub struct TestedShare {
     /// What the user may do at most, for example `reader` or `contributor`; none: nothing. The permissions of files decide within
     /// that.
     pub role: Option<String>,
+    /// What gives the role: an entry of the user list, such as `@staff`; `default-role`; or `no list`, where all are admitted.
+    pub by: Option<String>,
 }
 
 /// Something that is the matter.

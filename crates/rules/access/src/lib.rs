@@ -153,6 +153,36 @@ pub struct Entrance {
     pub is_listed: bool,
 }
 
+/// A role, and what gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant<'r> {
+    /// What the user may do.
+    pub role: Role,
+    /// What gives the role.
+    pub by: GrantedBy<'r>,
+}
+
+/// What gives a role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GrantedBy<'r> {
+    /// There is neither an entry nor a default role, so all are admitted.
+    NoList,
+    /// The role of all users whom the server knows.
+    DefaultRole,
+    /// This entry of the user list.
+    Entry(&'r Who),
+}
+
+impl fmt::Display for GrantedBy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoList => f.write_str("no list"),
+            Self::DefaultRole => f.write_str("default-role"),
+            Self::Entry(who) => who.fmt(f),
+        }
+    }
+}
+
 impl Rules {
     /// How a client may use the share by this protocol; None: it may not.
     #[must_use]
@@ -172,14 +202,29 @@ impl Rules {
     /// change permissions unless the rules give a role to do so to somebody: before there were roles, they always could.
     #[must_use]
     pub fn role(&self, names: &Names, identity: &Identity, proof: &Proof) -> Option<Role> {
+        self.grant(names, identity, proof).map(|grant| grant.role)
+    }
+
+    /// The same, and what gives the role.
+    #[must_use]
+    pub fn grant(&self, names: &Names, identity: &Identity, proof: &Proof) -> Option<Grant<'_>> {
         if self.rights.is_empty() && self.default_role.is_none() {
-            return Some(Role::Elevated);
+            return Some(Grant { role: Role::Elevated, by: GrantedBy::NoList });
         }
-        let listed = rights::listed_role(&self.rights, names, identity, proof);
+        let listed = rights::listed(&self.rights, names, identity, proof);
+        let listed = listed.map(|right| Grant { role: right.role, by: GrantedBy::Entry(&right.who) });
         let by_default = self.default_role.filter(|_| rights::is_known(names, identity, proof));
-        match listed.max(by_default)? {
-            Role::Contributor if !self.names_who_changes_permissions() => Some(Role::Elevated),
-            role => Some(role),
+        let by_default = by_default.map(|role| Grant { role, by: GrantedBy::DefaultRole });
+        let Grant { role, by } = match (listed, by_default) {
+            (Some(listed), Some(default)) if default.role > listed.role => default,
+            (Some(listed), _) => listed,
+            (None, default) => default?,
+        };
+        match role {
+            Role::Contributor if !self.names_who_changes_permissions() => {
+                Some(Grant { role: Role::Elevated, by })
+            }
+            role => Some(Grant { role, by }),
         }
     }
 

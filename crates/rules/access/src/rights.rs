@@ -112,26 +112,29 @@ impl Who {
     }
 }
 
-/// What a user may do by this list; None: nothing.
-pub(super) fn listed_role(
-    rights: &[Right],
+/// The entry of this list that gives a user the most; None: none gives anything.
+pub(super) fn listed<'r>(
+    rights: &'r [Right],
     names: &Names,
     identity: &Identity,
     proof: &Proof,
-) -> Option<Role> {
-    let of_account = |account: &str| {
-        let own = rights.iter().filter(|right| right.who.is(names, account, identity));
-        own.map(|right| right.role).max()
-    };
+) -> Option<&'r Right> {
+    let of_account =
+        |account: &str| highest(rights.iter().filter(|right| right.who.is(names, account, identity)));
     match proof {
         Proof::Password(name) | Proof::Ticket(name) => of_account(&folded_name(name)),
         Proof::Stated => {
             let accounts = names.accounts.get(&identity.uid()).into_iter().flatten();
-            let by_sid = rights.iter().filter(|right| right.who.is_by_sid(identity)).map(|right| right.role);
-            accounts.filter_map(|account| of_account(account)).chain(by_sid).max()
+            let by_sid = rights.iter().filter(|right| right.who.is_by_sid(identity));
+            highest(accounts.filter_map(|account| of_account(account)).chain(by_sid))
         }
         Proof::Guest => None,
     }
+}
+
+/// The entry with the highest role, and the first of several.
+fn highest<'r>(rights: impl Iterator<Item = &'r Right>) -> Option<&'r Right> {
+    rights.reduce(|first, next| if next.role > first.role { next } else { first })
 }
 
 /// Whether the server knows the user: an account, or the user of a domain. A uid that a client states is known if an account
@@ -230,6 +233,29 @@ mod tests {
             accounts: [account(1000, "anna"), account(1001, "otto")].into(),
             ..Names::default()
         }
+    }
+
+    fn listed_role(rights: &[Right], names: &Names, identity: &Identity, proof: &Proof) -> Option<Role> {
+        listed(rights, names, identity, proof).map(|right| right.role)
+    }
+
+    #[test]
+    fn what_gives_a_role_is_told() {
+        let by = |list: &[(&str, Role)], default_role, name: &str, groups: &[u32]| {
+            let rights = list.iter().map(|&(who, role)| Right { who: who.parse().unwrap(), role }).collect();
+            let rules = Rules { rights, default_role, ..Rules::default() };
+            let grant =
+                rules.grant(&names(), &identity(7, 7, groups), &Proof::Password(name.into())).unwrap();
+            (grant.role, grant.by.to_string().to_ascii_lowercase())
+        };
+        let told = |role, by: &str| (role, by.to_owned());
+        assert_eq!(by(&[], None, "eve", &[]), told(Role::Elevated, "no list"));
+        let list = [("@staff", Role::Reader), ("@Wheel", Role::Reader), ("eve", Role::Elevated)];
+        assert_eq!(by(&list, None, "otto", &[10, 50]), told(Role::Reader, "@staff"), "the first of several");
+        assert_eq!(by(&list, None, "eve", &[50]), told(Role::Elevated, "eve"), "the most");
+        let contributors = Some(Role::Contributor);
+        assert_eq!(by(&list, contributors, "otto", &[50]), told(Role::Contributor, "default-role"));
+        assert_eq!(by(&list, Some(Role::Elevated), "eve", &[]), told(Role::Elevated, "eve"), "as good");
     }
 
     fn identity(uid: u32, gid: u32, groups: &[u32]) -> Identity {

@@ -93,6 +93,11 @@ impl Security {
         self.rules.role(identity, proof)
     }
 
+    /// The same, and what gives the role.
+    pub(crate) fn grant(&self, identity: &Identity, proof: &Proof) -> Option<(Role, String)> {
+        self.rules.grant(identity, proof)
+    }
+
     /// For whom numbers and SIDs stand.
     pub(crate) fn people(&self) -> Arc<People> {
         self.rules.people()

@@ -258,7 +258,7 @@ fn of_identities() -> [(&'static str, Value); 7] {
     [
         ("TestedUser", json(user)),
         ("TestedGroup", json(TestedGroup { sid: None, gid: None })),
-        ("TestedShare", json(TestedShare { share: String::new(), role: None })),
+        ("TestedShare", json(TestedShare { share: String::new(), role: None, by: None })),
         ("TestFinding", json(TestFinding::default())),
         ("Domain", json(Domain::default())),
         ("DomainRange", json(DomainRange::default())),

@@ -371,9 +371,10 @@ impl Test<'_> {
 
     fn shares(&self, identity: &Identity, proof: &Proof) -> Vec<TestedShare> {
         let shares = self.serving.shares.present();
-        let role = |share: &Arc<share::Share>| TestedShare {
-            share: share.name().to_owned(),
-            role: share.role(identity, proof).map(|role| role.name().to_owned()),
+        let role = |share: &Arc<share::Share>| {
+            let (role, by) = share.grant(identity, proof).unzip();
+            let role = role.map(|role| role.name().to_owned());
+            TestedShare { share: share.name().to_owned(), role, by }
         };
         shares.in_order().iter().map(role).collect()
     }
@@ -405,8 +406,11 @@ impl Test<'_> {
 /// No server is running.
 pub(super) fn of_server(serving: Option<&Serving>) -> Result<&Serving, Refusal> {
     serving.ok_or_else(|| {
-        let what = "only a running server knows what becomes of its users";
-        Refusal::new(RefusalKind::NotFound, what, "Start it, and ask again.")
+        let what = "no server is running, and only one that does knows what becomes of its users: its configuration says which numbers they have, \
+                    their tickets say in which groups they are, and its shares say what they may do";
+        let advice = "Start it, and ask again. Without one, `anabranch domain status` shows the keytab, the names of this machine without a key and \
+                      how much the clocks differ; `anabranch check FILE` the configuration; `anabranch user list` the accounts.";
+        Refusal::new(RefusalKind::NotFound, what, advice)
     })
 }
 

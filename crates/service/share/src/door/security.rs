@@ -58,6 +58,12 @@ impl Share {
         self.security.role(identity, proof)
     }
 
+    /// The same, and what gives the role: an entry of the user list as it is written, `default-role`, or `no list`.
+    #[must_use]
+    pub fn grant(&self, identity: &Identity, proof: &Proof) -> Option<(Role, String)> {
+        self.security.grant(identity, proof)
+    }
+
     /// For whom numbers and SIDs stand at present.
     #[must_use]
     pub fn people(&self) -> Arc<People> {

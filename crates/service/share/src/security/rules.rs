@@ -84,6 +84,12 @@ impl CurrentRules {
         rules.role(&names, identity, proof)
     }
 
+    /// The same, and what gives the role.
+    pub(crate) fn grant(&self, identity: &Identity, proof: &Proof) -> Option<(Role, String)> {
+        let (rules, names) = self.present();
+        rules.grant(&names, identity, proof).map(|grant| (grant.role, grant.by.to_string()))
+    }
+
     /// How a client may use a share with these terms by this protocol; None: it may not. A share that is encrypted is the
     /// business of the protocol: it knows how each call comes.
     pub(crate) fn entrance(&self, terms: Terms, by: Protocols, client: Peer<'_>) -> Option<Entrance> {
