@@ -50,6 +50,7 @@ assert call("simulate", 200, body=m.NewSimulation(plan="custom iops=1", lines=li
 call("simulate", 422, body=m.NewSimulation(plan="quick", lines=lines))
 assert call("showShareActivity", 200, name="data").latencies
 call("activity", 200)
+assert call("domain", 200).id_mapping == "rid"
 call("testUser", 200, name="tester")
 call("testUser", 422, name="a@b@c")
 call("status", 200)
