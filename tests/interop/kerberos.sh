@@ -87,10 +87,12 @@ part_kdc() {
   mark
   check "a key that is newer than the keytab is refused" refused old.files.lab.test ls
   check "the log says that the keytab is old" log_has "export the keytab again"
+  check "and so does the status" status_says "a ticket.* for cifs/old.files.lab.test@LAB.TEST was refused over SMB .* ago: .*the keytab has version"
   check "bob gets a ticket" ticket bob
   mark
   check "a principal without an account is refused" refused files.lab.test ls
   check "the log says that there is no account" log_has "no account has the name of the principal"
+  check "and so does the status" status_says "a ticket of bob@LAB.TEST .* no account has the name"
 
   check "alice gets a ticket again" ticket alice
   must "a keytab with wrong keys is imported" import "$LAB_WRONG_KEYTAB"
@@ -98,6 +100,9 @@ part_kdc() {
   mark
   check "wrong keys refuse the ticket" refused files.lab.test ls
   check "the log says what to do" log_has "export the keytab again"
+  check "and so does the status" status_says "to do: export the keytab again"
+  check "a KDC that does not answer is told" says "not compared: the KDC .* does not answer" \
+    ip netns exec "$LAB_NETNS" "$ANABRANCH" domain status --kdc "$LAB_KDC:1" --state "$scratch/state"
   must "the right keytab is imported" import "$LAB_KEYTAB"
   must "the server takes the right one" reload
   check "the right keys accept the ticket" client files.lab.test ls
@@ -110,6 +115,7 @@ part_kdc() {
   check "no ticket, no logon" refused files.lab.test ls
   end_lab
 }
+status_says() { says "$1" ip netns exec "$LAB_NETNS" "$ANABRANCH" domain status --kdc "$LAB_KDC" --state "$scratch/state"; }
 # ticket_is_listed: while a client is connected.
 ticket_is_listed() {
   mkfifo "$scratch/typed" || return
@@ -142,7 +148,9 @@ part_skew() {
   mark
   check "a ticket of the future is refused" refused files.lab.test ls
   check "the log says how much the clocks differ" log_has " s from now: compare the clocks"
-  check "and so does the status" says "s behind that of .*: set it" ip netns exec "$LAB_NETNS" "$ANABRANCH" domain status --kdc "$LAB_KDC" --state "$scratch/state"
+  check "so does the status, of the ticket" status_says "a ticket of alice@LAB.TEST .* begins .* s from now"
+  check "and the test of the user" says "begins .* s from now" ip netns exec "$LAB_NETNS" "$ANABRANCH" domain test alice@LAB.TEST --state "$scratch/state"
+  check "and of the clocks" status_says "s behind that of .*: set it"
   end_lab
 }
 

@@ -146,6 +146,12 @@ impl NfsServer {
         self.state.gss.is_offered()
     }
 
+    /// The tickets that were refused lately, the last one first.
+    #[must_use]
+    pub fn refused_tickets(&self) -> Vec<auth::RefusedTicket> {
+        self.state.gss.refused_tickets()
+    }
+
     /// The contexts of clients with tickets.
     #[must_use]
     pub fn context_counts(&self) -> ContextCounts {

@@ -2,9 +2,9 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use auth::{Brake, Failure, FailureClass, Identity, Mechanism, Step};
+use auth::{Brake, Failure, FailureClass, Identity, Mechanism, RefusedTicket, RefusedTickets, Step};
 use parking_lot::Mutex;
 
 /// The number of failures of one address after which the log no longer reports each.
@@ -66,6 +66,8 @@ pub(crate) struct Guesses {
     failed: AtomicU64,
     unheard: AtomicU64,
     by_mechanism: ByMechanism,
+    /// Guards the tickets that were refused lately.
+    refused_tickets: Mutex<RefusedTickets>,
 }
 
 impl Guesses {
@@ -76,6 +78,11 @@ impl Guesses {
             failed: count(&self.failed),
             unheard: count(&self.unheard),
         }
+    }
+
+    /// The tickets that were refused lately, the last one first.
+    pub(crate) fn refused_tickets(&self) -> Vec<RefusedTicket> {
+        self.refused_tickets.lock().last_first()
     }
 
     pub(crate) fn by_mechanism(&self) -> [MechanismLogons; 3] {
@@ -133,6 +140,11 @@ impl Guesses {
         self.failed.fetch_add(1, Ordering::Relaxed);
         if let Some(mechanism) = failure.mechanism {
             self.by_mechanism.of(mechanism).failed.fetch_add(1, Ordering::Relaxed);
+        }
+        if failure.mechanism == Some(Mechanism::Kerberos) {
+            let (client, service) = (failure.user.clone(), failure.service.clone());
+            let refused = RefusedTicket { client, service, reason: failure.reason, at: SystemTime::now() };
+            self.refused_tickets.lock().note(refused);
         }
         let user = failure.user.as_deref().unwrap_or_default();
         let service = || failure.service.as_deref().map(tracing::field::debug);

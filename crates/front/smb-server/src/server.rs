@@ -202,6 +202,12 @@ impl Server {
         self.guesses.counts()
     }
 
+    /// The tickets that were refused lately, the last one first.
+    #[must_use]
+    pub fn refused_tickets(&self) -> Vec<auth::RefusedTicket> {
+        self.guesses.refused_tickets()
+    }
+
     /// How many logons there have been by each mechanism. Those that failed before one was agreed on are in none.
     #[must_use]
     pub fn logons_by_mechanism(&self) -> [MechanismLogons; 3] {

@@ -17,6 +17,7 @@ mod kerberos;
 mod mechanism;
 pub mod ntlm;
 mod numbers;
+mod refused;
 mod session_key;
 pub mod spnego;
 
@@ -31,4 +32,5 @@ pub use initiator::{
 pub use kerberos::{Kerberos, Mapping, Met};
 pub use mechanism::Mechanism;
 pub use numbers::{DomainUser, Identified, Ids, NumberSource, Numbering, Numbers, Unnumbered};
+pub use refused::{RefusedTicket, RefusedTickets};
 pub use session_key::SessionKey;

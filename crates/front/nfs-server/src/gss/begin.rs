@@ -3,8 +3,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
-use auth::{Identified, Identity as Known, Reason};
+use auth::{Identified, Identity as Known, Reason, RefusedTicket};
 use krb5::{Accepted, Randomness, Request, Time};
 use net::{Answer, Buffer, Origin};
 use nfs_proto::gss::contexts::Handle;
@@ -201,6 +202,9 @@ fn failed(xid: u32, refusal: &Refusal) -> Buffer {
 fn tell(connection: &Connection, refusal: &Refusal) {
     let peer = connection.peer();
     let Refusal { reason, client, service, .. } = refusal;
+    let (of, at) = ((client.clone(), service.clone()), SystemTime::now());
+    let refused = RefusedTicket { client: of.0, service: of.1, reason: *reason, at };
+    connection.server.gss.refused_tickets.lock().note(refused);
     let user = client.as_deref().unwrap_or_default();
     let service = service.as_deref().map(tracing::field::debug);
     match connection.server.gss.refused.admit_from(peer, "a ticket is refused") {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use auth::Mapping;
+use auth::{Mapping, RefusedTicket, RefusedTickets};
 use krb5::{Noted, PerMessage, ReplayCache, ReplayId, Replays, Time};
 use net::{Origin, Repeats};
 use nfs_proto::gss::contexts::{ContextLimits, Contexts, Dropped};
@@ -65,6 +65,8 @@ pub(crate) struct Gss {
     next: AtomicU64,
     /// Refused tickets that were logged lately.
     refused: Repeats,
+    /// Guards the tickets that were refused lately.
+    refused_tickets: Mutex<RefusedTickets>,
     counted: Counted,
 }
 
@@ -104,6 +106,7 @@ impl Default for Gss {
             replays: UsedTickets::default(),
             next: AtomicU64::new(0),
             refused: Repeats::default(),
+            refused_tickets: Mutex::default(),
             counted: Counted::default(),
         }
     }
@@ -145,6 +148,11 @@ impl Gss {
             Service::Privacy => privacy,
         };
         calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The tickets that were refused lately, the last one first.
+    pub(crate) fn refused_tickets(&self) -> Vec<RefusedTicket> {
+        self.refused_tickets.lock().last_first()
     }
 
     /// The contexts, and what was counted.

@@ -89,6 +89,13 @@ fn a_ticket_that_is_refused_begins_none() {
     let unknown = mint::Ticket { client: &["carol"], ..good };
     assert_eq!(refused(&unknown).0, major::FAILURE, "no account has that name");
     assert_eq!(begin(&mut client, b"no token").unwrap().major, major::BAD_MECHANISM);
+    let counts = server.server.context_counts();
+    assert_eq!((counts.refused, counts.begun, counts.present), (6, 0, 0));
+    let told = server.server.refused_tickets();
+    let of_user =
+        told.iter().map(|refused| refused.client.as_deref().map(|name| &name[..5])).collect::<Vec<_>>();
+    assert_eq!(of_user[..2], [None, Some("carol")], "the last one first");
+    assert!(told.iter().any(|refused| refused.service.as_deref() == Some("cifs/files.lab.test@LAB.TEST")));
 }
 
 #[test]
@@ -167,6 +174,9 @@ fn a_context_ends_with_its_ticket() {
         }
     }
     assert_eq!(seen, [AuthStatus::GssContextProblem]);
+    let counts = server.server.context_counts();
+    assert_eq!((counts.begun, counts.expired, counts.displaced, counts.present), (1, 1, 0, 0));
+    assert!(counts.calls[0] > 0 && counts.calls[1..] == [0, 0], "{counts:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use control::identities::TestFinding;
 use control::{Refusal, certificate_warning};
 
 use super::identities::{of_server, rule};
-use super::{Administration, Serving};
+use super::{Administration, Serving, refused};
 use crate::kerberos::Tickets;
 use crate::lookups::Tallied;
 
@@ -22,6 +22,7 @@ impl Administration {
         let tickets = serving.accounts.tickets();
         let mut findings: Vec<_> = certificate(serving, SystemTime::now()).into_iter().collect();
         findings.extend(directory(&tickets));
+        findings.extend(refused::tickets(serving, SystemTime::now(), |_| true));
         let lookups = serving.accounts.lookups.at(Instant::now());
         findings.extend(lookups.iter().filter_map(of_name_service));
         let keytab = tickets.settings.keytab.as_ref();

@@ -9,7 +9,7 @@ use control::identities::{Knowledge, TestFinding, TestedGroup, TestedShare, Test
 use control::{Refusal, RefusalKind};
 use share::{Identity, Proof, SeenIds};
 
-use super::{Administration, Serving, invalid};
+use super::{Administration, Serving, invalid, refused};
 use crate::acquaintances::Acquaintance;
 use crate::kerberos::{IdMapping, Tickets};
 
@@ -82,6 +82,7 @@ impl Administration {
         let mut tested = test.of(&asked);
         name.clone_into(&mut tested.asked);
         test.tell_of_server(&mut tested);
+        test.tell_of_refused(&mut tested);
         Ok(tested)
     }
 }
@@ -377,6 +378,17 @@ impl Test<'_> {
             TestedShare { share: share.name().to_owned(), role, by }
         };
         shares.in_order().iter().map(role).collect()
+    }
+
+    /// The user's tickets that were refused lately. What was made of the others is told already.
+    fn tell_of_refused(&self, tested: &mut TestedUser) {
+        let names = [Some(&*tested.asked), tested.name.as_deref()];
+        let findings = refused::tickets(self.serving, self.now, |ticket| {
+            let is_one = |client: &str| names.iter().flatten().any(|name| auth::same_name(name, client));
+            let is_of_user = ticket.client.as_deref().is_some_and(is_one);
+            is_of_user && refused::is_of_ticket(ticket.reason)
+        });
+        tested.findings.extend(findings);
     }
 
     /// What concerns all users with tickets.

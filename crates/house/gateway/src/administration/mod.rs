@@ -7,6 +7,7 @@
 mod awaited;
 mod domain;
 mod identities;
+mod refused;
 mod reload;
 mod shares;
 mod tokens;
