@@ -1,8 +1,8 @@
 //! Who may use which share: the rules in the file of a server, and those by command.
 
+use crate::needs;
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, chown};
-use crate::needs;
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
