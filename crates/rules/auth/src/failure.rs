@@ -74,7 +74,9 @@ pub enum Reason {
     #[error("the ticket has no SID, and its realm is not in account-realm: nobody is made of its user")]
     NoSid,
     /// No account has the name of the principal
-    #[error("the realm is in account-realm, but no account has the name of the principal: add one")]
+    #[error(
+        "the realm is in account-realm, but no account has the name of the principal: add it (anabranch user add)"
+    )]
     UnknownPrincipal,
     /// The user's number would be one of the system's
     #[error(
