@@ -16,12 +16,14 @@ mod kerberos;
 mod known_answers;
 mod limits;
 mod links;
+mod logons;
 mod loopback;
 mod machine;
 mod memory;
 mod metadata;
 mod nfs_security;
 mod program;
+mod realm;
 mod rounds;
 mod security;
 mod server;
@@ -111,6 +113,13 @@ enum Bench {
     /// on which each connection is limited; then `anabranch advise` for each result. Writes docs/measured/links.md when
     /// all parts are there. About 6 minutes; root.
     Links(links::LinksArguments),
+    /// What a whole logon costs the server, with a ticket and with a password
+    ///
+    /// Server CPU of logons over SMB and NFS, each over a connection of its own, interleaved. The tickets are those of a KDC
+    /// in a network namespace (tests/lab/kdc-lab). --write writes its section of docs/measured/performance.md. Exits 1 if one
+    /// core lets in fewer than 1,000 a second with a ticket. About a minute; root. ANABRANCH names another build than the
+    /// release one.
+    Logons(logons::LogonsArguments),
     /// What the server keeps of its memory after load
     ///
     /// Prints the resident set at the start, at its maximum, and 5, 30 and 60 s after the load, as rows of a Markdown
@@ -171,6 +180,7 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
         Some(Bench::KnownAnswers) => known_answers::run(),
         Some(Bench::Limits(given)) => limits::run(given),
         Some(Bench::Links(given)) => links::run(given),
+        Some(Bench::Logons(given)) => logons::run(given),
         Some(Bench::Memory(given)) => memory::run(given),
         Some(Bench::Metadata(given)) => metadata::run(given),
         Some(Bench::NfsSecurity(given)) => nfs_security::run(given),

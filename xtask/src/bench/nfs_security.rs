@@ -1,14 +1,13 @@
 //! What Kerberos and TLS cost an NFS server.
 
-mod place;
 mod section;
 
 use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use self::place::Place;
 use super::program::{json, number};
+use super::realm::{Realm, SHA1, SHA384};
 use super::rounds::rotated;
 use super::server::{Server, Settings};
 use super::{program, words};
@@ -33,8 +32,6 @@ struct Mode {
     primitive: Option<&'static str>,
 }
 
-const SHA1: &str = "aes256-cts-hmac-sha1-96";
-const SHA384: &str = "aes256-cts-hmac-sha384-192";
 const MODES: [Mode; 7] = [
     Mode { name: "plain (AUTH_SYS)", query: "", enctype: SHA1, primitive: None },
     Mode { name: "krb5", query: "&sec=krb5", enctype: SHA1, primitive: None },
@@ -95,22 +92,22 @@ struct Round {
 pub(super) fn run(given: &NfsSecurityArguments) -> Chore {
     let anabranch = program::anabranch()?;
     let primitives = build_primitives()?;
-    let place = Place::make()?;
+    let realm = Realm::make()?;
     let settings = Settings {
         in_memory: true,
-        listen: [place.address(); 2],
-        before: words(&place.inside()),
-        lines: place.lines(),
-        share_lines: place.share_lines(),
+        listen: [realm.address(); 2],
+        before: words(&realm.inside()),
+        lines: realm.lines(),
+        share_lines: realm.share_lines(),
         ..Settings::default()
     };
     let server = Server::start(&anabranch, &settings)?;
-    place.give_keytab(&anabranch, &server)?;
+    realm.give_keytab(&anabranch, &server)?;
     let mut rounds = Vec::new();
     for round in 0..=given.rounds {
         let mut cpu = [f64::NAN; MODES.len()];
         for mode in rotated::<{ MODES.len() }>(round) {
-            cpu[mode] = cpu_of_read(given, &place, &server, &MODES[mode])?;
+            cpu[mode] = cpu_of_read(given, &realm, &server, &MODES[mode])?;
         }
         rounds.push(Round { cpu, primitives: timed(&mut Command::new(&primitives))? });
     }
@@ -132,16 +129,16 @@ fn build_primitives() -> Result<std::path::PathBuf, String> {
 /// The server's CPU for one read, in microseconds.
 fn cpu_of_read(
     given: &NfsSecurityArguments,
-    place: &Place,
+    realm: &Realm,
     server: &Server,
     mode: &Mode,
 ) -> Result<f64, String> {
     let Mode { name, query, enctype, .. } = mode;
     let (port, version) = (server.address("nfs").port(), &given.version);
-    let authority = if query.ends_with("ca=") { place.authority() } else { String::new() };
+    let authority = if query.ends_with("ca=") { realm.authority() } else { String::new() };
     let user = if query.contains("krb5") { "" } else { "&uid=1000&gid=1000" };
     let target = format!("nfs://files.lab.test:{port}/data?vers={version}{user}{query}{authority}");
-    let mut command = place.client(&program::anabranch()?, enctype);
+    let mut command = realm.client(&program::anabranch()?, enctype);
     command.args(["bench", "job", "--target", &target, "--block-size", "64k", "--queue-depth", "8"]);
     command.args(["--server-pid", &server.pid().to_string(), "--seconds", &given.seconds.to_string()]);
     command.args(["--repetitions", "1", "--file-size", "16M", "--json"]);

@@ -18,6 +18,7 @@ pub mod histogram;
 pub mod import;
 pub mod json_plus;
 mod link;
+pub mod logons;
 mod pattern;
 pub mod plan;
 pub mod result;

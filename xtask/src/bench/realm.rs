@@ -5,20 +5,22 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{self, Command, Stdio};
 
-use crate::bench::afterwards::Scratch;
-use crate::bench::server::Server;
+use super::afterwards::Scratch;
+use super::server::Server;
 use crate::command::{output, ran};
 use crate::repository;
 
-/// The encryption types of session keys.
-const ENCTYPES: [&str; 2] = [super::SHA1, super::SHA384];
+/// Encryption types of session keys.
+pub(super) const SHA1: &str = "aes256-cts-hmac-sha1-96";
+pub(super) const SHA384: &str = "aes256-cts-hmac-sha384-192";
+const ENCTYPES: [&str; 2] = [SHA1, SHA384];
 /// The address of the files server in that lab.
 const ADDRESS: [u8; 4] = [10, 78, 0, 2];
 /// A user of the lab.
 const USER: &str = "alice";
 const USER_PASSWORD: &str = "alice-Passw0rd";
 
-pub(super) struct Place {
+pub(super) struct Realm {
     namespace: String,
     /// The keys of the server.
     keytab: String,
@@ -26,7 +28,7 @@ pub(super) struct Place {
     pki: Scratch,
 }
 
-impl Place {
+impl Realm {
     /// Starts the lab, and gets the tickets of a user.
     pub(super) fn make() -> Result<Self, String> {
         let lab = repository::top().join("tests/lab/kdc-lab");
@@ -107,7 +109,7 @@ fn credential_cache(folder: &Path, enctype: &str) -> String {
     format!("FILE:{}/{enctype}.ccache", folder.display())
 }
 
-/// Gets a ticket for the server. Its session key is of this type, because the client permits no other. `exec` runs its further
+/// Gets tickets for the server over both protocols. Their session keys are of this type, because the client permits no other. `exec` runs its further
 /// arguments in the lab.
 fn make_ticket(mut exec: Command, folder: &Path, config: &str, enctype: &str) -> Result<(), String> {
     let lab = fs::read_to_string(config).map_err(|e| format!("{config}: {e}"))?;
@@ -117,7 +119,11 @@ fn make_ticket(mut exec: Command, folder: &Path, config: &str, enctype: &str) ->
         .map_err(|e| format!("{}: {e}", own.display()))?;
     exec.arg("env").arg(format!("KRB5_CONFIG={}", own.display()));
     exec.arg(format!("KRB5CCNAME={}", credential_cache(folder, enctype)));
-    exec.args(["sh", "-c", &format!("echo {USER_PASSWORD} | kinit {USER} && kvno nfs/files.lab.test")]);
+    exec.args([
+        "sh",
+        "-c",
+        &format!("echo {USER_PASSWORD} | kinit {USER} && kvno nfs/files.lab.test cifs/files.lab.test"),
+    ]);
     output(&mut exec).map(drop)
 }
 
