@@ -2,6 +2,7 @@
 
 mod access_log;
 mod admin;
+mod choices;
 mod consistent;
 mod interface;
 mod kerberos;
@@ -22,11 +23,10 @@ use std::time::Duration;
 
 use ::service_address::ServiceAddress;
 use ::share::Terms;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use gateway::control_tls::CertificateFiles;
-use gateway::settings::{COMMAND_LINE, NfsTls, ShareSettings};
+use gateway::settings::{COMMAND_LINE, ShareSettings};
 use serde::{Deserialize, Serialize};
-use smb_server::{ChannelBinding, Ntlm, Protection};
 
 use crate::control_name::ControlName;
 use crate::place::{self, Mistake, Places, Section, Wrong};
@@ -35,6 +35,10 @@ use crate::state_directory;
 
 pub(crate) use self::access_log::AccessLogGiven;
 pub(crate) use self::admin::AdminGiven;
+pub(crate) use self::choices::{
+    ChannelBindingGiven, DiscoveryGiven, LogFormat, NfsGroupsGiven, NfsTlsGiven, NtlmGiven, Requirement,
+    Squash,
+};
 pub(crate) use self::interface::InterfaceGiven;
 pub(crate) use self::kerberos::KerberosGiven;
 pub(crate) use self::keys::{CLIENT_KEYS, Key, SERVER_KEYS, SHARE_KEYS, USER_KEYS};
@@ -218,161 +222,6 @@ pub(crate) enum Lists {
     Replace,
     /// They add up.
     Add,
-}
-
-/// How strongly something is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Requirement {
-    /// Disabled.
-    Off,
-    /// The client decides.
-    Enabled,
-    /// Clients without it are refused.
-    Required,
-}
-
-/// Whether NTLM is there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum NtlmGiven {
-    /// It is offered and accepted.
-    On,
-    /// Clients without Kerberos are refused.
-    Off,
-}
-
-impl NtlmGiven {
-    fn whole(self) -> Ntlm {
-        match self {
-            Self::On => Ntlm::On,
-            Self::Off => Ntlm::Off,
-        }
-    }
-}
-
-/// Whether a logon must be bound to its connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum ChannelBindingGiven {
-    /// What clients say of their connection is not looked at.
-    Off,
-    /// Clients that bind themselves must be bound to this connection.
-    Accepted,
-    /// All clients over QUIC must be bound to their connection.
-    Required,
-}
-
-impl ChannelBindingGiven {
-    fn whole(self) -> ChannelBinding {
-        match self {
-            Self::Off => ChannelBinding::Off,
-            Self::Accepted => ChannelBinding::Accepted,
-            Self::Required => ChannelBinding::Required,
-        }
-    }
-}
-
-/// TLS of NFS clients (RFC 9289).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum NfsTlsGiven {
-    /// Disabled.
-    Off,
-    /// The client decides.
-    Offered,
-    /// Clients without it are refused.
-    Required,
-    /// Clients without it, and without a certificate of `nfs-client-ca`, are refused.
-    Mutual,
-}
-
-impl NfsTlsGiven {
-    fn whole(self) -> NfsTls {
-        match self {
-            Self::Off => NfsTls::Off,
-            Self::Offered => NfsTls::Offered,
-            Self::Required => NfsTls::Required,
-            Self::Mutual => NfsTls::Mutual,
-        }
-    }
-}
-
-/// How the server announces itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum DiscoveryGiven {
-    /// WS-Discovery: the Network view of Windows.
-    Wsd,
-    /// DNS-SD over mDNS: macOS and Linux.
-    Mdns,
-}
-
-impl DiscoveryGiven {
-    fn whole(given: &[Self]) -> discovery::Protocols {
-        discovery::Protocols { wsd: given.contains(&Self::Wsd), mdns: given.contains(&Self::Mdns) }
-    }
-}
-
-/// Which users of NFS clients are mapped to nobody.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Squash {
-    /// No user: root of a client is root on the server.
-    None,
-    /// The root user.
-    Root,
-    /// Every user.
-    All,
-}
-
-/// Who says in which groups the users of NFS clients are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum NfsGroupsGiven {
-    /// The client, which can name 16 groups.
-    Client,
-    /// This machine: accounts, tickets and the name service.
-    Server,
-}
-
-impl NfsGroupsGiven {
-    fn whole(self) -> gateway::settings::GroupsBy {
-        match self {
-            Self::Client => gateway::settings::GroupsBy::Client,
-            Self::Server => gateway::settings::GroupsBy::Server,
-        }
-    }
-}
-
-impl Requirement {
-    fn protection(self) -> Protection {
-        match self {
-            Self::Off => Protection::Off,
-            Self::Enabled => Protection::Enabled,
-            Self::Required => Protection::Required,
-        }
-    }
-}
-
-impl Squash {
-    fn whole(self) -> ::share::Squash {
-        match self {
-            Self::None => ::share::Squash::None,
-            Self::Root => ::share::Squash::Root,
-            Self::All => ::share::Squash::All,
-        }
-    }
-}
-
-/// The form of the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum LogFormat {
-    /// One line of text for each event.
-    Text,
-    /// One JSON object for each event.
-    Json,
 }
 
 /// The list that becomes of a list here and a list there.
@@ -627,6 +476,9 @@ fn with_availability(
 
 #[cfg(test)]
 mod tests {
+    use gateway::settings::NfsTls;
+    use smb_server::Protection;
+
     use super::*;
     use crate::problem::Cause;
 
