@@ -132,7 +132,7 @@ impl Request<'_> {
         if let (Sender::Stated(stated), Some(directory)) = (&self.sender, &server.user_directory)
             && server.squashing.groups_in(share) == GroupsBy::Server
         {
-            self.groups.ask(&**directory, stated.credential.uid).await;
+            self.groups.ask(&**directory, stated.uid).await;
         }
         self.caller_so_far(share)
     }
@@ -176,10 +176,7 @@ impl Request<'_> {
     pub(crate) fn principal(&self) -> Principal {
         match &self.sender {
             Sender::Anonymous => Principal::Nobody,
-            Sender::Stated(stated) => {
-                let AuthSys { uid, gid, .. } = stated.credential;
-                Principal::User { uid, gid }
-            }
+            Sender::Stated(AuthSys { uid, gid, .. }) => Principal::User { uid: *uid, gid: *gid },
             Sender::Proved(context) => Principal::Ticket(Arc::clone(&context.name)),
         }
     }

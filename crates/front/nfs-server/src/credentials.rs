@@ -29,15 +29,9 @@ pub(crate) enum Sender<'a> {
     /// AUTH_NONE: nobody.
     Anonymous,
     /// AUTH_SYS: the user that the client's machine states.
-    Stated(Stated<'a>),
+    Stated(AuthSys<'a>),
     /// RPCSEC_GSS: the user who has begun this context with a ticket.
     Proved(&'a Arc<Context>),
-}
-
-/// A user whom a client states.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Stated<'a> {
-    pub(crate) credential: AuthSys<'a>,
 }
 
 impl Sender<'_> {
@@ -45,7 +39,7 @@ impl Sender<'_> {
     fn numbers<'n>(&'n self, nobody: Anonymous, groups: Option<&'n UserGroups>) -> Option<Numbers<'n>> {
         match self {
             Self::Anonymous => None,
-            Self::Stated(stated) => Some(stated.numbers(nobody, groups)),
+            Self::Stated(stated) => Some(numbers_of(stated, nobody, groups)),
             Self::Proved(context) => match &context.user {
                 User::Person(identity, _) => Some(identity.into()),
                 User::Machine => None,
@@ -67,7 +61,7 @@ impl Sender<'_> {
     pub(crate) fn uid(&self) -> Option<u32> {
         match self {
             Self::Anonymous => None,
-            Self::Stated(stated) => Some(stated.credential.uid),
+            Self::Stated(stated) => Some(stated.uid),
             Self::Proved(context) => match &context.user {
                 User::Person(identity, _) => Some(identity.uid()),
                 User::Machine => None,
@@ -76,15 +70,14 @@ impl Sender<'_> {
     }
 }
 
-impl Stated<'_> {
-    fn numbers<'n>(&'n self, nobody: Anonymous, known: Option<&'n UserGroups>) -> Numbers<'n> {
-        let Self { credential: AuthSys { uid, gid, groups, .. } } = self;
-        let (gid, groups) = match known {
-            Some(known) => (known.primary_of(*gid, nobody.gid), &*known.all),
-            None => (*gid, groups.as_slice()),
-        };
-        Numbers { uid: *uid, gid, groups, sid: None, sids: &[] }
-    }
+/// The numbers of a user whom a client states. The groups of this machine, if they count, replace those that the client states.
+fn numbers_of<'n>(stated: &'n AuthSys<'_>, nobody: Anonymous, known: Option<&'n UserGroups>) -> Numbers<'n> {
+    let AuthSys { uid, gid, groups, .. } = stated;
+    let (gid, groups) = match known {
+        Some(known) => (known.primary_of(*gid, nobody.gid), &*known.all),
+        None => (*gid, groups.as_slice()),
+    };
+    Numbers { uid: *uid, gid, groups, sid: None, sids: &[] }
 }
 
 /// The contents of a credential without proof: nothing (AUTH_NONE), or a user (AUTH_SYS).
@@ -97,7 +90,7 @@ pub(crate) fn stated<'a>(credential: &OpaqueAuth<'a>) -> Result<Sender<'a>, Auth
         flavor::AUTH_NONE => Ok(Sender::Anonymous),
         flavor::AUTH_SYS => {
             let stated = AuthSys::from_bytes(credential.body).map_err(|_| AuthStatus::BadCredential)?;
-            Ok(Sender::Stated(Stated { credential: stated }))
+            Ok(Sender::Stated(stated))
         }
         _ => Err(AuthStatus::RejectedCredential),
     }
@@ -368,8 +361,8 @@ mod tests {
     }
 
     fn who(squash: Squash, uid: u32, gid: u32, groups: &[u32]) -> Identity {
-        let stated = Stated { credential: stated(uid, gid, groups) };
-        identity(squash, ANONYMOUS, Some(stated.numbers(ANONYMOUS, None)))
+        let stated = stated(uid, gid, groups);
+        identity(squash, ANONYMOUS, Some(numbers_of(&stated, ANONYMOUS, None)))
     }
 
     #[test]
@@ -378,8 +371,8 @@ mod tests {
         let of_machine = Arc::new(UserGroups { primary: Some(100), all: all.clone() });
         let nobody = Arc::new(UserGroups::default());
         let who = |groups: &Arc<UserGroups>, gid| {
-            let stated = Stated { credential: stated(7, gid, &[0, 9]) };
-            identity(Squash::Root, ANONYMOUS, Some(stated.numbers(ANONYMOUS, Some(groups))))
+            let stated = stated(7, gid, &[0, 9]);
+            identity(Squash::Root, ANONYMOUS, Some(numbers_of(&stated, ANONYMOUS, Some(groups))))
         };
         assert_eq!(who(&of_machine, 100), is(7, 100, &all));
         assert_eq!(who(&of_machine, 139), is(7, 139, &all), "as after newgrp(1)");
@@ -392,7 +385,7 @@ mod tests {
         let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
         let callers = CallerCache::new(SocketAddr::new([192, 0, 2, 1].into(), 700));
         let caller = |groups: Option<&Arc<UserGroups>>| {
-            let sender = Sender::Stated(Stated { credential: stated(7, 100, &[9]) });
+            let sender = Sender::Stated(stated(7, 100, &[9]));
             let credential = OpaqueAuth { flavor: flavor::AUTH_SYS, body: b"the same" };
             let caller = callers.caller(&share, &Squashing::default(), &credential, (&sender, groups));
             caller.0.identity.groups().to_vec()
@@ -415,7 +408,7 @@ mod tests {
         let (at, again): (SocketAddr, SocketAddr) =
             (([192, 0, 2, 1], 700).into(), ([192, 0, 2, 9], 701).into());
         let callers = CallerCache::new(at);
-        let sender = Sender::Stated(Stated { credential: stated(7, 100, &[]) });
+        let sender = Sender::Stated(stated(7, 100, &[]));
         let security = Security { channel: Channel::Encrypted, flavor: Flavor::Sys };
         let standing = || {
             let claimant = Claimant::new(&callers, security, (&sender, None), ANONYMOUS);

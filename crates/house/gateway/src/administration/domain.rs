@@ -11,7 +11,7 @@ use control::{Refusal, certificate_warning};
 use super::identities::{of_server, rule};
 use super::{Administration, Serving, refused};
 use crate::kerberos::Tickets;
-use crate::lookups::Tallied;
+use crate::lookups::{Subject, Tallied};
 
 /// A question that each directory of a domain can answer: BUILTIN\Administrators. [MS-DTYP] 2.4.2.4.
 const ADMINISTRATORS: &str = "S-1-5-32-544";
@@ -93,7 +93,7 @@ fn directory(tickets: &Tickets) -> Option<TestFinding> {
 fn of_name_service(tallied: &Tallied) -> Option<TestFinding> {
     let (failed, why) = tallied.failure.as_ref()?;
     let is_over = tallied.answered.is_some_and(|answered| answered < *failed);
-    if is_over || tallied.held.is_none() || tallied.subject.source() == "directory" {
+    if is_over || tallied.held.is_none() || tallied.subject == Subject::DirectoryNumbers {
         return None;
     }
     Some(TestFinding {
