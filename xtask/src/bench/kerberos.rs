@@ -4,8 +4,8 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
-use super::machine;
-use crate::command::{Chore, output, ran};
+use super::{machine, program};
+use crate::command::{Chore, output};
 use crate::markdown::{reached, table, write_section};
 use crate::repository;
 
@@ -26,10 +26,7 @@ pub(super) struct KerberosArguments {
 
 pub(super) fn run(given: &KerberosArguments) -> Chore {
     let top = repository::top();
-    let build = ["build", "-q", "--release", "--locked", "--workspace", "--example", "accept_cost"];
-    ran(Command::new("cargo").args(build).current_dir(&top))?;
-    let program = repository::target().join("release/examples/accept_cost");
-    let printed = output(Command::new(program).arg(given.tokens.to_string()))?;
+    let printed = output(Command::new(program::example("accept_cost")?).arg(given.tokens.to_string()))?;
     let rows =
         printed.lines().map(Row::read).collect::<Option<Vec<_>>>().ok_or("the figures cannot be read")?;
     let section = section(&rows, given.tokens)?;

@@ -1,6 +1,5 @@
 //! What a whole logon costs a server.
 
-use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use clap::Args;
@@ -8,9 +7,9 @@ use clap::Args;
 use super::figures::{column, interval, median, thousands};
 use super::realm::{Realm, SHA1};
 use super::rounds::interleaved;
-use super::server::{PASSWORD, Server, Settings};
-use super::{machine, program, words};
-use crate::command::{Chore, output, ran};
+use super::server::{PASSWORD, Server};
+use super::{machine, program};
+use crate::command::{Chore, output};
 use crate::markdown::{reached, table, write_section};
 use crate::repository;
 
@@ -60,18 +59,9 @@ pub(super) struct LogonsArguments {
 
 pub(super) fn run(given: &LogonsArguments) -> Chore {
     let anabranch = program::anabranch()?;
-    let client = build_client()?;
+    let client = program::example("logons")?;
     let realm = Realm::make()?;
-    let settings = Settings {
-        in_memory: true,
-        listen: [realm.address(); 2],
-        before: words(&realm.inside()),
-        lines: realm.lines(),
-        share_lines: realm.share_lines(),
-        ..Settings::default()
-    };
-    let server = Server::start(&anabranch, &settings)?;
-    realm.give_keytab(&anabranch, &server)?;
+    let server = realm.serve(&anabranch)?;
     let cpu = interleaved::<{ WAYS.len() }>(given.rounds, |way| {
         cpu_of_logon(&mut realm.client(&client, SHA1), &server, &WAYS[way], given.logons)
     })?;
@@ -85,12 +75,6 @@ pub(super) fn run(given: &LogonsArguments) -> Chore {
     }
     let all = rows.iter().filter_map(Row::is_reached).all(|reached| reached);
     Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-fn build_client() -> Result<PathBuf, String> {
-    let build = ["build", "-q", "--release", "--locked", "--workspace", "--example", "logons"];
-    ran(Command::new("cargo").args(build).current_dir(repository::top()))?;
-    Ok(repository::target().join("release/examples/logons"))
 }
 
 /// The server's CPU for one logon, in microseconds.

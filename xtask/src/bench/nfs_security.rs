@@ -6,12 +6,12 @@ use std::process::{Command, ExitCode};
 
 use clap::Args;
 
+use super::program;
 use super::program::{json, number};
 use super::realm::{Realm, SHA1, SHA384};
 use super::rounds::rotated;
-use super::server::{Server, Settings};
-use super::{program, words};
-use crate::command::{Chore, output, ran};
+use super::server::Server;
+use crate::command::{Chore, output};
 use crate::markdown::write_section;
 use crate::repository;
 
@@ -91,18 +91,9 @@ struct Round {
 
 pub(super) fn run(given: &NfsSecurityArguments) -> Chore {
     let anabranch = program::anabranch()?;
-    let primitives = build_primitives()?;
+    let primitives = program::example("primitive_cost")?;
     let realm = Realm::make()?;
-    let settings = Settings {
-        in_memory: true,
-        listen: [realm.address(); 2],
-        before: words(&realm.inside()),
-        lines: realm.lines(),
-        share_lines: realm.share_lines(),
-        ..Settings::default()
-    };
-    let server = Server::start(&anabranch, &settings)?;
-    realm.give_keytab(&anabranch, &server)?;
+    let server = realm.serve(&anabranch)?;
     let mut rounds = Vec::new();
     for round in 0..=given.rounds {
         let mut cpu = [f64::NAN; MODES.len()];
@@ -118,12 +109,6 @@ pub(super) fn run(given: &NfsSecurityArguments) -> Chore {
         write_section(&repository::top().join(PAGE), &section)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn build_primitives() -> Result<std::path::PathBuf, String> {
-    let build = ["build", "-q", "--release", "--locked", "--workspace", "--example", "primitive_cost"];
-    ran(Command::new("cargo").args(build).current_dir(repository::top()))?;
-    Ok(repository::target().join("release/examples/primitive_cost"))
 }
 
 /// The server's CPU for one read, in microseconds.

@@ -20,6 +20,13 @@ pub(super) fn anabranch() -> Result<PathBuf, String> {
     Ok(repository::target().join("release/anabranch"))
 }
 
+/// The release build of an example of a crate, which is made first.
+pub(super) fn example(name: &str) -> Result<PathBuf, String> {
+    let build = ["build", "-q", "--release", "--locked", "--workspace", "--example", name];
+    ran(Command::new("cargo").args(build).current_dir(repository::top()))?;
+    Ok(repository::target().join("release/examples").join(name))
+}
+
 /// The load generator of tests/peers, which is built first, or the program in FSLOAD.
 pub(super) fn fsload() -> Result<PathBuf, String> {
     if let Some(given) = env::var_os("FSLOAD") {

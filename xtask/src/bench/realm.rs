@@ -1,12 +1,12 @@
 //! A realm with a KDC (tests/lab/kdc-lab) in a network namespace, a ticket, and certificates.
 
 use std::fs;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{self, Command, Stdio};
 
 use super::afterwards::Scratch;
-use super::server::Server;
+use super::server::{Server, Settings};
+use super::words;
 use crate::command::{output, ran};
 use crate::repository;
 
@@ -55,14 +55,19 @@ impl Realm {
         Ok(Self { namespace, keytab, pki })
     }
 
-    /// Where the server listens.
-    pub(super) fn address(&self) -> SocketAddr {
-        (ADDRESS, 0).into()
-    }
-
-    /// The prefix of a command in the namespace.
-    pub(super) fn inside(&self) -> String {
-        format!("ip netns exec {}", self.namespace)
+    /// Starts a server in the namespace, with the keys of the realm and a share in memory.
+    pub(super) fn serve(&self, program: &Path) -> Result<Server, String> {
+        let settings = Settings {
+            in_memory: true,
+            listen: [(ADDRESS, 0).into(); 2],
+            before: words(&format!("ip netns exec {}", self.namespace)),
+            lines: self.lines(),
+            share_lines: share_lines(),
+            ..Settings::default()
+        };
+        let server = Server::start(program, &settings)?;
+        self.give_keytab(program, &server)?;
+        Ok(server)
     }
 
     /// The file with the certificate that the client trusts.
@@ -71,7 +76,7 @@ impl Realm {
     }
 
     /// Lines of the server's configuration.
-    pub(super) fn lines(&self) -> String {
+    fn lines(&self) -> String {
         let pki = self.pki.path().display();
         format!(
             "account-realm = [\"LAB.TEST\"]\nnfs-squash = \"none\"\nnfs-tls = \"offered\"\ncontrol-certificate = \
@@ -79,15 +84,8 @@ impl Realm {
         )
     }
 
-    /// Lines of its share, and the account of the tickets.
-    pub(super) fn share_lines(&self) -> String {
-        "nfs-security = [\"sys\", \"krb5\", \"krb5i\", \"krb5p\"]\n[[user]]\nname = \"alice\"\npassword = \
-         \"bench-Alice1\"\nuid = 1000\ngid = 1000\n"
-            .to_owned()
-    }
-
     /// Gives a running server the keys of the realm.
-    pub(super) fn give_keytab(&self, program: &Path, server: &Server) -> Result<(), String> {
+    fn give_keytab(&self, program: &Path, server: &Server) -> Result<(), String> {
         let state = server.state();
         let mut import = Command::new(program);
         import.args(["domain", "import", "--keytab", &self.keytab, "--state"]).arg(&state);
@@ -103,6 +101,13 @@ impl Realm {
         command.env("KRB5CCNAME", credential_cache(self.pki.path(), enctype));
         command
     }
+}
+
+/// Lines of the server's share, and the account of the tickets.
+fn share_lines() -> String {
+    "nfs-security = [\"sys\", \"krb5\", \"krb5i\", \"krb5p\"]\n[[user]]\nname = \"alice\"\npassword = \
+     \"bench-Alice1\"\nuid = 1000\ngid = 1000\n"
+        .to_owned()
 }
 
 fn credential_cache(folder: &Path, enctype: &str) -> String {
