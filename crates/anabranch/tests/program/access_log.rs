@@ -1,6 +1,5 @@
 //! The access log, made by real clients: smbclient and libnfs; read by real daemons: rsyslog and systemd's journal.
 
-use crate::needs;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::needs;
 use crate::nfs::{Nfs, Status};
 use crate::nfs4::Nfs4;
 use crate::server::{Server, flags, path, program};

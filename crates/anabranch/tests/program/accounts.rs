@@ -1,6 +1,5 @@
 //! Who an account is to the files, and where its password comes from.
 
-use crate::needs;
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -9,6 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::needs;
 use crate::server::{Server, flags, path, program};
 
 /// The flags of a server without its user, and these.

@@ -1,11 +1,11 @@
 //! Several addresses for each protocol, of both families.
 
-use crate::needs;
 use std::process::{Command, Output};
 
 use smb_proto::dialect::Dialect;
 use tempfile::TempDir;
 
+use crate::needs;
 use crate::nfs::{Nfs, Status};
 use crate::raw::Client;
 use crate::server::{Server, flags, program};

@@ -1,11 +1,11 @@
 //! A storage that fills up, or takes no changes any more, while it is served: everybody who looks is told, and the log once.
 
-use crate::needs;
 use std::path::Path;
 use std::process::Command;
 
 use crate::asked::{OK, ask, health, until, until_health};
 use crate::logged::logged;
+use crate::needs;
 use crate::nfs::{NFS, Nfs, Status, opaque, words};
 use crate::server::{Server, flags, path, program};
 

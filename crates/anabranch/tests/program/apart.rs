@@ -1,6 +1,5 @@
 //! No share holds the state directory or lies in it, and no share lies in another: by flag, file, command and API.
 
-use crate::needs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::symlink;
@@ -9,6 +8,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::needs;
 use crate::server::{Server, flags, path, program};
 
 const ANY: &str = "127.0.0.1:0";

@@ -1,6 +1,5 @@
 //! `anabranch bench` against a server that runs, and against one that lies.
 
-use crate::connections;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
@@ -9,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::connections;
 use crate::lying::{Liar, Lie};
 use crate::server::{Server, flags, path, program};
 

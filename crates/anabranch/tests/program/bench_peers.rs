@@ -1,7 +1,6 @@
 //! `anabranch bench peers`: servers that are started for a measurement, and end with it. Samba and Ganesha need root; their
 //! packages are among those that `scripts/install-test-deps` installs.
 
-use crate::needs;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::needs;
 use crate::server::{path, program};
 
 /// What makes a run of a few seconds.

@@ -1,7 +1,5 @@
 //! `anabranch bench` from several processes: on this machine, listening with a token, over SSH; and when one of them dies.
 
-use crate::connections;
-use crate::needs;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -12,6 +10,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::connections;
+use crate::needs;
 use crate::server::{Server, flags, path, program};
 
 const SHORT: [&str; 8] = ["--seconds", "0.2", "--ramp", "0.1", "--repetitions", "2", "--file-size", "256k"];

@@ -1,17 +1,18 @@
 //! `anabranch client` against a server that runs, with clients that are connected.
 
-use crate::needs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::connected::Connected;
 use crate::logged::logged;
+use crate::needs;
 use crate::server::{Server, flags, path, program};
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -62,30 +63,6 @@ impl Running {
     }
 }
 
-/// An smbclient that stays until it is dropped.
-struct Smbclient(Child);
-
-impl Smbclient {
-    /// None where there is no smbclient.
-    fn start(running: &Running) -> Option<Self> {
-        let (_, port) = running.server.address("smb").rsplit_once(':').unwrap();
-        let started = Command::new("smbclient")
-            .args(["//127.0.0.1/data", "-p", port, "-U", "anna%hush-hush"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        needs::installed("smbclient", started).map(Self)
-    }
-}
-
-impl Drop for Smbclient {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn refused(arguments: &[&str]) -> String {
     let Output { status, stdout, stderr } = program(arguments).output().unwrap();
     let stderr = String::from_utf8(stderr).unwrap();
@@ -98,7 +75,7 @@ fn an_smb_client_is_listed_and_explained() {
     let running = Running::start(&[]);
     assert_eq!(running.list()["smb_sessions"], Value::Array(Vec::new()));
     assert_eq!(running.ask(&["client", "explain"]), "no client is connected\n");
-    let Some(client) = Smbclient::start(&running) else { return };
+    let Some(client) = Connected::start(&running.server, "data", "anna%hush-hush") else { return };
     let list = running.list_when("a session with a share", |list| list["smb_sessions"][0]["trees"] == 1);
     let session = &list["smb_sessions"][0];
     assert_eq!((&session["user"], &session["dialect"]), (&Value::from("anna"), &Value::from("3.1.1")));
@@ -126,7 +103,7 @@ fn an_smb_client_is_listed_and_explained() {
 #[test]
 fn a_server_without_multichannel_says_so() {
     let running = Running::start(&["--max-channels", "1"]);
-    let Some(_client) = Smbclient::start(&running) else { return };
+    let Some(_client) = Connected::start(&running.server, "data", "anna%hush-hush") else { return };
     running.list_when("a session", |list| list["smb_sessions"][0]["user"] == "anna");
     let explained: Value = serde_json::from_str(&running.ask(&["client", "explain", "--json"])).unwrap();
     let found = &explained["smb_sessions"][0];

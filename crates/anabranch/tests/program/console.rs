@@ -1,6 +1,5 @@
 //! The web console in a real browser, beside a real client.
 
-use crate::needs;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -11,6 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::chromium::{Chromium, Screen, Visit};
+use crate::needs;
 use crate::server::{Server, flags, path, program};
 
 const WIDE: Screen = Screen { width: 1440, height: 900, dark: false };

@@ -1,7 +1,6 @@
 //! A client that lets a server act in its place sends a ticket of its own for that, inside the token with which it logs on
 //! (RFC 4121 4.1.1, Deleg). This server has no use for it: it is neither kept nor written down.
 
-use crate::mint;
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,6 +11,7 @@ use smb_proto::dialect::Dialect;
 use smb_wire::NtStatus;
 use tempfile::TempDir;
 
+use crate::mint;
 use crate::mint::{FLAGS, GSS_CHECKSUM, REALM, SERVICE, gss_checksum};
 use crate::raw::Client;
 use crate::server::{Server, path};

@@ -1,11 +1,8 @@
 //! `anabranch file`, `lock`, `client disconnect` and `status` against a server that runs, with clients that hold something.
 
-use crate::needs;
-use crate::nfs4;
-use std::io::Write;
 use std::net::IpAddr;
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Output;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use nfs_wire::v4::compound::ArgOp;
@@ -15,6 +12,8 @@ use nfs_wire::v4::types::{OwnerId, StateOwner};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::connected::Connected;
+use crate::nfs4;
 use crate::nfs4::{Nfs4, Opened};
 use crate::server::{Server, flags, path, program};
 
@@ -86,30 +85,11 @@ fn check_head(table: &str) {
     assert!(DOCUMENT.lines().any(|line| columns(line) == columns(head)), "{head}");
 }
 
-/// An smbclient that has the file `hello` open until it is dropped.
-struct Holder(Child);
-
-impl Holder {
-    /// None where there is no smbclient.
-    fn start(running: &Running) -> Option<Self> {
-        let (_, port) = running.server.address("smb").rsplit_once(':').unwrap();
-        let started = Command::new("smbclient")
-            .args(["//127.0.0.1/data", "-p", port, "-U", "anna%hush-hush"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        let mut holder = Self(needs::installed("smbclient", started)?);
-        holder.0.stdin.as_mut().unwrap().write_all(b"open hello\n").unwrap();
-        Some(holder)
-    }
-}
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// An smbclient that has the file `hello` open until it is dropped. None where there is no smbclient.
+fn holder(running: &Running) -> Option<Connected> {
+    let mut holder = Connected::start(&running.server, "data", "anna%hush-hush")?;
+    holder.tell("open hello");
+    Some(holder)
 }
 
 fn lock(client: &mut Nfs4, (file, stateid): &Opened) {
@@ -127,7 +107,7 @@ fn an_open_file_of_an_smb_client_is_listed_and_closed() {
     let running = Running::start();
     assert_eq!(running.ask("file list"), "No file is open.\n");
     std::fs::write(running.directory.path().join("data/hello"), "hello").unwrap();
-    let Some(_holder) = Holder::start(&running) else { return };
+    let Some(_holder) = holder(&running) else { return };
     let files = running.files_when(1);
     let file = &files[0];
     assert_eq!(
@@ -203,7 +183,7 @@ fn locks_are_listed_and_end_with_their_client() {
 fn a_session_is_ended_by_its_number() {
     let running = Running::start();
     std::fs::write(running.directory.path().join("data/hello"), "hello").unwrap();
-    let Some(_holder) = Holder::start(&running) else { return };
+    let Some(_holder) = holder(&running) else { return };
     let session = running.files_when(1)[0]["client"]["session"].as_str().unwrap().to_owned();
     let said = running.json(&format!("client disconnect {session}"));
     assert_eq!(said, serde_json::json!({ "smb_sessions": 1, "nfs_clients": 0, "nfs_connections": 0 }));

@@ -1,6 +1,5 @@
 //! `anabranch import`: what it writes, and a server with it.
 
-use crate::needs;
 use std::fs::{self, Permissions};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -13,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::needs;
 use crate::nfs::{Nfs, Status};
 use crate::server::{Server, path, program};
 

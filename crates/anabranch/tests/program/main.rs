@@ -20,6 +20,7 @@ mod check;
 mod chromium;
 mod cli;
 mod client;
+mod connected;
 mod connections;
 mod console;
 mod control;

@@ -1,6 +1,5 @@
 //! A server without NTLM: who is refused, what is on the disk, and the accounts that have nothing else.
 
-use crate::needs;
 use std::fs::{self, File, Permissions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -9,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::needs;
 use crate::server::{Server, flags, path, program};
 
 /// An NT hash, which is all that is known of the password of otto.

@@ -1,7 +1,6 @@
 //! A real Prometheus reads the metrics of a server under load: each expression of the dashboard and of the alert rules in
 //! `packaging`, and of docs/metrics.md, finds something.
 
-use crate::needs;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -12,6 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::needs;
 use crate::server::{Server, flags, path, program};
 
 const DASHBOARD: &str = include_str!("../../../../packaging/grafana/anabranch.json");

@@ -1,6 +1,5 @@
 //! What the service manager is told, over a socket of the test's own.
 
-use crate::needs;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixDatagram;
@@ -12,6 +11,7 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 
+use crate::needs;
 use crate::server::{Server, flags, path, program};
 
 const DEADLINE: Duration = Duration::from_secs(60);

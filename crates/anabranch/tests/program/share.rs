@@ -1,6 +1,5 @@
 //! `anabranch share` and `anabranch user`, on a server that runs and on a state directory that none has.
 
-use crate::needs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Output, Stdio};
@@ -9,6 +8,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::connected::Connected;
+use crate::needs;
 use crate::server::{Server, flags, path, program};
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -121,37 +122,6 @@ impl Machine {
     }
 }
 
-/// An smbclient that stays connected until it is dropped, and does what it is told.
-struct Connected(std::process::Child);
-
-impl Connected {
-    fn start(machine: &Machine, share: &str, user: &str) -> Option<Self> {
-        let (_, port) = machine.server().address("smb").rsplit_once(':').unwrap();
-        let started = Command::new("smbclient")
-            .args([&format!("//127.0.0.1/{share}"), "-p", port, "-U", user])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        needs::installed("smbclient", started).map(Self)
-    }
-
-    /// What it says to all of these commands, and then to `exit`.
-    fn say(mut self, commands: &str) -> String {
-        writeln!(self.0.stdin.take().unwrap(), "{commands}\nexit").unwrap();
-        let mut said = String::new();
-        self.0.stdout.take().unwrap().read_to_string(&mut said).unwrap();
-        said
-    }
-}
-
-impl Drop for Connected {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 fn sessions_when(machine: &Machine, user: &str, count: usize) {
     let deadline = Instant::now() + DEADLINE;
     loop {
@@ -209,7 +179,7 @@ fn who_uses_a_share_that_is_removed_is_told_and_keeps_what_was_written() {
     let machine = Machine::serving();
     let place = machine.make_directory("place");
     machine.done(&["share", "create", "place", &place]);
-    let Some(client) = Connected::start(&machine, "place", "anna%hush-hush") else { return };
+    let Some(client) = Connected::start(machine.server(), "place", "anna%hush-hush") else { return };
     sessions_when(&machine, "anna", 1);
     if let Some((ok, said)) = machine.smb("place", "anna%hush-hush", "put /etc/passwd kept") {
         assert!(ok, "{said}");
@@ -511,7 +481,7 @@ fn a_user_is_added_changed_disabled_and_removed_while_the_server_runs() {
     assert!(logs_on("otto%correct horse").unwrap().1.contains("NT_STATUS_LOGON_FAILURE"));
     assert!(logs_on("otto%battery staple").unwrap().0);
 
-    let client = Connected::start(&machine, "data", "otto%battery staple").unwrap();
+    let client = Connected::start(machine.server(), "data", "otto%battery staple").unwrap();
     sessions_when(&machine, "otto", 1);
     machine.done(&["user", "set", "otto", "--disable"]);
     sessions_when(&machine, "otto", 0);
@@ -520,7 +490,7 @@ fn a_user_is_added_changed_disabled_and_removed_while_the_server_runs() {
     assert!(logs_on("otto%battery staple").unwrap().1.contains("NT_STATUS_ACCOUNT_DISABLED"));
 
     machine.done(&["user", "set", "otto", "--enable"]);
-    let client = Connected::start(&machine, "data", "otto%battery staple").unwrap();
+    let client = Connected::start(machine.server(), "data", "otto%battery staple").unwrap();
     sessions_when(&machine, "otto", 1);
     assert_eq!(machine.done(&["user", "remove", "Otto"]), "The user otto was removed.\n");
     let said = client.say("ls");

@@ -1,12 +1,12 @@
 //! Who may use which share: the rules in the file of a server, and those by command.
 
-use crate::needs;
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+use crate::needs;
 use crate::nfs::{Nfs, Status};
 use crate::nfs4::Nfs4;
 use crate::server::{Server, path, program};

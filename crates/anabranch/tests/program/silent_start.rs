@@ -1,12 +1,12 @@
 //! A storage that does not answer when the server starts: the other shares are served, and so is this one when it answers.
 
-use crate::needs;
 use std::path::Path;
 use std::process::Command;
 
 use crate::asked::{OK, ask, health, until, until_health};
 use crate::fuse::Fuse;
 use crate::logged::logged;
+use crate::needs;
 use crate::nfs::{Nfs, Status};
 use crate::raw::Client;
 use crate::server::{Server, flags, path, program};

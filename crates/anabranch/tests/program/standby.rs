@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::logged::logged;
 use crate::server::{Server, path, program};
 
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -57,15 +58,6 @@ impl Site {
         fs::read_to_string(self.directory.path().join("standby.log")).unwrap()
     }
 
-    /// Waits until the log, which a thread writes, contains this.
-    fn until_logged(&self, part: &str) {
-        let deadline = Instant::now() + DEADLINE;
-        while !self.log().contains(part) {
-            assert!(Instant::now() < deadline, "no {part} in\n{}", self.log());
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-
     /// The next message to the service manager of which this is true.
     fn heard(&self, is_expected: impl Fn(&str) -> bool) -> String {
         let deadline = Instant::now() + DEADLINE;
@@ -108,7 +100,7 @@ fn a_standby_says_for_whom_it_waits_reads_its_configuration_again_and_takes_over
     let named = format!("(process {})", owner.child.id());
     assert!(message.starts_with("READY=1\nSTATUS=standing by: the state directory "), "{message}");
     assert!(message.contains(&named), "{message}");
-    site.until_logged(&named);
+    logged(&site.directory.path().join("standby.log"), &named);
     // The watchdog of a server that waits is fed, too.
     site.heard(|message| message == ALIVE);
 

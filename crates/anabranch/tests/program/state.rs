@@ -1,7 +1,6 @@
 //! The state directory: damage is found and told, copies are kept and restored, one process at a time has it, nobody else may
 //! enter it.
 
-use crate::needs;
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -11,6 +10,7 @@ use std::process::{Command, Output, Stdio};
 use smb_proto::dialect::Dialect;
 use tempfile::TempDir;
 
+use crate::needs;
 use crate::raw::Client;
 use crate::server::{Server, flags, path, program};
 

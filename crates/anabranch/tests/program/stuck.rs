@@ -1,6 +1,5 @@
 //! A file system that has stopped answering: clients of other shares go on, and `/healthz` says which it is.
 
-use crate::needs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -18,6 +17,7 @@ use smb_wire::{AccessMask, Command, FileAttributes, FileId, Guid, NtStatus, head
 use crate::asked::{OK, health, until, until_health};
 use crate::disk::Disk;
 use crate::fuse::Fuse;
+use crate::needs;
 use crate::nfs::{NFS, Nfs, Status, opaque, words};
 use crate::raw::{Client, create_body, read_body, write_body};
 use crate::server::{Server, flags, path};
