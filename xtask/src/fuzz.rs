@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
 
 use clap::Args;
 
@@ -25,6 +26,9 @@ pub(crate) struct FuzzArguments {
     /// Only targets with this in their name
     #[arg(default_value = "")]
     part: String,
+    /// So many runs of each target, built with optimization, instead of a time; SECONDS is the most that they may take
+    #[arg(long, value_name = "N")]
+    runs: Option<u64>,
 }
 
 pub(crate) fn run(given: &FuzzArguments) -> Chore {
@@ -32,10 +36,15 @@ pub(crate) fn run(given: &FuzzArguments) -> Chore {
     let (mut passed, mut failed) = (0, 0);
     for (package, target) in targets()?.iter().filter(|(_, target)| target.contains(&given.part)) {
         println!("== {package} {target}");
-        let mut command =
-            if guided { with_libfuzzer(given.seconds) } else { with_random_input(given.seconds) };
+        let mut command = match given.runs {
+            Some(runs) => counted(runs, given.seconds),
+            None if guided => with_libfuzzer(given.seconds),
+            None => with_random_input(given.seconds),
+        };
         command.args(["-p", package, target]).stdin(Stdio::null()).current_dir(repository::top());
+        let begun = Instant::now();
         let status = command.status().map_err(|e| format!("{target}: {e}"))?;
+        println!("{target}: {:.0} s", begun.elapsed().as_secs_f64());
         *(if status.success() { &mut passed } else { &mut failed }) += 1;
     }
     println!("{passed} passed, {failed} failed");
@@ -59,6 +68,17 @@ fn with_random_input(seconds: u64) -> Command {
     command.args([&(seconds + SLACK).to_string(), "cargo", "test", "-q"]);
     command.env("BOLERO_RANDOM_TEST_TIME_MS", (seconds * 1000).to_string());
     command.env("BOLERO_RANDOM_ITERATIONS", "1000000000");
+    command
+}
+
+/// Optimized, but with the assertions of a debug build.
+fn counted(runs: u64, seconds: u64) -> Command {
+    let mut command = Command::new("timeout");
+    command.args([&(seconds + SLACK).to_string(), "cargo", "test", "-q", "--release"]);
+    for checked in ["debug-assertions", "overflow-checks"] {
+        command.args(["--config", &format!("profile.release.{checked}=true")]);
+    }
+    command.env("BOLERO_RANDOM_ITERATIONS", runs.to_string());
     command
 }
 
