@@ -8,6 +8,7 @@
 
 mod accounts;
 pub mod burst_credits;
+pub mod cluster;
 pub mod copies;
 pub mod directory;
 mod error;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use redb::{
-    Database, Key, ReadableDatabase, ReadableTable, TableDefinition, TableError, TableHandle, Value,
-    WriteTransaction,
+    Database, Key, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition, TableError,
+    TableHandle, Value, WriteTransaction,
 };
 
 use crate::store::{Batch, Change, Form, KeyValue, Store, StoreError, Table};
@@ -41,8 +41,11 @@ fn value_of<K: Key + 'static, V: Value + 'static>(table: &impl ReadableTable<K, 
     Ok(found.map(|found| V::as_bytes(&found.value()).as_ref().to_vec()))
 }
 
-fn read<K: Key + 'static, V: Value + 'static>(database: &Database, name: &str, key: &[u8]) -> Found {
-    let transaction = database.begin_read()?;
+fn read<K: Key + 'static, V: Value + 'static>(
+    transaction: &ReadTransaction,
+    name: &str,
+    key: &[u8],
+) -> Found {
     match transaction.open_table(TableDefinition::<K, V>::new(name)) {
         Err(TableError::TableDoesNotExist(_)) => Ok(None),
         table => value_of(&table?, key),
@@ -50,10 +53,9 @@ fn read<K: Key + 'static, V: Value + 'static>(database: &Database, name: &str, k
 }
 
 fn scan<K: Key + 'static, V: Value + 'static>(
-    database: &Database,
+    transaction: &ReadTransaction,
     name: &str,
 ) -> Result<Vec<KeyValue>, StoreError> {
-    let transaction = database.begin_read()?;
     let table = match transaction.open_table(TableDefinition::<K, V>::new(name)) {
         Err(TableError::TableDoesNotExist(_)) => return Ok(Vec::new()),
         table => table?,
@@ -121,41 +123,72 @@ fn check(table: Table, key: &[u8], value: Option<&[u8]>) -> Result<(), StoreErro
     }
 }
 
+/// A table of this prefix: with different prefixes, databases in one database.
+fn name_of(prefix: &str, table: Table) -> String {
+    [prefix, table.name].concat()
+}
+
+/// [`Store::read`] of the tables with a prefix.
+pub(crate) fn read_in(transaction: &ReadTransaction, prefix: &str, table: Table, key: &[u8]) -> Found {
+    check(table, key, None)?;
+    typed!(table.form, read(transaction, &name_of(prefix, table), key))
+}
+
+/// [`Store::scan`] of the tables with a prefix.
+pub(crate) fn scan_in(
+    transaction: &ReadTransaction,
+    prefix: &str,
+    table: Table,
+) -> Result<Vec<KeyValue>, StoreError> {
+    typed!(table.form, scan(transaction, &name_of(prefix, table)))
+}
+
+/// The value that a transaction sees in a table of the form [`Form::TextToBytes`].
+pub(crate) fn read_own_text(transaction: &WriteTransaction, table: Table, key: &str) -> Found {
+    read_own::<&str, &[u8]>(transaction, table.name, key.as_bytes())
+}
+
+/// [`Store::write`] to the tables with a prefix. Redb has it on stable storage when it is committed.
+pub(crate) fn write_in(
+    transaction: WriteTransaction,
+    prefix: &str,
+    batch: &Batch,
+) -> Result<bool, StoreError> {
+    for expected in &batch.expected {
+        let (form, name) = (expected.table.form, name_of(prefix, expected.table));
+        check(expected.table, &expected.key, None)?;
+        if typed!(form, read_own(&transaction, &name, &expected.key))? != expected.value {
+            transaction.abort()?;
+            return Ok(false);
+        }
+    }
+    for change in &batch.changes {
+        match change {
+            Change::Put { table, key, value } => {
+                check(*table, key, Some(value))?;
+                typed!(table.form, put(&transaction, &name_of(prefix, *table), key, value))?;
+            }
+            Change::Remove { table, key } => {
+                check(*table, key, None)?;
+                typed!(table.form, remove(&transaction, &name_of(prefix, *table), key))?;
+            }
+            Change::Drop { prefix: dropped } => drop_tables(&transaction, &[prefix, dropped].concat())?,
+        }
+    }
+    transaction.commit()?;
+    Ok(true)
+}
+
 impl Store for RedbStore {
     fn read(&self, table: Table, key: &[u8]) -> Found {
-        check(table, key, None)?;
-        typed!(table.form, read(&self.0, table.name, key))
+        read_in(&self.0.begin_read()?, "", table, key)
     }
 
     fn scan(&self, table: Table) -> Result<Vec<KeyValue>, StoreError> {
-        typed!(table.form, scan(&self.0, table.name))
+        scan_in(&self.0.begin_read()?, "", table)
     }
 
-    /// One transaction: redb has it on stable storage when it is committed.
     fn write(&self, batch: &Batch) -> Result<bool, StoreError> {
-        let transaction = self.0.begin_write()?;
-        for expected in &batch.expected {
-            let (form, name) = (expected.table.form, expected.table.name);
-            check(expected.table, &expected.key, None)?;
-            if typed!(form, read_own(&transaction, name, &expected.key))? != expected.value {
-                transaction.abort()?;
-                return Ok(false);
-            }
-        }
-        for change in &batch.changes {
-            match change {
-                Change::Put { table, key, value } => {
-                    check(*table, key, Some(value))?;
-                    typed!(table.form, put(&transaction, table.name, key, value))?;
-                }
-                Change::Remove { table, key } => {
-                    check(*table, key, None)?;
-                    typed!(table.form, remove(&transaction, table.name, key))?;
-                }
-                Change::Drop { prefix } => drop_tables(&transaction, prefix)?,
-            }
-        }
-        transaction.commit()?;
-        Ok(true)
+        write_in(self.0.begin_write()?, "", batch)
     }
 }

@@ -1,0 +1,326 @@
+//! What every [`ClusterStore`] must do. Its tests call [`check`].
+#![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{ClusterStore, Fenced, NotOwner, Owner, Taken};
+use crate::store::{Batch, Change, Form, KeyValue, StoreError, Table};
+
+/// Longer than any check takes, on whatever machine.
+const LONG: Duration = Duration::from_secs(600);
+/// For what must come, but may come late.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const TEXTS: Table = Table { name: "texts", form: Form::TextToBytes };
+const TABLES: [Table; 5] = [
+    TEXTS,
+    Table { name: "text", form: Form::TextToU32 },
+    Table { name: "counts", form: Form::TextToU64 },
+    Table { name: "numbers", form: Form::NumberToBytes },
+    Table { name: "bytes", form: Form::BytesToNothing },
+];
+
+/// Makes the store as another gateway sees it, from the gateway's name.
+pub type NewGateway<'a> = &'a dyn Fn(&str) -> Arc<dyn ClusterStore>;
+
+/// All checks, on a store in which nothing is yet.
+pub fn check(gateway: NewGateway<'_>) {
+    one_holds_a_lease(gateway);
+    a_lease_runs_out(gateway);
+    an_owner_is_followed_by_one(gateway);
+    records_are_what_was_written(gateway, 1);
+    a_batch_is_written_whole(gateway);
+    who_is_not_the_owner_any_more_changes_nothing(gateway);
+    who_is_fenced_is_refused(gateway);
+    who_listens_is_told(gateway);
+}
+
+fn until(taken: Taken) -> Instant {
+    match taken {
+        Taken::Until(until) => until,
+        Taken::By(holder) => panic!("{holder:?} has it"),
+    }
+}
+
+fn one_holds_a_lease(gateway: NewGateway<'_>) {
+    let (a, b) = (gateway("a"), gateway("b"));
+    assert_eq!(a.lease_holder("one").unwrap(), None);
+    assert_eq!(a.renew_lease("one", LONG).unwrap(), None, "nobody has it");
+    let before = Instant::now();
+    let first = until(a.take_lease("one", LONG).unwrap());
+    assert!(before + LONG <= first && first <= Instant::now() + LONG);
+
+    let Taken::By(holder) = b.take_lease("one", LONG).unwrap() else { panic!("both have it") };
+    assert_eq!(holder.gateway, "a");
+    assert_eq!(b.lease_holder("one").unwrap(), Some(holder));
+    assert_eq!(b.renew_lease("one", LONG).unwrap(), None, "it is another's");
+    b.end_lease("one").unwrap();
+    assert!(a.renew_lease("one", LONG).unwrap().unwrap() >= first, "another cannot end it");
+    assert!(until(a.take_lease("one", LONG).unwrap()) >= first, "who has it may take it again");
+    assert!(
+        matches!(gateway("a").take_lease("one", LONG).unwrap(), Taken::By(_)),
+        "the name alone is not enough"
+    );
+
+    until(b.take_lease("another", LONG).unwrap());
+    a.end_lease("one").unwrap();
+    assert_eq!(a.renew_lease("one", LONG).unwrap(), None, "it was ended");
+    until(b.take_lease("one", LONG).unwrap());
+}
+
+fn a_lease_runs_out(gateway: NewGateway<'_>) {
+    let (a, b) = (gateway("a"), gateway("b"));
+    until(a.take_lease("short", Duration::from_secs(1)).unwrap());
+    let begun = Instant::now();
+    while let Taken::By(holder) = b.take_lease("short", LONG).unwrap() {
+        assert_eq!(holder.gateway, "a");
+        assert!(begun.elapsed() < PATIENCE, "it never runs out");
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert!(begun.elapsed() >= Duration::from_millis(900), "it ran out early");
+    assert_eq!(a.renew_lease("short", LONG).unwrap(), None, "what ran out is not renewed");
+    assert_eq!(a.lease_holder("short").unwrap().unwrap().gateway, "b");
+}
+
+fn an_owner_is_followed_by_one(gateway: NewGateway<'_>) {
+    let (a, b) = (gateway("a"), gateway("b"));
+    assert_eq!(a.owner("owned").unwrap(), None);
+    let first = a.take("owned", None).unwrap().unwrap();
+    assert_eq!(first, Owner { epoch: 1, gateway: "a".into() });
+    assert_eq!(b.take("owned", None).unwrap(), None, "it has an owner");
+    assert_eq!(b.owner("owned").unwrap(), Some(first.clone()));
+
+    let takers: Vec<_> = (0..8)
+        .map(|number| {
+            let (gateway, seen) = (gateway(&format!("taker {number}")), first.clone());
+            thread::spawn(move || gateway.take("owned", Some(&seen)).unwrap())
+        })
+        .collect();
+    let winners: Vec<_> = takers.into_iter().filter_map(|taker| taker.join().unwrap()).collect();
+    let [winner] = &winners[..] else { panic!("{winners:?}") };
+    assert_eq!(winner.epoch, 2);
+    assert_eq!(a.owner("owned").unwrap().as_ref(), Some(winner));
+    assert_eq!(a.take("owned", Some(&first)).unwrap(), None, "it was the owner before");
+}
+
+/// A number below `end` that looks like chance.
+fn dice(state: &mut u64, end: usize) -> usize {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    usize::try_from(*state >> 33).unwrap() % end
+}
+
+fn any_key(table: Table, state: &mut u64) -> Vec<u8> {
+    match table.form {
+        Form::NumberToBytes => [0, 1, 255, 256, 65_536, u64::MAX][dice(state, 6)].to_le_bytes().to_vec(),
+        Form::BytesToNothing => {
+            [&b""[..], b"\0", b"\0\0", b"\x01", b"\x01\x01", b"\x01\x02", b"\x02", b"\xff\xff", b"a"]
+                [dice(state, 9)]
+            .to_vec()
+        }
+        _ => ["", "\0", "\u{1}", "a", "a\0", "ab", "\u{e4}", "\u{10ffff}"][dice(state, 8)].into(),
+    }
+}
+
+fn any_value(table: Table, state: &mut u64) -> Vec<u8> {
+    let length = match table.form {
+        Form::TextToU32 => 4,
+        Form::TextToU64 => 8,
+        Form::TextToHash => 16,
+        Form::BytesToNothing => 0,
+        Form::TextToBytes | Form::NumberToBytes => [0, 1, 3, 300][dice(state, 4)],
+    };
+    (0..length).map(|_| u8::try_from(dice(state, 256)).unwrap()).collect()
+}
+
+/// The records as they must be.
+#[derive(Default)]
+struct Model(BTreeMap<(&'static str, Vec<u8>), Vec<u8>>);
+
+impl Model {
+    fn value(&self, table: Table, key: &[u8]) -> Option<Vec<u8>> {
+        self.0.get(&(table.name, key.to_vec())).cloned()
+    }
+
+    fn scan(&self, table: Table) -> Vec<KeyValue> {
+        let of_table = self.0.iter().filter(|((name, _), _)| *name == table.name);
+        let mut found: Vec<_> = of_table.map(|((_, key), value)| (key.clone(), value.clone())).collect();
+        if table.form == Form::NumberToBytes {
+            found.sort_by_key(|(key, _)| u64::from_le_bytes(key[..].try_into().unwrap()));
+        }
+        found
+    }
+
+    fn write(&mut self, batch: &Batch) -> bool {
+        let is_so = batch.expected.iter().all(|e| self.value(e.table, &e.key) == e.value);
+        for change in batch.changes.iter().filter(|_| is_so) {
+            match change {
+                Change::Put { table, key, value } => {
+                    self.0.insert((table.name, key.clone()), value.clone());
+                }
+                Change::Remove { table, key } => {
+                    self.0.remove(&(table.name, key.clone()));
+                }
+                Change::Drop { prefix } => self.0.retain(|(name, _), _| !name.starts_with(prefix)),
+            }
+        }
+        is_so
+    }
+}
+
+fn any_batch(model: &Model, state: &mut u64) -> Batch {
+    let mut batch = Batch::default();
+    for _ in 0..dice(state, 3) {
+        let table = TABLES[dice(state, TABLES.len())];
+        let key = any_key(table, state);
+        let value = if dice(state, 8) > 0 { model.value(table, &key) } else { Some(any_value(table, state)) };
+        batch.expected.push(table.expect(&key, value.as_deref()));
+    }
+    for _ in 0..dice(state, 6) {
+        let table = TABLES[dice(state, TABLES.len())];
+        let key = any_key(table, state);
+        batch.changes.push(match dice(state, 20) {
+            0 => Change::Drop { prefix: ["text", "texts", "n", "none"][dice(state, 4)].into() },
+            1..8 => table.remove(&key),
+            _ => table.put(&key, &any_value(table, state)),
+        });
+    }
+    batch
+}
+
+/// Random batches of owners that follow each other, compared with a model.
+fn records_are_what_was_written(gateway: NewGateway<'_>, seed: u64) {
+    let gateways = [gateway("a"), gateway("b"), gateway("c")];
+    let (mut state, mut model) = (seed, Model::default());
+    let mut owner = gateways[0].take("random", None).unwrap().unwrap();
+    let mut records = gateways[0].records("random", &owner).unwrap();
+    for round in 0..300 {
+        if dice(&mut state, 20) == 0 {
+            let next = &gateways[dice(&mut state, 3)];
+            owner = next.take("random", Some(&owner)).unwrap().unwrap();
+            let before = std::mem::replace(&mut records, next.records("random", &owner).unwrap());
+            is_not_owner(&before.write(&any_batch(&model, &mut state)).unwrap_err(), owner.epoch);
+        }
+        let batch = any_batch(&model, &mut state);
+        assert_eq!(
+            records.write(&batch).unwrap(),
+            model.write(&batch),
+            "round {round} of seed {seed}: {batch:?}"
+        );
+        let table = TABLES[dice(&mut state, TABLES.len())];
+        assert_eq!(
+            records.scan(table).unwrap(),
+            model.scan(table),
+            "round {round} of seed {seed}: {}",
+            table.name
+        );
+        let key = any_key(table, &mut state);
+        assert_eq!(
+            records.read(table, &key).unwrap(),
+            model.value(table, &key),
+            "round {round} of seed {seed}"
+        );
+    }
+    assert!(model.0.len() > 10, "the batches leave nothing");
+    let other = gateways[0].take("other", None).unwrap().unwrap();
+    assert_eq!(gateways[0].records("other", &other).unwrap().scan(TEXTS).unwrap(), [], "it is another group");
+}
+
+fn is_not_owner(error: &StoreError, epoch: u64) {
+    let not_owner = error.downcast_ref::<NotOwner>();
+    let not_owner = not_owner.unwrap_or_else(|| panic!("{error}"));
+    assert_eq!(not_owner.now.as_ref().map(|now| now.epoch), Some(epoch));
+}
+
+/// As many records as a batch of many clients has, and more than one answer of a store holds.
+fn a_batch_is_written_whole(gateway: NewGateway<'_>) {
+    let a = gateway("a");
+    let owner = a.take("many", None).unwrap().unwrap();
+    let records = a.records("many", &owner).unwrap();
+    let key = |number: u32| format!("{number:05}").into_bytes();
+    for batch in 0..10 {
+        let changes: Vec<_> =
+            (batch * 300..(batch + 1) * 300).map(|number| TEXTS.put(&key(number), &[7; 300])).collect();
+        assert!(records.write(&changes.into()).unwrap());
+    }
+    let found = records.scan(TEXTS).unwrap();
+    assert!(found.iter().map(|(key, _)| key.clone()).eq((0..3000).map(key)), "{} records", found.len());
+    let expected = vec![TEXTS.expect(&key(2999), None)];
+    let changes = (0..3000).map(|number| TEXTS.remove(&key(number))).collect();
+    assert!(!records.write(&Batch { expected, changes }).unwrap());
+    assert_eq!(records.scan(TEXTS).unwrap().len(), 3000);
+}
+
+fn who_is_not_the_owner_any_more_changes_nothing(gateway: NewGateway<'_>) {
+    let (a, b) = (gateway("a"), gateway("b"));
+    let first = a.take("moved", None).unwrap().unwrap();
+    let before = a.records("moved", &first).unwrap();
+    assert!(before.write(&vec![TEXTS.put(b"k", b"first")].into()).unwrap());
+    let second = b.take("moved", Some(&first)).unwrap().unwrap();
+    let now = b.records("moved", &second).unwrap();
+
+    let expected = vec![TEXTS.expect(b"k", Some(b"first"))];
+    let late = [
+        vec![TEXTS.put(b"k", b"late")].into(),
+        Batch { expected, changes: vec![TEXTS.remove(b"k")] },
+        Batch::default(),
+    ];
+    for batch in late {
+        is_not_owner(&before.write(&batch).unwrap_err(), 2);
+    }
+    is_not_owner(&before.read(TEXTS, b"k").unwrap_err(), 2);
+    is_not_owner(&before.scan(TEXTS).unwrap_err(), 2);
+    assert_eq!(now.read(TEXTS, b"k").unwrap().unwrap(), b"first");
+    // The same gateway in another epoch is another owner.
+    let third = a.take("moved", Some(&second)).unwrap().unwrap();
+    is_not_owner(&before.read(TEXTS, b"k").unwrap_err(), 3);
+    assert_eq!(a.records("moved", &third).unwrap().read(TEXTS, b"k").unwrap().unwrap(), b"first");
+    let never = a.records("never", &first).unwrap().read(TEXTS, b"k").unwrap_err();
+    assert_eq!(never.downcast_ref::<NotOwner>().unwrap().now, None);
+}
+
+fn who_is_fenced_is_refused(gateway: NewGateway<'_>) {
+    let (a, b) = (gateway("a"), gateway("b"));
+    until(a.take_lease("alive", LONG).unwrap());
+    let owner = a.take("fenced", None).unwrap().unwrap();
+    let records = a.records("fenced", &owner).unwrap();
+    let holder = b.lease_holder("alive").unwrap().unwrap();
+    b.fence(&holder).unwrap();
+    b.take("fenced", Some(&owner)).unwrap().unwrap();
+
+    let refused = |error: StoreError| assert!(error.is::<Fenced>() || error.is::<NotOwner>(), "{error}");
+    refused(records.write(&vec![TEXTS.put(b"k", b"v")].into()).unwrap_err());
+    refused(records.read(TEXTS, b"k").unwrap_err());
+    for error in [a.take("fenced", None).unwrap_err(), a.owner("fenced").unwrap_err()] {
+        assert!(error.is::<Fenced>(), "{error}");
+    }
+    // Elsewhere it is refused as soon as the machine that is asked knows it.
+    let begun = Instant::now();
+    while a.renew_lease("alive", LONG).is_ok() || a.take("unowned", None).is_ok() {
+        assert!(begun.elapsed() < PATIENCE, "it is not fenced everywhere");
+        thread::sleep(Duration::from_millis(50));
+    }
+    assert_eq!(gateway("a").owner("fenced").unwrap().unwrap().gateway, "b", "who connects anew is served");
+}
+
+fn who_listens_is_told(gateway: NewGateway<'_>) {
+    let (a, b) = (gateway("a"), gateway("b"));
+    a.tell("news", b"nobody hears this").unwrap();
+    let (sender, heard) = mpsc::channel();
+    let listening = [a.clone(), b.clone()].map(|listener| {
+        let sender = sender.clone();
+        listener.listen("news", Box::new(move |message| sender.send(message.to_vec()).unwrap())).unwrap()
+    });
+    for message in [&b"\0one\xff"[..], b""] {
+        b.tell("news", message).unwrap();
+        for _ in &listening {
+            assert_eq!(heard.recv_timeout(PATIENCE).unwrap(), message);
+        }
+    }
+    b.tell("other news", b"not for them").unwrap();
+    drop(listening);
+    b.tell("news", b"nobody listens any more").unwrap();
+    assert_eq!(heard.try_iter().count(), 0);
+}
