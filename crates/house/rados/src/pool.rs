@@ -68,10 +68,12 @@ pub(crate) enum Step<'a> {
     SetAttribute(&'a CStr, &'a [u8]),
     /// The record must have this value; one that is not there is empty.
     CompareRecord(&'a [u8], &'a [u8]),
-    SetRecord(&'a [u8], &'a [u8]),
-    RemoveRecord(&'a [u8]),
+    /// Keys and values; of one key, the last value.
+    SetRecords(Vec<(&'a [u8], &'a [u8])>),
+    /// The records of these keys.
+    RemoveRecords(Vec<&'a [u8]>),
     /// The records from the first key on, and before the second.
-    RemoveRecords(&'a [u8], &'a [u8]),
+    RemoveRange(&'a [u8], &'a [u8]),
 }
 
 /// Which attribute must have which value for an object to be read.
@@ -85,6 +87,11 @@ pub(crate) type Page = (Vec<Record>, bool);
 
 fn pointer(bytes: &[u8]) -> *const c_char {
     bytes.as_ptr().cast()
+}
+
+/// The pointers and the lengths of some bytes.
+fn parts<'a>(bytes: impl Iterator<Item = &'a [u8]>) -> (Vec<*const c_char>, Vec<usize>) {
+    bytes.map(|bytes| (pointer(bytes), bytes.len())).unzip()
 }
 
 fn done(result: c_int) -> Result<c_int, Errno> {
@@ -251,23 +258,23 @@ impl Pool {
                         null_mut(),
                     );
                 }
-                Step::SetRecord(key, value) => {
-                    let (keys, values) = ([pointer(key)], [pointer(value)]);
-                    let (key_lengths, value_lengths) = ([key.len()], [value.len()]);
+                Step::SetRecords(records) => {
+                    let (keys, key_lengths) = parts(records.iter().map(|record| record.0));
+                    let (values, value_lengths) = parts(records.iter().map(|record| record.1));
                     (f.write_op_omap_set2)(
                         operation,
                         keys.as_ptr(),
                         values.as_ptr(),
                         key_lengths.as_ptr(),
                         value_lengths.as_ptr(),
-                        1,
+                        records.len(),
                     );
                 }
-                Step::RemoveRecord(key) => {
-                    let (keys, lengths) = ([pointer(key)], [key.len()]);
-                    (f.write_op_omap_rm_keys2)(operation, keys.as_ptr(), lengths.as_ptr(), 1);
+                Step::RemoveRecords(keys) => {
+                    let (keys, lengths) = parts(keys.iter().copied());
+                    (f.write_op_omap_rm_keys2)(operation, keys.as_ptr(), lengths.as_ptr(), keys.len());
                 }
-                Step::RemoveRecords(first, end) => {
+                Step::RemoveRange(first, end) => {
                     (f.write_op_omap_rm_range2)(
                         operation,
                         pointer(first),

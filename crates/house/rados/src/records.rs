@@ -28,6 +28,14 @@ enum Kept {
 }
 
 impl Kept {
+    fn put(&self) -> Option<(&[u8], &[u8])> {
+        if let Self::Put(key, value) = self { Some((key, value)) } else { None }
+    }
+
+    fn removed(&self) -> Option<&[u8]> {
+        if let Self::Remove(key) = self { Some(key) } else { None }
+    }
+
     fn is_in(&self, [first, end]: &[Vec<u8>; 2]) -> bool {
         match self {
             Self::Put(key, _) | Self::Remove(key) => first <= key && key < end,
@@ -96,11 +104,7 @@ impl Store for Records {
         // The attribute is written again, so that the operation is one that changes something whatever the batch is.
         let mut steps = vec![Step::CompareAttribute(OWNER, &owner), Step::SetAttribute(OWNER, &owner)];
         steps.extend(expected.iter().map(|(key, value)| Step::CompareRecord(key, value)));
-        steps.extend(changes.iter().map(|change| match change {
-            Kept::Put(key, value) => Step::SetRecord(key, value),
-            Kept::Remove(key) => Step::RemoveRecord(key),
-            Kept::Drop([first, end]) => Step::RemoveRecords(first, end),
-        }));
+        steps.extend(changes.chunk_by(is_alike).map(step));
         match self.pool.change(&self.object, &steps) {
             Ok(()) => Ok(true),
             Err(error) => self.refused(error)?.map_or(Ok(false), Err),
@@ -125,6 +129,24 @@ fn kept(changes: &[Change]) -> Vec<Kept> {
         found.push(next);
     }
     found
+}
+
+/// Whether one step makes both changes.
+fn is_alike(first: &Kept, second: &Kept) -> bool {
+    matches!((first, second), (Kept::Put(..), Kept::Put(..)) | (Kept::Remove(_), Kept::Remove(_)))
+}
+
+/// The step that makes changes that are alike, in one pass of the OSD.
+fn step(changes: &[Kept]) -> Step<'_> {
+    if let [Kept::Drop([first, end]), ..] = changes {
+        return Step::RemoveRange(first, end);
+    }
+    let put: Vec<_> = changes.iter().filter_map(Kept::put).collect();
+    if put.is_empty() {
+        Step::RemoveRecords(changes.iter().filter_map(Kept::removed).collect())
+    } else {
+        Step::SetRecords(put)
+    }
 }
 
 fn c_string(bytes: Vec<u8>) -> Result<CString, StoreError> {
