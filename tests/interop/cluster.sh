@@ -21,7 +21,10 @@ gateways=${GATEWAYS:-${CARGO_TARGET_DIR:-$top/target}/debug/examples/gateways}
 [ -n "${GATEWAYS:-}" ] || cargo build -q --locked --workspace --example gateways --manifest-path "$top/Cargo.toml" || exit 1
 "$lab" up || exit 1
 conf=$CEPH_LAB_DIR/ceph.conf
-run() { timeout 120 "$gateways" "$conf" client.admin gw.state "$@"; }
+# With no more rights than the program's advice gives.
+user=client.anabranch
+"$lab" ceph auth get-or-create "$user" mon 'profile rbd' osd 'allow rwx pool=gw.state' >>"$CEPH_LAB_DIR/keyring" || exit 1
+run() { timeout 120 "$gateways" "$conf" "$user" gw.state "$@"; }
 
 # refused NAME EXPECTED COMMAND...: the command fails and says so.
 refused() {
@@ -36,6 +39,9 @@ refused "a user who does not exist is named" "does not let client.nobody in" "$g
 sed "s|^ *keyring = .*|  keyring = $scratch/keyring|" "$conf" >"$scratch/wrong.conf"
 ceph-authtool --create-keyring "$scratch/keyring" --gen-key -n client.admin >/dev/null
 refused "a wrong key is told" "does not let client.admin in: it knows no such user, or another key" "$gateways" "$scratch/wrong.conf" client.admin gw.state conformance
+sed "s|^ *keyring = .*|  keyring = $scratch/no-keyring|" "$conf" >"$scratch/keyless.conf"
+refused "a key that is not there is told from a wrong one" "there is no key of client.admin, or no monitor in $scratch/keyless.conf" \
+  "$gateways" "$scratch/keyless.conf" client.admin gw.state conformance
 sed "s|v2:127.0.0.1:[0-9]*|v2:127.0.0.1:9|" "$conf" >"$scratch/nobody.conf"
 refused "monitors that do not answer are told" "no monitor of $scratch/nobody.conf has answered" "$gateways" "$scratch/nobody.conf" client.admin gw.state conformance
 library=$(ldconfig -p | awk '$1 == "librados.so.2" { print $NF; exit }')
@@ -53,7 +59,7 @@ until_lines() {
   return 1
 }
 last_written() { sed -n 's/^wrote //p' "$scratch/owner" | tail -n 1; }
-"$gateways" "$conf" client.admin gw.state own >"$scratch/owner" 2>&1 &
+"$gateways" "$conf" "$user" gw.state own >"$scratch/owner" 2>&1 &
 owner=$!
 check "the owner of a group writes" until_lines "$scratch/owner" '^wrote' 200
 "$lab" kill osd.1
@@ -62,7 +68,7 @@ check "it writes on when an OSD has died" until_lines "$scratch/owner" '^wrote' 
 "$lab" start osd.1
 
 mkfifo "$scratch/ask"
-"$gateways" "$conf" client.admin gw.state take-over <"$scratch/ask" >"$scratch/taker" 2>&1 &
+"$gateways" "$conf" "$user" gw.state take-over <"$scratch/ask" >"$scratch/taker" 2>&1 &
 taker=$!
 exec 7>"$scratch/ask"
 sleep 1

@@ -160,7 +160,7 @@ impl Pool {
     }
 
     fn refused(&self, error: Errno) -> Error {
-        let Place { configuration, user, .. } = &self.place;
+        let Place { configuration, user, pool, .. } = &self.place;
         let file = configuration.display();
         match error {
             Errno::ACCESS | Errno::PERM => Error::new(
@@ -172,7 +172,7 @@ impl Pool {
             Errno::NOENT => Error::new(
                 format!("there is no key of {user}, or no monitor in {file}"),
                 format!(
-                    "Make the key with: ceph auth get-or-create {user} mon 'profile rbd' osd 'allow rwx', and keep it where keyring in {file} says"
+                    "Make the key with: ceph auth get-or-create {user} mon 'profile rbd' osd 'allow rwx pool={pool}', and keep it where keyring in {file} says"
                 ),
             ),
             Errno::TIMEDOUT => Error::new(
