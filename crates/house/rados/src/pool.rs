@@ -165,15 +165,16 @@ impl Pool {
         match error {
             Errno::ACCESS | Errno::PERM => Error::new(
                 format!(
-                    "the Ceph cluster of {file} does not let {user} in: it knows no such user, or another key"
+                    "the Ceph cluster of {file} does not let {user} in: there is no key here, or the cluster has another one"
                 ),
-                format!("Compare the keyring that {file} names with: ceph auth get {user}"),
+                format!(
+                    "Put into the keyring that {file} names what this prints: ceph auth get {user} (for a new user: \
+                     ceph auth get-or-create {user} mon 'profile rbd' osd 'allow rwx pool={pool}')"
+                ),
             ),
             Errno::NOENT => Error::new(
-                format!("there is no key of {user}, or no monitor in {file}"),
-                format!(
-                    "Make the key with: ceph auth get-or-create {user} mon 'profile rbd' osd 'allow rwx pool={pool}', and keep it where keyring in {file} says"
-                ),
+                format!("{file} names no monitor of a Ceph cluster"),
+                "Copy the file from a machine of the cluster: it needs mon host",
             ),
             Errno::TIMEDOUT => Error::new(
                 format!("no monitor of {file} has answered for {ANSWER} s"),
