@@ -99,7 +99,7 @@ pub trait ClusterStore: fmt::Debug + Send + Sync {
     /// nothing was changed.
     ///
     /// # Errors
-    /// As above.
+    /// As above. It may have succeeded all the same, so a gateway looks at the owner.
     fn take(&self, group: &str, instead_of: Option<&Owner>) -> Result<Option<Owner>, StoreError>;
 
     /// The records of a group, under the epoch of this owner. When it is over, all calls fail with [`NotOwner`].
