@@ -72,7 +72,7 @@ mkfifo "$scratch/ask"
 "$gateways" "$conf" "$user" gw.state take-over <"$scratch/ask" >"$scratch/taker" 2>&1 &
 taker=$!
 exec 7>"$scratch/ask"
-sleep 1
+check "another sees it alive" until_lines "$scratch/taker" '^a is alive' 1
 kill -STOP "$owner"
 check "another takes over when the lease of a stopped owner has run out" until_lines "$scratch/taker" '^owner in epoch 2' 1
 cat "$scratch/taker"

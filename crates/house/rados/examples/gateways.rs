@@ -117,6 +117,10 @@ fn take_over(gateway: &Gateway) {
         match (answered(|| gateway.lease_holder("a")).unwrap(), &alive) {
             (None, Some(_)) => break,
             (None, None) => {}
+            (holder, None) => {
+                println!("a is alive");
+                alive = holder;
+            }
             (holder, _) => alive = holder,
         }
         thread::sleep(Duration::from_millis(20));
