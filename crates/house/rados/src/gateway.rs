@@ -52,10 +52,7 @@ pub(crate) fn trouble(error: Errno) -> StoreError {
 /// Whose the group in an object is.
 pub(crate) fn owner_of(pool: &Pool, object: &CStr) -> Result<Option<Owner>, StoreError> {
     let kept = pool.attribute(object, OWNER).map_err(trouble)?;
-    let owner = |kept: Vec<u8>| {
-        Owner::of_kept(&kept).ok_or_else(|| StoreError::from("the owner of a group is not readable"))
-    };
-    kept.map(owner).transpose()
+    kept.map(|kept| Owner::of_kept(&kept)).transpose()
 }
 
 impl ClusterStore for Gateway {

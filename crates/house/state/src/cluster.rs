@@ -162,11 +162,17 @@ impl Owner {
         format!("{} {}", self.epoch, self.gateway).into_bytes()
     }
 
-    /// What [`Self::kept`] was made of; None: it is no owner.
-    pub fn of_kept(kept: &[u8]) -> Option<Self> {
-        let (epoch, gateway) = std::str::from_utf8(kept).ok()?.split_once(' ')?;
-        let epoch = epoch.parse().ok().filter(|epoch| *epoch < u64::MAX)?;
-        Some(Self { epoch, gateway: gateway.to_owned() })
+    /// What [`Self::kept`] was made of.
+    ///
+    /// # Errors
+    /// It was made of no owner.
+    pub fn of_kept(kept: &[u8]) -> Result<Self, StoreError> {
+        let found = std::str::from_utf8(kept).ok().and_then(|kept| kept.split_once(' '));
+        let epoch = found.and_then(|(epoch, _)| epoch.parse().ok()).filter(|epoch| *epoch < u64::MAX);
+        match (epoch, found) {
+            (Some(epoch), Some((_, gateway))) => Ok(Self { epoch, gateway: gateway.to_owned() }),
+            _ => Err("the owner of a group is not readable".into()),
+        }
     }
 
     /// The owner after this one.
@@ -190,7 +196,7 @@ mod tests {
     #[test]
     fn what_is_no_owner_is_not_taken_for_one() {
         for kept in [&b""[..], b"7", b"x a", b"-1 a", b"18446744073709551615 a", b"7 \xff"] {
-            assert_eq!(Owner::of_kept(kept), None, "{kept:?}");
+            assert!(Owner::of_kept(kept).is_err(), "{kept:?}");
         }
     }
 }

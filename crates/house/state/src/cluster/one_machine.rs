@@ -154,7 +154,7 @@ impl ClusterStore for Gateway {
 
     fn owner(&self, group: &str) -> Result<Option<Owner>, StoreError> {
         let kept = read_in(&self.reading()?, "", OWNERS, group.as_bytes())?;
-        owner_of(kept.as_deref())
+        kept.as_deref().map(Owner::of_kept).transpose()
     }
 
     fn take(&self, group: &str, instead_of: Option<&Owner>) -> Result<Option<Owner>, StoreError> {
@@ -186,12 +186,6 @@ impl ClusterStore for Gateway {
     }
 }
 
-fn owner_of(kept: Option<&[u8]>) -> Result<Option<Owner>, StoreError> {
-    let owner =
-        |kept| Owner::of_kept(kept).ok_or_else(|| StoreError::from("the owner of a group is not readable"));
-    kept.map(owner).transpose()
-}
-
 /// The records of a group, whose tables have its name before theirs.
 #[derive(Debug)]
 struct Records {
@@ -206,7 +200,7 @@ impl Records {
     }
 
     fn check(&self, kept: Option<&[u8]>) -> Result<(), StoreError> {
-        let now = owner_of(kept)?;
+        let now = kept.map(Owner::of_kept).transpose()?;
         if now.as_ref() == Some(&self.owner) {
             return Ok(());
         }
