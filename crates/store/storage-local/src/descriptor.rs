@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use acl::{Control, SecurityDescriptor};
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
-use storage::{Attributes, Error, Result, Timestamp};
+use storage::{Attributes, Error, Result, Timestamp, from_errno};
 
 use crate::attributes::{ctime_of, is_settled, stat};
-use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Reach;
 

@@ -4,10 +4,11 @@ use std::time::SystemTime;
 
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
-use storage::{CLOCK_TICK, Capabilities, Error, FileFlags, FileKind, Result, SetAttributes, Timestamp};
+use storage::{
+    CLOCK_TICK, Capabilities, Error, FileFlags, FileKind, Result, SetAttributes, Timestamp, from_errno,
+};
 
 use crate::attributes::{ctime_of, is_settled, stat};
-use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Reach;
 

@@ -24,13 +24,11 @@
 
 mod attributes;
 mod below;
-mod cache;
 mod data;
 mod depot;
 mod descriptor;
 mod directory;
 mod dos;
-mod errno;
 mod feed;
 mod group_directory;
 mod handle;

@@ -11,15 +11,13 @@ use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstat, fstatvfs, open};
 use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
 use storage::{
-    Capabilities, Device, Error, Feed, Handle, MayWait, NodeRef, ObjectId, Observer, Result, Space, Storage,
-    Wait,
+    Capabilities, Device, Error, Feed, Handle, MayWait, NodeCache, NodeRef, ObjectId, Observer, Result,
+    Space, Storage, Wait, from_errno,
 };
 
 use crate::attributes::{device_of, stat};
 use crate::below::Moves;
-use crate::cache::Cache;
 use crate::depot::Depot;
-use crate::errno::from_errno;
 use crate::feed::LocalFeed;
 use crate::handle::Handles;
 use crate::handle_records::{HandleKey, HandleRecords, RecordsInMemory};
@@ -82,7 +80,7 @@ pub(crate) struct Shared {
     pub(crate) reads_nowait: AtomicBool,
     pub(crate) writes_nowait: AtomicBool,
     pub(crate) handles: Handles,
-    pub(crate) cache: Cache,
+    pub(crate) cache: NodeCache<LocalNode>,
     /// Counts moves of directories.
     pub(crate) moves: Moves,
     /// Where named streams are stored; None where the file system cannot have any.
@@ -126,7 +124,7 @@ impl LocalStore {
             device: device_of(&stat),
             reads_nowait: AtomicBool::new(capabilities.contains(Capabilities::READ_NEVER)),
             writes_nowait: AtomicBool::new(capabilities.contains(Capabilities::WRITE_NEVER)),
-            cache: Cache::new(options.nodes_max.unwrap_or_else(limits::nodes_max)),
+            cache: NodeCache::new(options.nodes_max.unwrap_or_else(limits::nodes_max)),
             moves: Moves::default(),
             depot,
             reserved: Reserved::of(&root, &options.reserved_names)?,

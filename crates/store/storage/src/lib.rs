@@ -9,12 +9,14 @@
 
 mod attributes;
 pub mod conformance;
+mod errno;
 mod error;
 pub mod fault;
 mod handle;
 pub mod memory;
 mod name;
 mod node;
+mod node_cache;
 mod observe;
 mod quick_map;
 mod wait;
@@ -23,6 +25,7 @@ pub use attributes::{
     Attributes, CLOCK_TICK, Device, FileFlags, FileKind, ObjectId, Protection, SetAttributes, SetTime, Space,
     Timestamp, Want,
 };
+pub use errno::from_errno;
 pub use error::{Error, Result};
 pub use handle::{HANDLE_BYTES_MAX, Handle};
 pub use name::{
@@ -32,6 +35,7 @@ pub use node::{
     Capabilities, DirEntry, NewKind, NewNode, Node, NodeRef, Replace, SeekTo, Stability, Storage,
     StreamEntry, XattrMode,
 };
+pub use node_cache::NodeCache;
 pub use observe::{Deed, Feed, Observed, ObservedId, Observer, Uncertain};
 pub use quick_map::{QuickHash, QuickHasher, QuickMap};
 pub use wait::{KnownLocal, MayWait, Moment, StoreThread, View, Wait};

@@ -1,10 +1,11 @@
 //! The meaning of the kernel's error numbers.
 
+use crate::Error;
 use rustix::io::Errno;
-use storage::Error;
 
 /// The meaning of an error number, unless the call defines another one.
-pub(crate) fn from_errno(errno: Errno) -> Error {
+#[must_use]
+pub fn from_errno(errno: Errno) -> Error {
     match errno {
         Errno::NOENT => Error::NotFound,
         Errno::EXIST => Error::Exists,

@@ -4,48 +4,47 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use storage::{ObjectId, QuickMap};
 
-use crate::node::LocalNode;
+use crate::{Node, ObjectId, QuickMap};
 
 /// The number of shards, each with a lock of its own.
 const SHARDS: usize = 16;
 
 /// Nodes by number. A cached node pins its inode, so its number cannot be reused for another object.
 #[derive(Debug)]
-pub(crate) struct Cache {
+pub struct NodeCache<N> {
     /// A shard's lock guards everything in it. No node is dropped while a lock is held, since closing a file may take
     /// long.
-    shards: [Mutex<Shard>; SHARDS],
+    shards: [Mutex<Shard<N>>; SHARDS],
     closed: AtomicBool,
     nodes_max: usize,
 }
 
 #[derive(Debug)]
-struct Shard {
-    nodes: QuickMap<ObjectId, Slot>,
+struct Shard<N> {
+    nodes: QuickMap<ObjectId, Slot<N>>,
     /// Nodes whose name was removed and that are still referred to from outside.
-    removed: QuickMap<ObjectId, Weak<LocalNode>>,
+    removed: QuickMap<ObjectId, Weak<N>>,
     nodes_max: usize,
     /// When there are more nodes than this, unused ones are dropped.
     shrink_above: usize,
 }
 
 #[derive(Debug)]
-struct Slot {
-    node: Arc<LocalNode>,
+struct Slot<N> {
+    node: Arc<N>,
     /// Whether the node was asked for since the last sweep.
     used: bool,
 }
 
-impl Slot {
+impl<N> Slot<N> {
     fn is_referred_to(&self) -> bool {
         Arc::strong_count(&self.node) > 1
     }
 }
 
-impl Shard {
-    fn get(&mut self, id: ObjectId) -> Option<Arc<LocalNode>> {
+impl<N> Shard<N> {
+    fn get(&mut self, id: ObjectId) -> Option<Arc<N>> {
         if let Some(slot) = self.nodes.get_mut(&id) {
             slot.used = true;
             return Some(Arc::clone(&slot.node));
@@ -55,7 +54,7 @@ impl Shard {
 
     /// Takes out nodes that nobody refers to: first those that were not used since the last call, then any, until there
     /// are few enough.
-    fn shrink(&mut self) -> Vec<Arc<LocalNode>> {
+    fn shrink(&mut self) -> Vec<Arc<N>> {
         let enough = self.nodes_max - self.nodes_max / 8;
         let mut out = self.take_unused(usize::MAX);
         if self.nodes.len() > enough {
@@ -67,7 +66,7 @@ impl Shard {
     }
 
     /// Takes out up to `count` nodes that were not used since the last call.
-    fn take_unused(&mut self, count: usize) -> Vec<Arc<LocalNode>> {
+    fn take_unused(&mut self, count: usize) -> Vec<Arc<N>> {
         self.removed.retain(|_, node| node.strong_count() > 0);
         let mut out = Vec::new();
         self.nodes.retain(|_, slot| {
@@ -82,9 +81,10 @@ impl Shard {
     }
 }
 
-impl Cache {
+impl<N: Node> NodeCache<N> {
     /// A cache of about `nodes_max` nodes. Nodes that somebody refers to are kept beyond that.
-    pub(crate) fn new(nodes_max: usize) -> Self {
+    #[must_use]
+    pub fn new(nodes_max: usize) -> Self {
         let of_shard = (nodes_max / SHARDS).max(1);
         let shard = || Shard {
             nodes: QuickMap::default(),
@@ -97,23 +97,25 @@ impl Cache {
     }
 
     /// How many nodes the cache keeps.
-    pub(crate) fn nodes_max(&self) -> usize {
+    #[must_use]
+    pub fn nodes_max(&self) -> usize {
         self.nodes_max
     }
 
-    fn shard(&self, id: ObjectId) -> &Mutex<Shard> {
+    fn shard(&self, id: ObjectId) -> &Mutex<Shard<N>> {
         // Inode numbers of neighbours differ in the low bits. The remainder is below SHARDS.
         &self.shards[usize::try_from(id.number % SHARDS as u64).unwrap_or(0)]
     }
 
     /// The node with that number, if it is cached.
-    pub(crate) fn get(&self, id: ObjectId) -> Option<Arc<LocalNode>> {
+    #[must_use]
+    pub fn get(&self, id: ObjectId) -> Option<Arc<N>> {
         self.shard(id).lock().get(id)
     }
 
     /// Enters a new node, unless its object has one already. Returns the node that stays.
-    pub(crate) fn enter(&self, node: LocalNode) -> Arc<LocalNode> {
-        let id = node.id;
+    pub fn enter(&self, node: N) -> Arc<N> {
+        let id = node.id();
         let node = Arc::new(node);
         if self.closed.load(Ordering::Relaxed) {
             return node;
@@ -134,7 +136,7 @@ impl Cache {
     }
 
     /// A name of this object was removed: its space must be freed when the last reference is dropped.
-    pub(crate) fn release(&self, id: ObjectId) {
+    pub fn release(&self, id: ObjectId) {
         let released;
         {
             let mut shard = self.shard(id).lock();
@@ -147,7 +149,7 @@ impl Cache {
     }
 
     /// This directory was removed: nobody can find it any more, even while somebody holds it.
-    pub(crate) fn forget(&self, id: ObjectId) {
+    pub fn forget(&self, id: ObjectId) {
         let forgotten = {
             let mut shard = self.shard(id).lock();
             shard.removed.remove(&id);
@@ -157,7 +159,7 @@ impl Cache {
     }
 
     /// Drops nodes that nobody refers to and that were not asked for since the last call.
-    pub(crate) fn sweep(&self) {
+    pub fn sweep(&self) {
         for shard in &self.shards {
             let dropped = shard.lock().take_unused(usize::MAX);
             drop(dropped);
@@ -165,18 +167,19 @@ impl Cache {
     }
 
     /// Drops all nodes that nobody refers to.
-    pub(crate) fn drop_unreferred(&self) {
+    pub fn drop_unreferred(&self) {
         self.sweep();
         self.sweep();
     }
 
     /// Whether the store is closed.
-    pub(crate) fn is_closed(&self) -> bool {
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed)
     }
 
     /// Drops all nodes, for good.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.closed.store(true, Ordering::Relaxed);
         for shard in &self.shards {
             let nodes = std::mem::take(&mut shard.lock().nodes);
