@@ -7,8 +7,8 @@ use std::sync::Arc;
 use acl::{AccessMask, Ace, AceFlags, Acl, Control, SecurityDescriptor, Sid};
 use rustix::fs::{Gid, Mode, OFlags, XattrFlags, fchmod, fchown, fsetxattr, mkdir, open};
 use rustix::process::geteuid;
+use storage::StoredDescriptor;
 
-use crate::descriptor::Stored;
 use crate::probe;
 
 /// The permission bits of the directory. With the set-group-ID bit, new objects belong to the group.
@@ -41,7 +41,7 @@ fn give(path: &Path, gid: u32) -> io::Result<()> {
     fchown(&directory, None, Some(Gid::from_raw(gid)))?;
     fchmod(&directory, Mode::from_raw_mode(MODE))?;
     let uid = geteuid().as_raw();
-    let stored = Stored::of_bits_and_owners(MODE, uid, gid, Arc::new(descriptor(uid, gid)));
+    let stored = StoredDescriptor::of_bits_and_owners(MODE, uid, gid, Arc::new(descriptor(uid, gid)));
     let value = stored.encode().map_err(|_| io::ErrorKind::InvalidInput)?;
     fsetxattr(&directory, probe::descriptor_xattr(&directory), &value, XattrFlags::CREATE)?;
     Ok(())
@@ -83,11 +83,11 @@ mod tests {
         let mut value = [0; 1024];
         let opened = std::fs::File::open(&path).unwrap().into();
         let length = getxattr(&path, probe::descriptor_xattr(&opened), &mut value).unwrap();
-        let stored = Stored::decode(&value[..length]).unwrap();
+        let stored = StoredDescriptor::decode(&value[..length]).unwrap();
         let expected = descriptor(geteuid().as_raw(), gid);
         assert_eq!(
             Some(stored),
-            Some(Stored::of_bits_and_owners(MODE, geteuid().as_raw(), gid, Arc::new(expected)))
+            Some(StoredDescriptor::of_bits_and_owners(MODE, geteuid().as_raw(), gid, Arc::new(expected)))
         );
     }
 

@@ -19,6 +19,8 @@ mod node;
 mod node_cache;
 mod observe;
 mod quick_map;
+mod stored_descriptor;
+mod stored_dos;
 mod wait;
 
 pub use attributes::{
@@ -38,4 +40,6 @@ pub use node::{
 pub use node_cache::NodeCache;
 pub use observe::{Deed, Feed, Observed, ObservedId, Observer, Uncertain};
 pub use quick_map::{QuickHash, QuickHasher, QuickMap};
+pub use stored_descriptor::{DESCRIPTOR_BYTES_MAX, StoredDescriptor};
+pub use stored_dos::{DOS_BYTES_MAX, StoredDos};
 pub use wait::{KnownLocal, MayWait, Moment, StoreThread, View, Wait};
