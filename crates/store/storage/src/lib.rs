@@ -18,6 +18,7 @@ mod name;
 mod node;
 mod node_cache;
 mod observe;
+mod own_feed;
 mod quick_map;
 mod stored_descriptor;
 mod stored_dos;
@@ -39,6 +40,7 @@ pub use node::{
 };
 pub use node_cache::NodeCache;
 pub use observe::{Deed, Feed, Observed, ObservedId, Observer, Uncertain};
+pub use own_feed::{FeedLimits, OwnChanges, OwnFeed};
 pub use quick_map::{QuickHash, QuickHasher, QuickMap};
 pub use stored_descriptor::{DESCRIPTOR_BYTES_MAX, StoredDescriptor};
 pub use stored_dos::{DOS_BYTES_MAX, StoredDos};

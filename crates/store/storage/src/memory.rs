@@ -6,7 +6,6 @@
 
 mod data;
 mod directory;
-mod feed;
 mod file_systems;
 mod namespace;
 mod node;
@@ -22,15 +21,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 
 use crate::{
-    Capabilities, Error, Feed, Handle, MayWait, NodeRef, ObjectId, Result, Space, Storage, Timestamp, Wait,
+    Capabilities, Error, Feed, FeedLimits, Handle, MayWait, NodeRef, ObjectId, OwnChanges, Result, Space,
+    Storage, Timestamp, Wait,
 };
 use data::PAGE_BYTES;
-use feed::{Follower, MemoryFeed};
 use node::MemoryNode;
 use object::{Content, Object};
 
 /// The number of the root.
 const ROOT: ObjectId = ObjectId::live(1);
+/// How much a feed keeps.
+const FEED_LIMITS: FeedLimits = FeedLimits { directories: 1024, changes: 256 };
 /// How much a store holds by default, in bytes.
 const CAPACITY: u64 = 1 << 30;
 /// Where the store's own clock starts: 2026-01-01.
@@ -64,7 +65,7 @@ struct State {
     pages: u64,
     pages_max: u64,
     /// The feeds that report changes of directories.
-    followers: Vec<Follower>,
+    changes: OwnChanges,
 }
 
 #[derive(Debug)]
@@ -109,7 +110,7 @@ impl MemoryStore {
             clock,
             pages: 0,
             pages_max: capacity / PAGE_BYTES,
-            followers: Vec::new(),
+            changes: OwnChanges::new(FEED_LIMITS),
         };
         let (at_hand, has_feeds) = (AtomicBool::new(true), AtomicBool::new(false));
         Self { shared: Arc::new(Shared { at_hand, has_feeds, state: Mutex::new(state) }) }
@@ -154,8 +155,15 @@ impl Storage for MemoryStore {
     }
 
     fn feed(&self) -> Result<Arc<dyn Feed>> {
-        let has_feeds = self.shared.has_feeds.load(Ordering::Relaxed);
-        if has_feeds { Ok(Arc::new(MemoryFeed::new(&self.shared))) } else { Err(Error::NotSupported) }
+        if !self.shared.has_feeds.load(Ordering::Relaxed) {
+            return Err(Error::NotSupported);
+        }
+        let shared = Arc::clone(&self.shared);
+        let is_own = move |node: &dyn crate::Node| {
+            let node: Option<&MemoryNode> = node.as_any().downcast_ref();
+            node.is_some_and(|node| node.is_of(&shared))
+        };
+        Ok(Arc::new(self.shared.state.lock().changes.feed(is_own)))
     }
 
     fn space(&self, _: MayWait<'_>) -> Result<Space> {

@@ -122,7 +122,7 @@ impl State {
         }
         self.leave(dir, name, id)?;
         self.enter(to_dir, to_name, id)?;
-        self.tell_moved(id);
+        self.changes.tell_moved(id);
         Ok(())
     }
 
@@ -171,7 +171,7 @@ impl State {
         let directory = parent.directory_mut()?;
         directory.insert(name, id);
         directory.directories += u32::from(is_directory);
-        self.tell_name(dir, name, false);
+        self.changes.tell_name(dir, name, false);
         Ok(())
     }
 
@@ -186,7 +186,7 @@ impl State {
         let directory = parent.directory_mut()?;
         directory.remove(name);
         directory.directories = directory.directories.saturating_sub(u32::from(is_directory));
-        self.tell_name(dir, name, is_directory);
+        self.changes.tell_name(dir, name, is_directory);
         Ok(())
     }
 

@@ -189,7 +189,7 @@ impl Node for MemoryNode {
             object.set(set, now);
         }
         let attributes = object.attributes(Want::all());
-        state.tell_itself(self.id);
+        state.changes.tell_itself(self.id);
         Ok(attributes)
     }
 
@@ -200,7 +200,7 @@ impl Node for MemoryNode {
         object.check_carries_xattrs()?;
         object.set_security(descriptor, now);
         let attributes = object.attributes(Want::all());
-        state.tell_itself(self.id);
+        state.changes.tell_itself(self.id);
         Ok(attributes)
     }
 
@@ -355,7 +355,7 @@ impl Node for MemoryNode {
             (entry, _) => entry.insert_entry(value.to_vec()),
         };
         object.ctime = now;
-        state.tell_itself(self.id);
+        state.changes.tell_itself(self.id);
         Ok(())
     }
 
@@ -366,7 +366,7 @@ impl Node for MemoryNode {
         object.check_carries_xattrs()?;
         object.xattrs.remove(name).ok_or(Error::NoAttribute)?;
         object.ctime = now;
-        state.tell_itself(self.id);
+        state.changes.tell_itself(self.id);
         Ok(())
     }
 
