@@ -86,7 +86,7 @@ pub(crate) fn capabilities(root: &OwnedFd, is_in_memory: bool) -> Result<Capabil
     match openat(root, c".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR) {
         Ok(file) => found |= capabilities_of_files(&file),
         // There is no file to try with: calls will find out by themselves.
-        Err(_) => found |= Capabilities::READ_NEVER | Capabilities::SPARSE,
+        Err(_) => found |= Capabilities::READ_NEVER | Capabilities::SPARSE | Capabilities::PUNCH_HOLE,
     }
     if is_in_memory {
         found |= Capabilities::READ_NEVER | Capabilities::WRITE_NEVER;
@@ -102,7 +102,8 @@ fn capabilities_of_files(file: &OwnedFd) -> Capabilities {
     let read = preadv2(file, &mut [IoSliceMut::new(&mut [0])], 0, ReadWriteFlags::NOWAIT);
     found.set(Capabilities::READ_NEVER, !matches!(read, Err(Errno::OPNOTSUPP)));
     let punched = fallocate(file, FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE, 0, 1);
-    found.set(Capabilities::SPARSE, !matches!(punched, Err(Errno::OPNOTSUPP)));
+    // Local file systems that free ranges also know which ranges are free.
+    found.set(Capabilities::SPARSE | Capabilities::PUNCH_HOLE, !matches!(punched, Err(Errno::OPNOTSUPP)));
     // Clones a whole file to itself: where cloning works, this is refused as an overlap.
     let cloned = sys::clone_range(file.as_fd(), 0, file.as_fd(), 1 << 20, 0);
     found.set(Capabilities::CLONE, !matches!(cloned, Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::NOSYS)));

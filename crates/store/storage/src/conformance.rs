@@ -51,7 +51,10 @@ pub trait Subject {
 #[macro_export]
 macro_rules! conformance_tests {
     ($make:ident) => {
-        $crate::conformance_tests!(@checks $make;
+        $crate::conformance_tests! { @each @tests $make }
+    };
+    (@each $($then:tt)*) => {
+        $crate::conformance_tests! { $($then)*;
             names { any_bytes, longest, case_matters, taken, missing, in_what_is_no_directory }
             kinds { every_kind, symlinks_are_not_followed, symlink_texts, data_calls_need_data, wait_never }
             directories {
@@ -89,9 +92,12 @@ macro_rules! conformance_tests {
                 one_creator_wins, renames_are_atomic, writes_side_by_side, lists_while_changing,
                 one_object_one_number
             }
-        );
+        }
     };
-    (@checks $make:ident; $($topic:ident { $($check:ident),* $(,)? })*) => {
+    (@list; $($topic:ident { $($check:ident),* $(,)? })*) => {
+        &[$($((concat!(stringify!($topic), "::", stringify!($check)), $topic::$check),)*)*]
+    };
+    (@tests $make:ident; $($topic:ident { $($check:ident),* $(,)? })*) => {
         $(
             mod $topic {
                 $(
@@ -104,6 +110,12 @@ macro_rules! conformance_tests {
         )*
     };
 }
+
+/// A check: it panics if the store does not pass.
+pub type Check = fn(&mut dyn Subject);
+
+/// All checks with their names, for programs that run them where a test cannot.
+pub const CHECKS: &[(&str, Check)] = conformance_tests!(@each @list);
 
 /// Checks and tests may wait. Nothing else names this: `cargo xtask tidy` sees to it.
 pub const MAY: MayWait<'static> = MayWait::IN_A_TEST;

@@ -61,7 +61,7 @@ bitflags! {
         const WRITE = 1;
         /// Extended attributes of the `user.` name space.
         const XATTRS = 2;
-        /// Holes: [`Node::seek`] and [`Node::punch_hole`].
+        /// Holes are known: [`Node::seek`] finds them, and [`Attributes::allocated`] does not count them.
         const SPARSE = 4;
         /// [`Node::clone_range`] shares blocks.
         const CLONE = 8;
@@ -81,6 +81,8 @@ bitflags! {
         /// provided by a program, or unknown) may stop answering for good: on a shard they are only called with
         /// [`Wait::Never`].
         const LOCAL = 1024;
+        /// [`Node::punch_hole`] frees space.
+        const PUNCH_HOLE = 2048;
     }
 }
 
@@ -486,7 +488,7 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// Makes `length` bytes from `offset` read as zeroes and frees their space. The size does not change.
     ///
     /// # Errors
-    /// [`Error::NotSupported`].
+    /// [`Error::NotSupported`] without [`Capabilities::PUNCH_HOLE`].
     fn punch_hole(&self, offset: u64, length: u64, may: MayWait<'_>) -> Result<()> {
         let _ = (offset, length, may);
         Err(Error::NotSupported)
@@ -497,7 +499,7 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     /// follows.
     ///
     /// # Errors
-    /// [`Error::NotSupported`].
+    /// [`Error::NotSupported`] without [`Capabilities::SPARSE`].
     fn seek(&self, offset: u64, to: SeekTo, may: MayWait<'_>) -> Result<Option<u64>> {
         let _ = (offset, to, may);
         Err(Error::NotSupported)

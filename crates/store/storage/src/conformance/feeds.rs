@@ -47,7 +47,7 @@ fn expect(feed: &dyn Feed, dir: ObservedId, names: &[&str]) {
 }
 
 /// Each change of a name.
-pub fn names(subject: &mut impl Subject) {
+pub fn names(subject: &mut dyn Subject) {
     let Some((feed, dir, number)) = followed(subject) else { return };
     let one = file(&dir, "one");
     expect(&*feed, number, &["one"]);
@@ -68,7 +68,7 @@ pub fn names(subject: &mut impl Subject) {
 }
 
 /// A name that is moved between two directories changes both.
-pub fn names_in_two_directories(subject: &mut impl Subject) {
+pub fn names_in_two_directories(subject: &mut dyn Subject) {
     let Some((feed, dir, number)) = followed(subject) else { return };
     let other = directory(&subject.store().root(), "other");
     let second = feed.follow(&other).unwrap();
@@ -80,7 +80,7 @@ pub fn names_in_two_directories(subject: &mut impl Subject) {
 }
 
 /// Attributes, descriptors and extended attributes of the directory; not those of its files.
-pub fn the_directory_itself(subject: &mut impl Subject) {
+pub fn the_directory_itself(subject: &mut dyn Subject) {
     let Some((feed, dir, number)) = followed(subject) else { return };
     let set = |node: &dyn Node, set: SetAttributes| node.set_attributes(&set, MAY).unwrap();
     set(&*dir, SetAttributes { mode: Some(0o711), ..SetAttributes::default() });
@@ -103,7 +103,7 @@ pub fn the_directory_itself(subject: &mut impl Subject) {
 }
 
 /// A directory that is moved has another parent.
-pub fn moves(subject: &mut impl Subject) {
+pub fn moves(subject: &mut dyn Subject) {
     let Some((feed, dir, number)) = followed(subject) else { return };
     let inner = directory(&dir, "inner");
     let second = feed.follow(&inner).unwrap();
@@ -120,7 +120,7 @@ pub fn moves(subject: &mut impl Subject) {
 }
 
 /// A directory is followed until the caller no longer wants that, under a number that is never given again.
-pub fn numbers(subject: &mut impl Subject) {
+pub fn numbers(subject: &mut dyn Subject) {
     let Some((feed, dir, first)) = followed(subject) else { return };
     let second = feed.follow(&dir).unwrap();
     assert!(second != first && feed.is_followed(second) && !feed.is_followed(first));
@@ -135,7 +135,7 @@ pub fn numbers(subject: &mut impl Subject) {
 }
 
 /// Each feed of a store reports what happens, however many there are.
-pub fn side_by_side(subject: &mut impl Subject) {
+pub fn side_by_side(subject: &mut dyn Subject) {
     let Some((one, dir, first)) = followed(subject) else { return };
     let Ok(other) = subject.store().feed() else { return };
     let second = other.follow(&dir).unwrap();

@@ -26,7 +26,7 @@ const OUTPUT_BYTES: u32 = 4;
 /// Answers the request.
 pub(super) async fn handle(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<Buffer, Failure> {
     let file = File::Open(Arc::clone(data_file(open)?));
-    if !ctx.share.capabilities().contains(Capabilities::SPARSE) {
+    if !ctx.share.capabilities().contains(Capabilities::PUNCH_HOLE) {
         return Err(NtStatus::INVALID_DEVICE_REQUEST.into());
     }
     let wanted = FileLevelTrim::decode(request.input)?;

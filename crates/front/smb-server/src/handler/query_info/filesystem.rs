@@ -69,7 +69,7 @@ const NO_QUOTAS: Control = Control {
 /// Trimmed parts of files (FSCTL_FILE_LEVEL_TRIM) become holes, if the store has holes.
 fn sectors(share: &Share) -> SectorSize {
     let mut flags = SectorSizeFlags::ALIGNED_DEVICE | SectorSizeFlags::PARTITION_ALIGNED_ON_DEVICE;
-    flags.set(SectorSizeFlags::TRIM_ENABLED, share.capabilities().contains(Capabilities::SPARSE));
+    flags.set(SectorSizeFlags::TRIM_ENABLED, share.capabilities().contains(Capabilities::PUNCH_HOLE));
     SectorSize {
         logical_bytes_per_sector: SECTOR_BYTES,
         physical_bytes_per_sector_for_atomicity: PHYSICAL_SECTOR_BYTES,
