@@ -345,7 +345,8 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
 
     // --- writing ---
 
-    /// Changes attributes: all or none, as far as the store can. Returns the attributes after the change.
+    /// Changes attributes: all or none, as far as the store can. Returns the attributes after the change. A time that the
+    /// store cannot keep becomes the nearest that it can, as on Linux.
     ///
     /// # Errors
     /// [`Error::NotPermitted`] for owners without [`Capabilities::OWNERS`]; [`Error::TooLarge`]. For the size:

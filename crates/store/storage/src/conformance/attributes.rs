@@ -93,7 +93,12 @@ pub fn sets_times(subject: &mut dyn Subject) {
     let node = find(&root, "f").unwrap();
     let after =
         node.set_attributes(&SetAttributes { mtime: Some(SetTime::To(negative)), ..NONE }, MAY).unwrap();
-    assert_eq!(after.mtime, negative);
+    let nearest = Timestamp::default();
+    assert!(
+        [negative, nearest].contains(&after.mtime),
+        "or the nearest that the store can keep: {:?}",
+        after.mtime
+    );
     let wrong = Timestamp { secs: 0, nanos: 1_000_000_000 };
     let set = SetAttributes { mtime: Some(SetTime::To(wrong)), mode: Some(0o777), ..NONE };
     assert_eq!(node.set_attributes(&set, MAY), Err(Error::InvalidArgument));
