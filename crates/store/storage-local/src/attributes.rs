@@ -10,10 +10,10 @@ use rustix::fs::{
 use rustix::path::{Arg, DecInt};
 use storage::{
     Attributes, Device, Error, FileKind, ObjectId, Result, SetAttributes, SetTime, Timestamp, Want,
-    from_errno,
 };
 
 use crate::data::OFFSET_MAX;
+use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Reach;
 

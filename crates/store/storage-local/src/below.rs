@@ -18,9 +18,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, openat, readlinkat};
 use rustix::io::Errno;
 use rustix::path::DecInt;
-use storage::{Error, FileKind, ObjectId, Result, from_errno};
+use storage::{Error, FileKind, ObjectId, Result};
 
 use crate::attributes::stat;
+use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::resolve::PIN;
 use crate::store::Shared;

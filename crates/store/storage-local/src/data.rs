@@ -5,8 +5,9 @@ use std::sync::atomic::Ordering;
 
 use rustix::fs::{FallocateFlags, SeekFrom, copy_file_range, fallocate, fsync, seek, syncfs};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2, pwritev2};
-use storage::{Capabilities, Error, FileKind, Result, SeekTo, Stability, from_errno};
+use storage::{Capabilities, Error, FileKind, Result, SeekTo, Stability};
 
+use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Reach;
 use crate::sys;

@@ -24,9 +24,10 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use siphasher::sip::SipHasher24;
-use storage::{Error, FileKind, Result, from_errno};
+use storage::{Error, FileKind, Result};
 
 use crate::attributes::{btime_of, stat};
+use crate::errno::from_errno;
 use crate::handle::Handles;
 use crate::node::LocalNode;
 use crate::probe;

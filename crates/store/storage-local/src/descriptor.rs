@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use acl::SecurityDescriptor;
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
-use storage::{Attributes, DESCRIPTOR_BYTES_MAX, Error, Result, StoredDescriptor, Timestamp, from_errno};
+use storage::{Attributes, DESCRIPTOR_BYTES_MAX, Error, Result, StoredDescriptor, Timestamp};
 
 use crate::attributes::{ctime_of, is_settled, stat};
+use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Reach;
 

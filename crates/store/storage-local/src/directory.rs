@@ -3,8 +3,9 @@
 use std::ops::ControlFlow;
 
 use rustix::fs::{FileType, Mode, OFlags, RawDir, SeekFrom, openat, seek};
-use storage::{DirEntry, Error, FileKind, ObjectId, Result, from_errno};
+use storage::{DirEntry, Error, FileKind, ObjectId, Result};
 
+use crate::errno::from_errno;
 use crate::node::LocalNode;
 
 /// How much of a directory is read at a time, in bytes.

@@ -4,11 +4,10 @@ use std::time::SystemTime;
 
 use rustix::fs::XattrFlags;
 use rustix::io::Errno;
-use storage::{
-    Capabilities, DOS_BYTES_MAX, Error, FileKind, Result, SetAttributes, StoredDos, Timestamp, from_errno,
-};
+use storage::{Capabilities, DOS_BYTES_MAX, Error, FileKind, Result, SetAttributes, StoredDos, Timestamp};
 
 use crate::attributes::{ctime_of, is_settled, stat};
+use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Reach;
 

@@ -19,8 +19,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rustix::io::Errno;
-use storage::{Error, Feed, FileKind, Node, NodeRef, ObservedId, Result, Uncertain, from_errno};
+use storage::{Error, Feed, FileKind, Node, NodeRef, ObservedId, Result, Uncertain};
 
+use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Shared;
 use crate::sys::{self, KernelHandle, Mark};

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
-use storage::{Error, Handle, Name, ObjectId, Result, from_errno};
+use storage::{Error, Handle, Name, ObjectId, Result};
 
 use crate::attributes::{device_of, stat};
+use crate::errno::from_errno;
 use crate::index::{Index, Key};
 use crate::node::LocalNode;
 use crate::store::{Reach, Shared};

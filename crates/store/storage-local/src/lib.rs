@@ -29,6 +29,7 @@ mod depot;
 mod descriptor;
 mod directory;
 mod dos;
+mod errno;
 mod feed;
 mod group_directory;
 mod handle;

@@ -12,10 +12,10 @@ use rustix::io::Errno;
 use rustix::path::DecInt;
 use storage::{
     Capabilities, Device, Error, FileKind, Name, NewKind, NewNode, ObjectId, Replace, Result, Timestamp,
-    from_errno,
 };
 
 use crate::attributes::{btime_of, ctime_of, device_of, kind_of, stat, stat_name};
+use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::{descriptor, dos};
 

@@ -14,11 +14,11 @@ use rustix::path::DecInt;
 use storage::{
     Attributes, DirEntry, Error, FileKind, Handle, MayWait, Name, NewNode, Node, NodeRef, ObjectId, Replace,
     Result, SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Timestamp, Wait, Want, XattrMode,
-    from_errno,
 };
 
 use crate::attributes::{btime_of, device_of, kind_of};
 use crate::below::LastFound;
+use crate::errno::from_errno;
 use crate::handle::Handles;
 use crate::store::{Reach, Shared};
 use crate::{descriptor, dos};

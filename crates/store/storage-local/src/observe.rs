@@ -9,8 +9,9 @@ use parking_lot::Mutex;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
 use rustix::io::Errno;
-use storage::{Deed, Error, FileKind, Node, Observed, ObservedId, Observer, Result, from_errno};
+use storage::{Deed, Error, FileKind, Node, Observed, ObservedId, Observer, Result};
 
+use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::Shared;
 

@@ -9,10 +9,11 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 use rustix::thread::CapabilitySet;
-use storage::{Capabilities, HANDLE_BYTES_MAX, Result, from_errno};
+use storage::{Capabilities, HANDLE_BYTES_MAX, Result};
 
 use crate::attributes::{btime_of, device_of, stat};
 use crate::dos::DOS_XATTR;
+use crate::errno::from_errno;
 use crate::{descriptor, sys};
 
 /// statfs(2): file systems whose data is in memory, so that reading never waits for a device.

@@ -8,10 +8,11 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags, open};
-use storage::{Error, ReservedNames, Result, from_errno};
+use storage::{Error, ReservedNames, Result};
 
 use crate::attributes::{device_of, stat};
 use crate::depot;
+use crate::errno::from_errno;
 use crate::probe;
 
 /// statfs(2) of CephFS and ZFS.

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags, ResolveFlags, Statx, openat, openat2, readlinkat};
 use rustix::io::Errno;
 use rustix::path::DecInt;
-use storage::{Error, FileKind, Name, ObjectId, Result, from_errno};
+use storage::{Error, FileKind, Name, ObjectId, Result};
 
 use crate::attributes::{device_of, stat, stat_name};
+use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::{Reach, Shared};
 

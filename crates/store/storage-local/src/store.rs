@@ -12,12 +12,13 @@ use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
 use storage::{
     Capabilities, Device, Error, Feed, Handle, MayWait, NodeCache, NodeRef, ObjectId, Observer, Result,
-    Space, Storage, Wait, from_errno,
+    Space, Storage, Wait,
 };
 
 use crate::attributes::{device_of, stat};
 use crate::below::Moves;
 use crate::depot::Depot;
+use crate::errno::from_errno;
 use crate::feed::LocalFeed;
 use crate::handle::Handles;
 use crate::handle_records::{HandleKey, HandleRecords, RecordsInMemory};

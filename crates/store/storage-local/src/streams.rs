@@ -9,12 +9,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, fstat, openat2, renameat_with, unlinkat};
-use storage::{
-    Capabilities, Error, FileKind, ObjectId, Replace, Result, StreamEntry, StreamName, from_errno,
-};
+use storage::{Capabilities, Error, FileKind, ObjectId, Replace, Result, StreamEntry, StreamName};
 
 use crate::attributes::{kind_of, stat, stat_name};
 use crate::depot::{entries, make_directory, open_directory};
+use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::resolve::BELOW;
 

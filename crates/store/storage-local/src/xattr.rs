@@ -6,8 +6,9 @@ use rustix::fs::{
 };
 use rustix::io::{self, Errno};
 use rustix::path::DecInt;
-use storage::{Capabilities, Error, FileKind, Result, XattrMode, check_xattr_name, from_errno};
+use storage::{Capabilities, Error, FileKind, Result, XattrMode, check_xattr_name};
 
+use crate::errno::from_errno;
 use crate::node::LocalNode;
 
 /// The prefix of each name on disk.

@@ -29,7 +29,6 @@ pub use attributes::{
     Attributes, CLOCK_TICK, Device, FileFlags, FileKind, ObjectId, Protection, SetAttributes, SetTime, Space,
     Timestamp, Want,
 };
-pub use errno::from_errno;
 pub use error::{Error, Result};
 pub use handle::{HANDLE_BYTES_MAX, Handle};
 pub use name::{

@@ -107,9 +107,12 @@ impl OwnChanges {
     }
 }
 
+/// Tells the nodes of a store from those of others.
+type IsOwn = Box<dyn Fn(&dyn Node) -> bool + Send + Sync>;
+
 /// A feed of [`OwnChanges`].
 pub struct OwnFeed {
-    is_own: Box<dyn Fn(&dyn Node) -> bool + Send + Sync>,
+    is_own: IsOwn,
     limits: FeedLimits,
     followed: Arc<Mutex<Followed>>,
     /// Held while changes are passed on, so that a caller who finds none knows that all of them have been passed on. It
