@@ -8,7 +8,7 @@
 //! * in it, one directory for each object that has streams, named by the object's handle. The handle contains the
 //!   generation, so it names no later object with the same number, and it does not change when the object is renamed or
 //!   linked;
-//! * in that, a file for each stream (see [`crate::streams`]).
+//! * in that, a file for each stream (see [`storage::depot::StreamPath`]).
 //!
 //! An object's directory is removed with the object's last name. If the server is killed in between, or if a local
 //! program removes a name, a directory without an object remains. It is removed when the store is opened again, if the
@@ -24,6 +24,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use siphasher::sip::SipHasher24;
+use storage::depot::{DEPOT_NAME, STREAM_DEPTH_MAX};
 use storage::{Error, FileKind, Result};
 
 use crate::attributes::{btime_of, stat};
@@ -35,8 +36,7 @@ use crate::resolve::BELOW;
 use crate::store::Shared;
 use crate::sys::{self, KernelHandle};
 
-/// The depot's name in the root. The name is reserved everywhere in the share, since one share may lie inside another.
-const NAME: &[u8] = b".anabranch-streams";
+const NAME: &[u8] = DEPOT_NAME.as_bytes();
 const NAME_IN_OTHER_CASE: &[u8] = b".ANABRANCH-STREAMS";
 /// Only the server may look inside.
 const PRIVATE: Mode = Mode::RWXU;
@@ -46,11 +46,6 @@ const DIRECTORY: OFlags =
 const BUFFER_BYTES: usize = 32 << 10;
 /// The longest handle from which a valid directory name can be made.
 const HANDLE_BYTES_MAX: usize = 120;
-
-/// Whether a name is the depot's, ignoring case.
-pub(crate) fn is_reserved(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(NAME)
-}
 
 /// Where the streams of a store are.
 #[derive(Debug)]
@@ -199,9 +194,6 @@ fn gone(removed: rustix::io::Result<()>) -> Result<()> {
     }
 }
 
-/// Levels of directories below an object's directory: see [`crate::streams`].
-const DEPTH_MAX: usize = 4;
-
 impl LocalNode {
     /// The directory of this object's streams; None when there is none and `make` is not set.
     pub(crate) fn stream_folder(&self, make: bool) -> Result<Option<OwnedFd>> {
@@ -263,7 +255,7 @@ impl Shared {
     fn remove_folder(&self, name: &[u8]) -> Result<()> {
         let Some(depot) = self.depot.as_ref().and_then(|depot| depot.dir.get()) else { return Ok(()) };
         let Some(folder) = open_directory(depot, name)? else { return Ok(()) };
-        empty(&folder, DEPTH_MAX)?;
+        empty(&folder, STREAM_DEPTH_MAX)?;
         gone(unlinkat(depot, name, AtFlags::REMOVEDIR))
     }
 
@@ -303,11 +295,5 @@ mod tests {
         for other in [&b"81"[..], b"81.", b"81.0", b"81.0g", b".01", b"x.01", b"81.+1", b"\xff.01"] {
             assert_eq!(handle_of_folder(other), None, "{other:?}");
         }
-    }
-
-    #[test]
-    fn only_the_depot_is_reserved() {
-        assert!(is_reserved(b".anabranch-streams"));
-        assert!(!is_reserved(b".anabranch-stream") && is_reserved(b".ANABRANCH-STREAMS"));
     }
 }

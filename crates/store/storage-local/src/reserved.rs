@@ -8,10 +8,10 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags, open};
+use storage::depot::is_depot_name;
 use storage::{Error, ReservedNames, Result};
 
 use crate::attributes::{device_of, stat};
-use crate::depot;
 use crate::errno::from_errno;
 use crate::probe;
 
@@ -48,7 +48,7 @@ impl Reserved {
 
     /// Whether a name is reserved.
     pub(crate) fn has(&self, name: &[u8]) -> bool {
-        depot::is_reserved(name) || self.of_file_system.has(name)
+        is_depot_name(name) || self.of_file_system.has(name)
     }
 }
 

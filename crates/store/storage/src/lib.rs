@@ -9,6 +9,7 @@
 
 mod attributes;
 pub mod conformance;
+pub mod depot;
 mod errno;
 mod error;
 pub mod fault;
