@@ -20,15 +20,21 @@
 //! otherwise `user.anabranch.acl`.
 //!
 //! **Named streams** are files of a depot, the directory `.anabranch-streams` in the root, which no lookup and no
-//! listing shows (see the module `depot`). They exist on file systems whose handles are never reused.
+//! listing shows (see the module `depot`). A number leads from the object to its directory there; it is in an attribute
+//! of the object, `trusted.anabranch.streams` or `user.anabranch.streams`. They exist on file systems whose handles are
+//! never reused and that have extended attributes.
 
 mod attributes;
 mod below;
+mod carriers;
+mod copied_streams;
 mod data;
 mod depot;
+mod depot_sweep;
 mod descriptor;
 mod directory;
 mod dos;
+mod end_of_streams;
 mod errno;
 mod feed;
 mod group_directory;
@@ -39,11 +45,14 @@ mod limits;
 mod names;
 mod node;
 mod observe;
+mod old_depot;
 mod probe;
 mod reserved;
 mod resolve;
 mod store;
+mod stream_folder;
 mod streams;
+mod streams_number;
 mod sys;
 mod xattr;
 

@@ -49,6 +49,8 @@ pub(crate) struct LocalNode {
     pub(crate) dos: Mutex<Option<dos::KnownDos>>,
     /// Guards the security descriptor as last read.
     pub(crate) security: Mutex<Option<descriptor::KnownDescriptor>>,
+    /// Guards the number that leads to the object's streams: it is held while the number is given or taken away.
+    pub(crate) numbering: Mutex<()>,
 }
 
 impl std::fmt::Debug for LocalNode {
@@ -84,6 +86,7 @@ impl LocalNode {
             generation: OnceLock::new(),
             dos: Mutex::new(None),
             security: Mutex::new(None),
+            numbering: Mutex::new(()),
         }
     }
 

@@ -259,6 +259,9 @@ mod tests {
         observer.observe(&*store.root()).unwrap();
         let file = store.root().lookup(Name::new(b"f").unwrap(), Wait::May(MAY)).unwrap();
         file.create_stream(storage::StreamName::new(b"s").unwrap(), MAY).unwrap();
+        let numbered = ("f".to_owned(), false, Deed::Attributes);
+        assert_eq!(seen(&*observer), [numbered], "with the first stream, the file gets a number");
+        file.create_stream(storage::StreamName::new(b"t").unwrap(), MAY).unwrap();
         assert_eq!(seen(&*observer), []);
     }
 }

@@ -4,11 +4,12 @@ use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{
-    FallocateFlags, Mode, OFlags, StatVfsMountFlags, XattrFlags, fallocate, fgetxattr, fsetxattr, fstatfs,
-    fstatvfs, openat,
+    FallocateFlags, MemfdFlags, Mode, OFlags, StatVfsMountFlags, XattrFlags, fallocate, fgetxattr, fsetxattr,
+    fstatfs, fstatvfs, memfd_create, openat,
 };
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 use rustix::thread::CapabilitySet;
+use storage::depot::StreamsNumber;
 use storage::{Capabilities, HANDLE_BYTES_MAX, Result};
 
 use crate::attributes::{btime_of, device_of, stat};
@@ -111,12 +112,29 @@ fn capabilities_of_files(file: &OwnedFd) -> Capabilities {
     found
 }
 
-/// The attribute for security descriptors: a trusted one where the server may write such attributes.
+/// Whether the server's attributes that clients must not change are `trusted.` ones: where it may write such attributes.
+/// Where nothing can be written, as in a snapshot, it is asked for what a server that may has written there.
+fn writes_trusted_xattrs(root: &OwnedFd) -> bool {
+    let tried = |file: OwnedFd| fsetxattr(file, descriptor::TRUSTED_XATTR, b"", XattrFlags::empty()).is_ok();
+    match openat(root, c".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => tried(file),
+        Err(Errno::ROFS) => {
+            let known = fgetxattr(root, descriptor::TRUSTED_XATTR, &mut [0; 1][..]);
+            !matches!(known, Err(Errno::OPNOTSUPP))
+                && memfd_create(c"anabranch", MemfdFlags::CLOEXEC).is_ok_and(tried)
+        }
+        Err(_) => false,
+    }
+}
+
+/// The attribute for security descriptors.
 pub(crate) fn descriptor_xattr(root: &OwnedFd) -> &'static str {
-    let file = openat(root, c".", OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
-    let is_trusted =
-        file.is_ok_and(|file| fsetxattr(file, descriptor::TRUSTED_XATTR, b"", XattrFlags::empty()).is_ok());
-    if is_trusted { descriptor::TRUSTED_XATTR } else { descriptor::USER_XATTR }
+    if writes_trusted_xattrs(root) { descriptor::TRUSTED_XATTR } else { descriptor::USER_XATTR }
+}
+
+/// The attribute of objects that holds the number of their streams.
+pub(crate) fn number_xattr(root: &OwnedFd) -> &'static str {
+    if writes_trusted_xattrs(root) { StreamsNumber::TRUSTED_XATTR } else { StreamsNumber::USER_XATTR }
 }
 
 fn can_set_owners() -> bool {

@@ -59,7 +59,8 @@ pub struct LocalStore {
     root: Arc<LocalNode>,
     /// The path by which the store was opened.
     path: PathBuf,
-    sweeper: Option<JoinHandle<()>>,
+    /// The threads that let go of unused nodes, and that look through the depot.
+    sweepers: Vec<JoinHandle<()>>,
 }
 
 /// What the nodes of a store share.
@@ -113,7 +114,7 @@ impl LocalStore {
         let mut capabilities = probe::capabilities(&root, is_in_memory)?;
         let native = options.native_handles && probe::has_native_handles(&root);
         capabilities.set(Capabilities::NATIVE_HANDLES, native);
-        let depot = Depot::open(&root, &stat)?;
+        let depot = Depot::open(&root, &stat, capabilities)?;
         capabilities.set(Capabilities::STREAMS, depot.is_some());
         let shared = Arc::new(Shared {
             handles: if native {
@@ -137,8 +138,10 @@ impl LocalStore {
             is_in_memory,
         });
         let root = shared.root_node()?;
-        let sweeper = start_sweeper(Arc::downgrade(&shared))?;
-        Ok(Self { shared, root, path: path.to_owned(), sweeper: Some(sweeper) })
+        let mut store = Self { shared, root, path: path.to_owned(), sweepers: Vec::new() };
+        store.sweepers.push(start_sweeper(Arc::downgrade(&store.shared))?);
+        store.sweepers.push(start_depot_sweep(&store.shared)?);
+        Ok(store)
     }
 }
 
@@ -147,12 +150,13 @@ impl Drop for LocalStore {
         // Nodes refer to what they share, and the cache refers to nodes.
         self.shared.cache.close();
         self.shared.handles.flush();
-        let Some(sweeper) = self.sweeper.take() else { return };
-        sweeper.thread().unpark();
-        // The sweeper must not keep the database open any longer. If the file system may stop answering, the sweeper is
-        // not waited for.
-        if self.shared.closer.is_none() && sweeper.join().is_err() {
-            tracing::error!("the thread that lets go of unused nodes has failed");
+        for sweeper in self.sweepers.drain(..) {
+            sweeper.thread().unpark();
+            // A sweeper must not keep the database open any longer. If the file system may stop answering, the sweeper
+            // is not waited for.
+            if self.shared.closer.is_none() && sweeper.join().is_err() {
+                tracing::error!("a thread that sweeps a store has failed");
+            }
         }
     }
 }
@@ -256,9 +260,6 @@ fn in_memory() -> Arc<dyn HandleRecords> {
 /// Drops nodes that nobody uses, so that the space of objects removed by local programs is freed.
 fn start_sweeper(shared: Weak<Shared>) -> Result<JoinHandle<()>> {
     let sweep = move || {
-        if let Some(shared) = shared.upgrade() {
-            shared.sweep_depot();
-        }
         loop {
             std::thread::park_timeout(SWEEP);
             let Some(shared) = shared.upgrade().filter(|shared| !shared.cache.is_closed()) else { return };
@@ -267,6 +268,17 @@ fn start_sweeper(shared: Weak<Shared>) -> Result<JoinHandle<()>> {
         }
     };
     std::thread::Builder::new().name("storage-sweep".into()).spawn(sweep).map_err(|_| Error::OutOfResources)
+}
+
+/// Starts the thread that looks through the depot of streams, once.
+fn start_depot_sweep(shared: &Arc<Shared>) -> Result<JoinHandle<()>> {
+    let shared = Arc::downgrade(shared);
+    let sweep = move || {
+        if let Some(shared) = shared.upgrade() {
+            shared.sweep_depot();
+        }
+    };
+    std::thread::Builder::new().name("storage-depot".into()).spawn(sweep).map_err(|_| Error::OutOfResources)
 }
 
 /// Starts the thread that closes descriptors. Closing a descriptor on a network or FUSE file system sends a message and

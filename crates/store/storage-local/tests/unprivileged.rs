@@ -3,13 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
 
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 
 use anabranch_storage_local::{HandleRecords, LocalOptions, LocalStore, RecordsInMemory};
 use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
-use storage::conformance::Subject;
-use storage::{Capabilities, Storage};
+use storage::conformance::{MAY, Subject};
+use storage::{Capabilities, Name, NewKind, NewNode, Storage, StreamName, Wait};
 use tempfile::TempDir;
 
 /// The user nobody.
@@ -60,6 +61,27 @@ impl Subject for Local {
     fn at_once(&self, jobs: &[&(dyn Fn() + Sync)]) {
         std::thread::scope(|scope| jobs.iter().for_each(|job| _ = scope.spawn(job)));
     }
+}
+
+/// Nobody can tell whether the file to which streams belong exists: a copy and a file in its place get copies of them.
+#[test]
+fn streams_are_copied_for_whoever_carries_their_number() {
+    let local = subject();
+    let at = |file: &str| local.dir.path().join("root").join(file);
+    let copy = || assert!(Command::new("cp").arg("-a").args([at("f"), at("g")]).status().unwrap().success());
+    let root = local.store().root();
+    let new = NewNode { kind: NewKind::Regular, mode: 0o600, uid: USER, gid: USER };
+    let find = |file: &str| root.lookup(Name::new(file.as_bytes()).unwrap(), Wait::May(MAY)).unwrap();
+    let stream = StreamName::new(b"s").unwrap();
+    let f = root.create(Name::new(b"f").unwrap(), &new, MAY).unwrap();
+    f.create_stream(stream, MAY).unwrap();
+    copy();
+    let of_g = find("g").stream(stream, MAY).unwrap().id();
+    assert_ne!(of_g, f.stream(stream, MAY).unwrap().id());
+    std::fs::remove_file(at("g")).unwrap();
+    copy();
+    std::fs::rename(at("g"), at("f")).unwrap();
+    assert!(find("f").stream(stream, MAY).is_ok());
 }
 
 storage::conformance_tests!(subject);

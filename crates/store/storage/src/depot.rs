@@ -2,10 +2,18 @@
 //! names, the same for every store that has a depot.
 //!
 //! The depot is the directory [`DEPOT_NAME`] in the root of the store. In it, an object's streams have a directory of
-//! their own; [`StreamPath`] is the place of a stream's file there.
+//! their own, named by a random number ([`StreamsNumber`]). An extended attribute of the object holds the number, so
+//! the number travels with the object wherever its attributes do: into a snapshot, to another disk, into a backup and
+//! out of it. An attribute of the directory says which object it belongs to ([`StreamsOwner`]), so that a copy of the
+//! object, which carries the same number, is known as a copy. [`StreamPath`] is the place of a stream's file in the
+//! directory.
 
+mod number;
+mod owner;
 mod path;
 
+pub use number::StreamsNumber;
+pub use owner::StreamsOwner;
 pub use path::{STREAM_DEPTH_MAX, StreamPath};
 
 /// The depot's name in the root. The name is reserved everywhere in the store, since one share may lie inside another.
