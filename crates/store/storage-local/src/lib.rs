@@ -2,7 +2,8 @@
 //!
 //! **Below the root only.** Names are resolved one component at a time, relative to an open descriptor, with `openat2`
 //! (`RESOLVE_BENEATH`, no symbolic links, no magic links, no mount points). Directories on which another file system is
-//! mounted are refused ([`storage::Error::PermissionDenied`]): inode numbers are unique only within one file system.
+//! mounted, and Btrfs subvolumes, are refused ([`storage::Error::PermissionDenied`]), and the log says so: inode numbers
+//! are unique only within one file system.
 //!
 //! **Nodes.** A node holds an `O_PATH` descriptor, which pins the inode and so its number. Descriptors for data are
 //! opened when first needed. Fifos, sockets and devices are never opened. Nodes that nobody holds stay cached for some
@@ -46,6 +47,7 @@ mod names;
 mod node;
 mod observe;
 mod old_depot;
+mod other_file_systems;
 mod probe;
 mod reserved;
 mod resolve;

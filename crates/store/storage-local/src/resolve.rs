@@ -106,8 +106,12 @@ impl LocalNode {
         } else {
             resolve = ResolveFlags::CACHED;
         }
-        let fd = self.store.pin(&self.fd, name.as_bytes(), resolve)?;
-        let (node, stat) = self.store.adopt_with_stat(fd, false)?;
+        let found = self.store.pin(&self.fd, name.as_bytes(), resolve);
+        let found = found.and_then(|fd| self.store.adopt_with_stat(fd, false));
+        if found.as_ref().is_err_and(|e| *e == Error::PermissionDenied) {
+            self.tell_other_file_system(name);
+        }
+        let (node, stat) = found?;
         self.vouch_for(&node);
         Ok((node, stat))
     }

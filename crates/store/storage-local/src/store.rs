@@ -25,6 +25,7 @@ use crate::handle_records::{HandleKey, HandleRecords, RecordsInMemory};
 use crate::index::Index;
 use crate::node::LocalNode;
 use crate::observe::LocalObserver;
+use crate::other_file_systems::Told;
 use crate::reserved::Reserved;
 use crate::{limits, probe};
 
@@ -89,6 +90,8 @@ pub(crate) struct Shared {
     pub(crate) depot: Option<Depot>,
     /// Names that do not exist for clients.
     pub(crate) reserved: Reserved,
+    /// The file systems below the root of which the log has a line.
+    pub(crate) told: Told,
 }
 
 impl std::fmt::Debug for Shared {
@@ -131,6 +134,7 @@ impl LocalStore {
             depot,
             reserved: Reserved::of(&root, &options.reserved_names)?,
             descriptor_xattr: probe::descriptor_xattr(&root),
+            told: Told::default(),
             root,
             descriptors,
             closer: (!capabilities.contains(Capabilities::LOCAL)).then(start_closer).transpose()?,

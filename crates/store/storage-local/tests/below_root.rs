@@ -226,17 +226,47 @@ fn program() -> String {
     std::env::current_exe().expect("this program").to_string_lossy().into_owned()
 }
 
+/// The directories of which the log says that clients cannot enter them.
+#[derive(Default)]
+struct Log(std::sync::Mutex<Vec<String>>);
+
+impl tracing::Subscriber for Log {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target().ends_with("other_file_systems")
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        event.record(&mut |field: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+            if field.name() == "directory" {
+                self.0.lock().expect("lines").push(format!("{value:?}"));
+            }
+        });
+    }
+}
+
 /// Run by the test above, among the mounts; alone it does nothing.
 #[test]
 fn inside_mounts() {
     let Ok(root) = std::env::var("BELOW_ROOT_INSIDE") else { return };
     let store = LocalStore::open(Path::new(&root), LocalOptions::default()).expect("a store");
     let root = store.root();
+    let log = Arc::<Log>::default();
+    let _log = tracing::subscriber::set_default(Arc::clone(&log));
     for at in ["mnt", "bound"] {
         assert_eq!(root.lookup(name(at), Wait::May(MAY)).err(), Some(Error::PermissionDenied), "{at}");
         let never = root.lookup(name(at), Wait::Never(View::FRESH)).err();
         assert!(matches!(never, Some(Error::PermissionDenied | Error::WouldBlock)), "{at} {never:?}");
         assert_eq!(root.remove_dir(name(at), MAY), Err(Error::Busy));
     }
+    assert_eq!(*log.0.lock().expect("lines"), ["mnt", "bound"], "the reasons, once for each");
     println!("inside");
 }
