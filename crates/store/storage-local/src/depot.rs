@@ -211,3 +211,21 @@ fn gone(removed: rustix::io::Result<()>) -> Result<()> {
         Err(errno) => Err(from_errno(errno)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::open;
+
+    use super::*;
+    use crate::attributes::stat;
+
+    #[test]
+    fn without_extended_attributes_there_is_no_depot() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = open(dir.path(), DIRECTORY, Mode::empty()).unwrap();
+        let known = stat(&root).unwrap();
+        let depot = |capabilities| Depot::open(&root, &known, capabilities).unwrap();
+        assert!(depot(Capabilities::all()).is_some());
+        assert!(depot(Capabilities::all() - Capabilities::XATTRS).is_none());
+    }
+}
