@@ -1,17 +1,22 @@
 //! The checks that every store passes, on a Ceph cluster that is there: a test cannot start one.
 //!
-//! `on-ceph CONFIGURATION USER [CHECK]`: all checks, or those whose names begin so.
+//! `on-ceph CONFIGURATION USER conformance [CHECK]`: all checks, or those whose names begin so. `limits POOL`: a quota, and a pool for
+//! the data of one store. `copies`: streams of an object that others copy meanwhile. `work`: works until the end of the input, whatever happens to the cluster.
 #![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints what it has found")]
 
+use std::io::IoSlice;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anabranch_storage_ceph::{CephOptions, CephStore, Mount, Place};
 use storage::conformance::{CHECKS, MAY, Subject};
-use storage::{Name, NewKind, NewNode, Storage};
+use storage::{
+    Error, Name, NewKind, NewNode, Node, NodeRef, Replace, Result, Stability, Storage, StreamName, Wait,
+};
 
 /// How many checks run at the same time.
 const SIDE_BY_SIDE: usize = 6;
@@ -26,8 +31,7 @@ struct OnCeph {
 impl OnCeph {
     fn new(place: &Place, mount: &Arc<Mount>, path: String) -> Self {
         let top = CephStore::open(mount, "", &options()).unwrap();
-        let new = NewNode { kind: NewKind::Directory, mode: 0o755, uid: 0, gid: 0 };
-        top.root().create(Name::new(path.as_bytes()).unwrap(), &new, MAY).unwrap();
+        made(&*top.root(), &path, NewKind::Directory);
         let store = CephStore::open(mount, &path, &options()).unwrap();
         Self { place: place.clone(), path, store: Some(store) }
     }
@@ -53,27 +57,14 @@ impl Subject for OnCeph {
     }
 }
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [configuration, user, begins @ ..] = arguments.as_slice() else {
-        eprintln!("on-ceph CONFIGURATION USER [CHECK]");
-        return ExitCode::from(2);
-    };
-    let place = Place { configuration: configuration.into(), user: user.clone(), file_system: None };
-    let mount = match Mount::new(&place) {
-        Ok(mount) => mount,
-        Err(error) => {
-            eprintln!("{error}\n{}", error.advice());
-            return ExitCode::FAILURE;
-        }
-    };
-    let wanted = |name: &str| begins.first().is_none_or(|begin| name.starts_with(begin.as_str()));
-    let checks: Vec<_> = CHECKS.iter().filter(|(name, _)| wanted(name)).collect();
+/// Runs the checks whose names begin so.
+fn checks(place: &Place, mount: &Arc<Mount>, begins: &str) -> ExitCode {
+    let checks: Vec<_> = CHECKS.iter().filter(|(name, _)| name.starts_with(begins)).collect();
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some((name, check)) = checks.get(next.fetch_add(1, Ordering::Relaxed)) {
             let path = format!("{}-{}", name.replace("::", "-"), std::process::id());
-            let run = || check(&mut OnCeph::new(&place, &mount, path));
+            let run = || check(&mut OnCeph::new(place, mount, path));
             match catch_unwind(AssertUnwindSafe(run)) {
                 Ok(()) => println!("ok {name}"),
                 Err(_) => failed.lock().unwrap().push(*name),
@@ -83,6 +74,134 @@ fn main() -> ExitCode {
     std::thread::scope(|scope| (0..SIDE_BY_SIDE).for_each(|_| _ = scope.spawn(work)));
     let failed = failed.into_inner().unwrap();
     failed.iter().for_each(|name| println!("FAILED {name}"));
-    println!("{} passed, {} failed", checks.len() - failed.len(), failed.len());
+    println!("{} checks passed, {} failed", checks.len() - failed.len(), failed.len());
     if failed.is_empty() && !checks.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn made(dir: &dyn Node, name: &str, kind: NewKind<'_>) -> NodeRef {
+    let new = NewNode { kind, mode: 0o755, uid: 0, gid: 0 };
+    dir.create(Name::new(name.as_bytes()).unwrap(), &new, MAY).unwrap()
+}
+
+/// A quota and a pool of the store's own.
+fn limits(place: &Place, mount: &Arc<Mount>, pool: &str) -> ExitCode {
+    const QUOTA: u64 = 8 << 20;
+    const PIECES_MAX: u64 = 200;
+    let subject = OnCeph::new(place, mount, format!("limits-{}", std::process::id()));
+    let store = subject.store.as_ref().unwrap();
+    assert_eq!(store.set_data_pool("none"), Err(Error::InvalidArgument));
+    store.set_data_pool(pool).unwrap();
+    store.set_quota(QUOTA).unwrap();
+    let space = store.space(MAY).unwrap();
+    assert_eq!((space.total, space.free), (QUOTA, QUOTA), "{space:?}");
+    let file = made(&*store.root(), "file", NewKind::Regular);
+    assert_eq!(store.data_pool(&*file, MAY).as_deref(), Ok(pool));
+    let piece = vec![7; 1 << 20];
+    // CephFS learns late of what is written: some pieces more than the quota fit.
+    let refused = (0..PIECES_MAX).map(|number| {
+        let written = file.write(number << 20, &[IoSlice::new(&piece)], Stability::File, Wait::May(MAY));
+        std::thread::sleep(Duration::from_millis(200));
+        written
+    });
+    let refused = refused.take_while(Result::is_ok).count() as u64;
+    println!("refused after {refused} MiB with a quota of {} MiB", QUOTA >> 20);
+    assert!((QUOTA >> 20..PIECES_MAX).contains(&refused));
+    let written = file.write(0, &[IoSlice::new(&piece)], Stability::File, Wait::May(MAY));
+    let more = file.write(PIECES_MAX << 20, &[IoSlice::new(&piece)], Stability::File, Wait::May(MAY));
+    println!("over what is there: {written:?}, more: {more:?}");
+    assert_eq!(more, Err(Error::QuotaExceeded));
+    ExitCode::SUCCESS
+}
+
+/// Streams of an object that others copy with all its attributes: waits for a line of input after `a`, which has a stream, and
+/// `b` were made. Then `b` carries the number of `a`.
+fn copies(place: &Place, mount: &Arc<Mount>) -> ExitCode {
+    let mut subject = OnCeph::new(place, mount, format!("copies-{}", std::process::id()));
+    let stream = StreamName::new(b"stream").unwrap();
+    {
+        let root = subject.store().root();
+        let (a, _) = (made(&*root, "a", NewKind::Regular), made(&*root, "b", NewKind::Regular));
+        let made = a.create_stream(stream, MAY).unwrap();
+        made.write(0, &[IoSlice::new(b"of a")], Stability::File, Wait::May(MAY)).unwrap();
+    }
+    println!("made {}", subject.path);
+    let _ = std::io::stdin().read_line(&mut String::new());
+    subject.restart();
+    let root = subject.store().root();
+    let find = |name: &str| root.lookup(Name::new(name.as_bytes()).unwrap(), Wait::May(MAY)).unwrap();
+    let data = |node: &NodeRef| {
+        let mut read = [0; 16];
+        let count = node.stream(stream, MAY)?.read(0, &mut read, Wait::May(MAY))?;
+        Ok::<_, Error>(read[..count].to_vec())
+    };
+    let (a, b) = (find("a"), find("b"));
+    assert_eq!(data(&b), Ok(b"of a".to_vec()), "the copy has the streams of what it is a copy of");
+    let of_b = b.stream(stream, MAY).unwrap();
+    of_b.write(0, &[IoSlice::new(b"of b")], Stability::File, Wait::May(MAY)).unwrap();
+    assert_eq!((data(&a), data(&b)), (Ok(b"of a".to_vec()), Ok(b"of b".to_vec())), "each has its own");
+    root.remove_file(Name::new(b"a").unwrap(), MAY).unwrap();
+    assert_eq!(data(&b), Ok(b"of b".to_vec()), "and keeps them");
+    ExitCode::SUCCESS
+}
+
+/// Makes, writes, reads, renames and removes files until the end of the input, and prints a line for each. Whatever happens to
+/// the cluster meanwhile, nothing fails.
+fn work(place: &Place, mount: &Arc<Mount>) -> ExitCode {
+    let subject = OnCeph::new(place, mount, format!("work-{}", std::process::id()));
+    let root = subject.store().root();
+    let done = AtomicBool::new(false);
+    let one = |number: u64| -> Result<()> {
+        let (first, second) = (format!("a{number}"), format!("b{number}"));
+        let (first, second) = (Name::new(first.as_bytes())?, Name::new(second.as_bytes())?);
+        let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 1, gid: 1 };
+        let file = root.create(first, &new, MAY)?;
+        let data = number.to_le_bytes();
+        file.write(0, &[IoSlice::new(&data)], Stability::File, Wait::May(MAY))?;
+        root.rename(first, &*root, second, Replace::Never, MAY)?;
+        let mut read = [0; 8];
+        root.lookup(second, Wait::May(MAY))?.read(0, &mut read, Wait::May(MAY))?;
+        assert_eq!(read, data, "what was written is read");
+        root.remove_file(second, MAY)
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ = std::io::stdin().read_line(&mut String::new());
+            done.store(true, Ordering::Relaxed);
+        });
+        for number in 0.. {
+            if done.load(Ordering::Relaxed) {
+                return ExitCode::SUCCESS;
+            }
+            match one(number) {
+                Ok(()) => println!("done {number}"),
+                Err(error) => println!("error {number}: {error}"),
+            }
+        }
+        ExitCode::FAILURE
+    })
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let [configuration, user, what @ ..] = arguments.as_slice() else {
+        eprintln!("on-ceph CONFIGURATION USER conformance [CHECK] | limits POOL | copies | work");
+        return ExitCode::from(2);
+    };
+    let place = Place { configuration: configuration.into(), user: (*user).to_owned(), file_system: None };
+    let mount = match Mount::new(&place) {
+        Ok(mount) => mount,
+        Err(error) => {
+            eprintln!("{error}\n{}", error.advice());
+            return ExitCode::FAILURE;
+        }
+    };
+    match what {
+        ["conformance"] => checks(&place, &mount, ""),
+        ["conformance", begins] => checks(&place, &mount, begins),
+        ["limits", pool] => limits(&place, &mount, pool),
+        ["copies"] => copies(&place, &mount),
+        ["work"] => work(&place, &mount),
+        _ => ExitCode::from(2),
+    }
 }

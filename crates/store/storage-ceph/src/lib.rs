@@ -16,11 +16,15 @@
 //!
 //! **Attributes for SMB** are in the extended attribute `user.anabranch.dos`, security descriptors in `trusted.anabranch.acl`.
 //!
+//! **Named streams** are files of a depot, the directory `.anabranch-streams` in the root, which no lookup and no listing shows
+//! (see the module `depot`).
+//!
 //! What CephFS does not have: it does not tell holes from data ([`storage::Capabilities::SPARSE`]) and does not reserve space; a time
 //! before 1970 or after 2106 becomes the nearest that it can store.
 
 mod attributes;
 mod data;
+mod depot;
 mod errno;
 mod handle;
 mod inode;
@@ -33,6 +37,7 @@ mod node;
 mod open_file;
 mod place;
 mod store;
+mod streams;
 mod xattrs;
 
 pub use mount::{Mount, MountError, Place};

@@ -15,6 +15,7 @@ use crate::library::{CStat, SET_GID, SET_MODE, SET_UID};
 use crate::listing::Listing;
 use crate::node::CephNode;
 use crate::place::{stale, text};
+use crate::store::Losing;
 
 /// The longest text of a symbolic link, in bytes (PATH_MAX, with its NUL).
 const LINK_TEXT_BYTES_MAX: usize = 4095;
@@ -117,19 +118,19 @@ impl CephNode {
     pub(crate) fn remove_name(self: &Arc<Self>, name: Name<'_>, is_directory: bool) -> Result<()> {
         self.check_has(name)?;
         let _locked = self.store.name_locks.one(self.id, name);
-        let (node, _) = self.find(name)?;
+        let (node, stat) = self.find(name)?;
         match (node.kind, is_directory) {
             (FileKind::Directory, false) => return Err(Error::IsDirectory),
             (FileKind::Directory, true) | (_, false) => {}
             (_, true) => return Err(Error::NotDirectory),
         }
-        node.keep_data_if_held();
+        let losing = Losing::of(node, stat.links);
         self.inode.remove(&text(name.as_bytes())?, is_directory).map_err(|errno| match errno {
             // rmdir(2) allows either error.
             Errno::EXIST => Error::NotEmpty,
             other => from_errno(other),
         })?;
-        self.store.end_name(self, name, &node);
+        self.store.end_name(self, name, &losing);
         self.store.changes.tell_name(self.id, name.as_bytes(), is_directory);
         Ok(())
     }
@@ -153,19 +154,19 @@ impl CephNode {
         }
         to.check_enters(to_name)?;
         let replaced = match to.find(to_name) {
-            Ok((node, _)) => Some(node),
+            Ok(found) => Some(found),
             Err(Error::NotFound) => None,
             Err(error) => return Err(error),
         };
-        if let Some(replaced) = &replaced {
+        if let Some((replaced, _)) = &replaced {
             if replace == Replace::Never {
                 return Err(Error::Exists);
             }
             if replaced.id == moved.id {
                 return Ok(());
             }
-            replaced.keep_data_if_held();
         }
+        let replaced = replaced.map(|(replaced, stat)| Losing::of(replaced, stat.links));
         let renamed = self.inode.rename(&text(name.as_bytes())?, &to.inode, &text(to_name.as_bytes())?);
         renamed.map_err(|errno| match errno {
             Errno::EXIST => Error::NotEmpty,
@@ -177,7 +178,7 @@ impl CephNode {
         moved.is_in(to, to_name.as_bytes());
         let changes = &self.store.changes;
         changes.tell_name(self.id, name.as_bytes(), moved.kind == FileKind::Directory);
-        let is_dir_gone = replaced.is_some_and(|replaced| replaced.kind == FileKind::Directory);
+        let is_dir_gone = replaced.is_some_and(|replaced| replaced.node.kind == FileKind::Directory);
         changes.tell_name(to.id, to_name.as_bytes(), is_dir_gone);
         if moved.kind == FileKind::Directory {
             changes.tell_moved(moved.id);

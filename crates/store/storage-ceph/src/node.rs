@@ -9,7 +9,7 @@ use acl::SecurityDescriptor;
 use parking_lot::Mutex;
 use storage::{
     Attributes, DirEntry, Error, FileKind, Handle, MayWait, Name, NewNode, Node, NodeRef, ObjectId, Replace,
-    Result, SeekTo, SetAttributes, Stability, Wait, Want, XattrMode,
+    Result, SeekTo, SetAttributes, Stability, StreamEntry, StreamName, Wait, Want, XattrMode,
 };
 
 use crate::data::Files;
@@ -243,5 +243,31 @@ impl Node for CephNode {
 
     fn remove_xattr(&self, name: &[u8], _: MayWait<'_>) -> Result<()> {
         self.delete_xattr(name)
+    }
+
+    fn streams(&self, _: MayWait<'_>) -> Result<Vec<StreamEntry>> {
+        self.list_streams()
+    }
+
+    fn stream(&self, name: StreamName<'_>, _: MayWait<'_>) -> Result<NodeRef> {
+        Ok(self.find_stream(name)?)
+    }
+
+    fn create_stream(&self, name: StreamName<'_>, _: MayWait<'_>) -> Result<NodeRef> {
+        Ok(self.make_stream(name)?)
+    }
+
+    fn remove_stream(&self, name: StreamName<'_>, _: MayWait<'_>) -> Result<()> {
+        self.delete_stream(name)
+    }
+
+    fn rename_stream(
+        &self,
+        name: StreamName<'_>,
+        to: StreamName<'_>,
+        replace: Replace,
+        _: MayWait<'_>,
+    ) -> Result<()> {
+        self.move_stream(name, to, replace)
     }
 }

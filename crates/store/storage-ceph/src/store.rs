@@ -1,12 +1,14 @@
 //! The store: a directory of a mounted file system.
 
-use std::sync::{Arc, Weak};
+use std::ffi::CStr;
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
+use storage::depot::{DEPOT_NAME, StreamsNumber};
 use storage::{
     Capabilities, Error, Feed, FeedLimits, FileKind, Handle, MayWait, Name, Node, NodeCache, NodeRef,
     ObjectId, OwnChanges, ReservedNames, Result, Space, Storage, Wait,
@@ -14,6 +16,7 @@ use storage::{
 
 use crate::attributes::kind_of;
 use crate::data::Files;
+use crate::depot;
 use crate::errno::from_errno;
 use crate::handle;
 use crate::inode::Inode;
@@ -30,7 +33,7 @@ const FEED_LIMITS: FeedLimits = FeedLimits { directories: 65_536, changes: 4096 
 /// How many more objects a file system can have, as far as this store tells: CephFS has no limit.
 const OBJECTS_FREE: u64 = 1 << 40;
 /// Where streams are stored, and where snapshots are.
-const RESERVED: [&str; 2] = [".anabranch-streams", ".snap"];
+const RESERVED: [&str; 2] = [DEPOT_NAME, ".snap"];
 
 /// How to open a store.
 #[derive(Debug, Clone)]
@@ -60,6 +63,10 @@ pub struct CephStore {
 pub(crate) struct Shared {
     pub(crate) mount: Arc<Mount>,
     pub(crate) root_id: ObjectId,
+    /// The root, once more: its node refers to this value.
+    pub(crate) root: Inode,
+    /// Where streams are stored, once that directory exists.
+    pub(crate) depot: OnceLock<Inode>,
     pub(crate) cache: NodeCache<CephNode>,
     pub(crate) handle_key: SipHasher24,
     pub(crate) reserved: ReservedNames,
@@ -88,6 +95,8 @@ impl CephStore {
         let path: Vec<Vec<u8>> =
             path.split('/').filter(|name| !name.is_empty()).map(|name| name.as_bytes().to_vec()).collect();
         let (inode, stat) = walk(mount, &path)?;
+        let (root, _) = walk(mount, &path)?;
+        let depot = depot::entry(&root, DEPOT_NAME.as_bytes())?;
         if kind_of(&stat) != FileKind::Directory {
             return Err(Error::NotDirectory);
         }
@@ -95,6 +104,8 @@ impl CephStore {
         let shared = Arc::new(Shared {
             mount: Arc::clone(mount),
             root_id: ObjectId::live(stat.number),
+            root,
+            depot: depot.map_or_else(OnceLock::new, |(depot, _)| OnceLock::from(depot)),
             cache: NodeCache::new(options.nodes_max),
             handle_key: SipHasher24::new_with_key(&options.handle_key),
             reserved: reserved.collect(),
@@ -113,8 +124,42 @@ impl CephStore {
         self.shared.changes.tell_all();
     }
 
+    /// Limits what the store can hold, in bytes; 0: no limit. CephFS learns of what is written late, so that a store can be some
+    /// seconds' worth of writes above its limit.
+    ///
+    /// # Errors
+    /// [`Error::NotPermitted`] if the user of Ceph may not set quotas (MDS capability `p`); those of the cluster.
+    pub fn set_quota(&self, bytes: u64) -> Result<()> {
+        self.set_own(c"ceph.quota.max_bytes", &bytes.to_string())
+    }
+
+    /// Which pool keeps the data of files that are made from now on in directories that are made from now on, and in the root.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if the file system has no such pool (`ceph fs add_data_pool`); [`Error::NotPermitted`] if the
+    /// user of Ceph may not set layouts (MDS capability `p`); those of the cluster.
+    pub fn set_data_pool(&self, pool: &str) -> Result<()> {
+        self.set_own(c"ceph.dir.layout.pool", pool)
+    }
+
+    /// Which pool keeps the data of a file of this store.
+    ///
+    /// # Errors
+    /// [`Error::CrossDevice`] for a node of another store, [`Error::IsDirectory`], [`Error::WrongKind`]; those of the cluster.
+    pub fn data_pool(&self, file: &dyn Node, _: MayWait<'_>) -> Result<String> {
+        let file: Option<&CephNode> = file.as_any().downcast_ref();
+        let file = file.filter(|file| Arc::ptr_eq(&file.store, &self.shared)).ok_or(Error::CrossDevice)?;
+        file.check_data()?;
+        let value = file.inode.xattr(c"ceph.file.layout.pool").map_err(from_errno)?;
+        Ok(String::from_utf8_lossy(&value).into_owned())
+    }
+
+    fn set_own(&self, name: &CStr, value: &str) -> Result<()> {
+        self.root.inode.set_xattr(name, value.as_bytes(), 0).map_err(from_errno)
+    }
+
     /// A number that CephFS tells of the root by an extended attribute; 0 if it has none.
-    fn number(&self, name: &std::ffi::CStr) -> Result<u64> {
+    fn number(&self, name: &CStr) -> Result<u64> {
         match self.root.inode.xattr(name) {
             Ok(value) => Ok(std::str::from_utf8(&value).ok().and_then(|text| text.parse().ok()).unwrap_or(0)),
             Err(Errno::NODATA) => Ok(0),
@@ -169,12 +214,16 @@ impl Shared {
     }
 
     /// Notes that an object has lost a name.
-    pub(crate) fn end_name(&self, dir: &CephNode, name: Name<'_>, node: &CephNode) {
+    pub(crate) fn end_name(&self, dir: &CephNode, name: Name<'_>, lost: &Losing) {
+        let node = &lost.node;
         node.is_not_in(dir, name.as_bytes());
         if node.kind == FileKind::Directory {
             self.cache.forget(node.id);
         } else {
             self.cache.release(node.id);
+        }
+        if let Some(number) = lost.streams.filter(|_| lost.is_last) {
+            node.end_streams(number);
         }
     }
 
@@ -193,6 +242,25 @@ impl Shared {
             node.locate()?;
         }
         Ok(node)
+    }
+}
+
+/// An object that is about to lose a name.
+pub(crate) struct Losing {
+    pub(crate) node: Arc<CephNode>,
+    /// Whether the name is the last one.
+    is_last: bool,
+    /// The number of its streams, if it may have any.
+    streams: Option<StreamsNumber>,
+}
+
+impl Losing {
+    /// What must be known before. `links` is the number of names that the object has.
+    pub(crate) fn of(node: Arc<CephNode>, links: u32) -> Self {
+        node.keep_data_if_held();
+        let is_last = node.kind == FileKind::Directory || links <= 1;
+        let streams = if is_last { node.streams_number() } else { None };
+        Self { node, is_last, streams }
     }
 }
 
@@ -216,6 +284,7 @@ impl Storage for CephStore {
             | Capabilities::BIRTH_TIME
             | Capabilities::OWNERS
             | Capabilities::NATIVE_HANDLES
+            | Capabilities::STREAMS
     }
 
     fn root(&self) -> NodeRef {
