@@ -159,7 +159,7 @@ pub(crate) fn open_directory(dir: impl AsFd, name: &[u8]) -> Result<Option<Owned
 }
 
 /// A hash of the root's handle and of its birth time.
-fn number_of_root(handle: &KernelHandle, stat: &Statx) -> u64 {
+pub(crate) fn number_of_root(handle: &KernelHandle, stat: &Statx) -> u64 {
     let born = btime_of(stat).unwrap_or_default();
     let born = [&born.secs.to_le_bytes()[..], &born.nanos.to_le_bytes()].concat();
     SipHasher24::new().hash(&[&handle.kind.to_le_bytes()[..], &handle.bytes, &born].concat())

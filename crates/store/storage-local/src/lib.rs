@@ -31,6 +31,7 @@ mod carriers;
 mod copied_streams;
 mod data;
 mod depot;
+mod depot_check;
 mod depot_sweep;
 mod descriptor;
 mod directory;
@@ -58,6 +59,7 @@ mod streams_number;
 mod sys;
 mod xattr;
 
+pub use depot_check::{OrphanedStreams, StreamsCheck, check_streams};
 pub use group_directory::create_for_group;
 pub use handle_records::{HandleKey, HandleRecords, NameRecord, RecordsError, RecordsInMemory};
 pub use limits::raise_descriptor_limit;

@@ -14,6 +14,11 @@ pub(crate) fn root_name(root: u64) -> String {
     format!("{root:016x}")
 }
 
+/// Whether this is the name of a directory for some root.
+pub(crate) fn is_root_name(name: &[u8]) -> bool {
+    name.len() == 16 && name.iter().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// The name of an object's directory: the type of its handle, and the bytes.
 fn folder_name(handle: &KernelHandle) -> String {
     handle.bytes.iter().fold(format!("{:x}.", handle.kind), |mut name, byte| {
@@ -52,5 +57,7 @@ mod tests {
         for other in [&b"81"[..], b"81.", b"81.0", b"81.0g", b".01", b"x.01", b"81.+1", b"\xff.01"] {
             assert_eq!(handle_of_folder(other), None, "{other:?}");
         }
+        assert!(is_root_name(b"000000000000001f"));
+        assert!(!is_root_name(b"000000000000001F") && !is_root_name(b"1f"));
     }
 }

@@ -32,7 +32,12 @@ fn tidy(place: &StreamPath, folder: &OwnedFd) {
 }
 
 /// Adds the streams below a directory. `name` is the part of the stream's name that leads there.
-fn push_streams(dir: &OwnedFd, name: &[u8], depth: usize, into: &mut Vec<StreamEntry>) -> Result<()> {
+pub(crate) fn push_streams(
+    dir: &OwnedFd,
+    name: &[u8],
+    depth: usize,
+    into: &mut Vec<StreamEntry>,
+) -> Result<()> {
     for entry in entries(dir)? {
         let name = [name, StreamPath::piece_of(&entry)].concat();
         let stat = match stat_name(dir, entry.as_slice()) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anabranch_storage_local::{LocalOptions, LocalStore};
+use anabranch_storage_local::{LocalOptions, LocalStore, StreamsCheck, check_streams};
 use rustix::fs::{XattrFlags, getxattr, removexattr, setxattr};
 use storage::conformance::MAY;
 use storage::depot::{DEPOT_NAME as DEPOT, StreamsNumber, StreamsOwner};
@@ -506,6 +506,42 @@ fn a_copy_is_asked_while_the_original_goes() {
         store.root().remove_file(name("g"), MAY).unwrap();
         assert_eq!(folders(dir.path()).len(), 0, "round {round}: {left} streams");
     }
+}
+
+#[test]
+fn what_leads_nowhere_is_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |file: &str| dir.path().join(file);
+    assert_eq!(check_streams(dir.path()), Ok(StreamsCheck { is_whole: true, ..StreamsCheck::default() }));
+    assert_eq!(check_streams(&at("missing")), Err(Error::NotFound));
+    let store = open(dir.path());
+    std::fs::create_dir_all(at("d/e")).unwrap();
+    for file in ["kept", "old", "removed", "bare", "lost"] {
+        write(&make(&store, file, "s"), "t", b"more");
+    }
+    write(&store.root(), "s", b"data");
+    drop(store);
+    copy(&at("kept"), &at("d/e/copy"));
+    make_old(dir.path(), "old");
+    let removed = number(&at("removed")).unwrap().folder_name();
+    std::fs::remove_file(at("removed")).unwrap();
+    // Its owner exists, but does not carry the number.
+    let bare = number(&at("bare")).unwrap().folder_name();
+    removexattr(at("bare"), number_name(&at("bare")).unwrap()).unwrap();
+    std::fs::remove_dir_all(at(DEPOT).join(number(&at("lost")).unwrap().folder_name())).unwrap();
+    std::fs::create_dir_all(at(DEPOT).join("0123456789abcdef/81.01")).unwrap();
+    std::fs::write(at(DEPOT).join("0123456789abcdef/81.01/s"), "of another root").unwrap();
+    std::fs::create_dir(at(DEPOT).join("00112233445566778899aabbccddeeff")).unwrap(); // holds nothing
+    let found = check_streams(dir.path()).unwrap();
+    assert_eq!((found.objects, found.is_whole), (4, true), "kept, its copy, old and the root");
+    assert_eq!(found.without_streams, [b"lost"]);
+    let mut expected: Vec<_> = [(removed, 2, 8), (bare, 2, 8), ("0123456789abcdef/81.01".to_owned(), 1, 15)]
+        .into_iter()
+        .map(|(name, streams, bytes)| (format!("{DEPOT}/{name}").into_bytes(), streams, bytes))
+        .collect();
+    expected.sort();
+    let orphaned: Vec<_> = found.without_object.into_iter().map(|o| (o.path, o.streams, o.bytes)).collect();
+    assert_eq!(orphaned, expected);
 }
 
 /// Names that are removed while streams are created leave nothing without an object.
