@@ -175,6 +175,13 @@ pub(crate) enum ShareCommand {
         #[command(flatten)]
         asking: Asking,
     },
+    /// List the named streams of a share that lead nowhere: streams of no file, and files whose streams are missing
+    Check {
+        /// The share
+        name: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
     /// Show the activity of the shares
     Top(ShareTop),
     /// Record the operations of a share's clients into a file

@@ -1,5 +1,6 @@
 //! `anabranch share`: which directories are served, on what terms, and what is going on in them.
 
+mod check;
 mod for_group;
 mod record;
 mod show;
@@ -55,6 +56,7 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
                 administrator.call(("DELETE", &*path(name)), None::<&()>, |here| here.remove_share(name))?;
             tell(asking, &share, "was removed; its directory is unchanged")
         }
+        ShareCommand::Check { name, asking } => check::run(name, asking),
         ShareCommand::Top(top) => top::run(top),
         ShareCommand::Record(record) => record::run(record),
         ShareCommand::Simulate(simulate) => simulate::run(simulate),
