@@ -626,3 +626,32 @@ fn what_clients_ask_for_is_recorded_and_replayed_against_a_plan() {
 fn said_by(arguments: &[&str]) -> String {
     String::from_utf8(program(arguments).output().unwrap().stdout).unwrap()
 }
+
+/// Beside a server that runs, and where none does.
+#[test]
+fn streams_that_lead_nowhere_are_listed() {
+    let mut machine = Machine::serving();
+    let data = machine.make_directory("data");
+    assert!(machine.done(&["share", "check", "data"]).ends_with("\norphaned   none\n"));
+    let folder = machine.make_directory("data/.anabranch-streams/00112233445566778899aabbccddeeff");
+    std::fs::write(format!("{folder}/of nobody"), "data").unwrap();
+    let file = format!("{data}/file");
+    std::fs::write(&file, "").unwrap();
+    let number = [&[1][..], &[7; 16]].concat();
+    let flags = rustix::fs::XattrFlags::empty();
+    if rustix::fs::setxattr(&file, "user.anabranch.streams", &number, flags).is_err() {
+        return needs::not_tested("no extended attributes here");
+    }
+    let said = machine.done(&["share", "check", "data"]);
+    assert!(said.contains("Streams of no file, in 1 directory:\n  .anabranch-streams/0011"), "{said}");
+    assert!(said.contains("ff  1 stream, 4 B\n"), "{said}");
+    assert!(said.ends_with("The streams are missing of 1 file or directory:\n  file\n"), "{said}");
+    let checked = machine.json(&["share", "check", "data"]);
+    assert_eq!(checked["without_file"][0]["streams"], 1, "{checked}");
+    assert_eq!((&checked["without_streams"], &checked["complete"]), (&json!(["file"]), &json!(true)));
+    machine.refused(&["share", "check", "missing"], &["no share missing"]);
+    machine.stop();
+    let here = machine.make_directory("here");
+    machine.done(&["share", "create", "here", &here]);
+    assert!(machine.done(&["share", "check", "here"]).ends_with("\norphaned   none\n"));
+}
