@@ -25,6 +25,8 @@ pub(super) struct Context {
     service: Service,
     /// The number of the next call.
     sequence: u32,
+    /// Calls that may be under way at a time, counted from the oldest one.
+    pub(super) window: u32,
     /// What the next sealed message is confounded with: random, and counted up.
     confounder: u128,
 }
@@ -59,7 +61,7 @@ impl Context {
         world.random(&mut confounder)?;
         let handle = result.handle.0.to_vec();
         let confounder = u128::from_ne_bytes(confounder);
-        Ok(Some(Self { keys, handle, service, sequence: 1, confounder }))
+        Ok(Some(Self { keys, handle, service, sequence: 1, window: result.sequence_window, confounder }))
     }
 
     /// What calls are signed with, and what they are encrypted with.
@@ -227,8 +229,9 @@ mod tests {
     fn sides(service: Service) -> (Context, PerMessage) {
         let key = Key::new(Enctype::Aes256Sha1, &[7; 32]).unwrap();
         let keys = |side| PerMessage::new(&key, side, KeyOrigin::Acceptor).unwrap();
-        let (handle, sequence, confounder) = (vec![1, 2, 3], 5, 9);
-        (Context { keys: keys(Side::Initiator), handle, service, sequence, confounder }, keys(Side::Acceptor))
+        let keys_of_server = keys(Side::Acceptor);
+        let (keys, handle) = (keys(Side::Initiator), vec![1, 2, 3]);
+        (Context { keys, handle, service, sequence: 5, window: 8, confounder: 9 }, keys_of_server)
     }
 
     /// The results of call 5 in a Wrap token of the server.
@@ -280,5 +283,35 @@ mod tests {
         let Signed { body, checksum } = Signed::from_bytes(&out).unwrap();
         assert_eq!(body, [&5_u32.to_be_bytes()[..], b"arg."].concat());
         assert_eq!(server.verify_mic(&[body], checksum), Ok(0));
+    }
+
+    /// A server that looks at the calls in another order, as one with several threads may.
+    #[test]
+    fn no_call_is_numbered_beyond_the_window_of_the_oldest_one_under_way() {
+        let (context, server) = sides(Service::None);
+        let (first, first_sequence, window) = (100, context.sequence, context.window);
+        let mut calls = rpc::Calls::new(rpc::Identity::Proved(Box::new(context)), first);
+        let null = rpc::Procedure { program: 100_003, version: 3, number: 0 };
+        let answer = |calls: &mut rpc::Calls<()>, xid: u32| {
+            let mic = server.mic(0, &[&(first_sequence + xid - first).to_be_bytes()]);
+            let verifier = OpaqueAuth { flavor: flavor::RPCSEC_GSS, body: mic.as_ref() };
+            let body = ReplyBody::Accepted { verifier, status: AcceptStatus::Success };
+            calls.reply(&mut Reply { xid, body }.encode_to_vec()).map(drop).unwrap();
+        };
+        let fill = |calls: &mut rpc::Calls<()>| {
+            let mut sent = 0;
+            while calls.has_room() {
+                calls.call(null, (), &mut Vec::new(), |_| {}, None).unwrap();
+                sent += 1;
+            }
+            sent
+        };
+        assert_eq!(fill(&mut calls), window);
+        (first + 1..first + window).for_each(|xid| answer(&mut calls, xid));
+        assert!(!calls.has_room(), "the oldest one is still under way");
+        answer(&mut calls, first);
+        assert_eq!(fill(&mut calls), window);
+        answer(&mut calls, first + window);
+        assert_eq!(fill(&mut calls), 1);
     }
 }

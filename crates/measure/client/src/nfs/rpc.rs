@@ -16,6 +16,8 @@ const NO_VERIFIER_BYTES: usize = 8;
 /// The calls of a connection. `K` is what is remembered of each.
 pub(super) struct Calls<K> {
     next: u32,
+    /// No call before this one is under way.
+    oldest: u32,
     identity: Identity,
     pending: Vec<Option<Pending<K>>>,
 }
@@ -40,6 +42,14 @@ impl Identity {
             groups: Groups::default(),
         };
         Self::Stated(credential.encode_to_vec())
+    }
+
+    /// How many calls may be under way, counted from the oldest one, if that is limited.
+    fn window(&self) -> Option<u32> {
+        match self {
+            Self::Stated(_) => None,
+            Self::Proved(context) => Some(context.window.max(1)),
+        }
     }
 
     /// What calls are signed with, and what they are encrypted with.
@@ -92,7 +102,7 @@ pub(super) struct Procedure {
 impl<K: Copy> Calls<K> {
     /// `first` is the number of the first call.
     pub(super) fn new(identity: Identity, first: u32) -> Self {
-        Self { next: first, identity, pending: vec![None; WINDOW] }
+        Self { next: first, oldest: first, identity, pending: vec![None; WINDOW] }
     }
 
     /// Who makes the calls.
@@ -101,9 +111,16 @@ impl<K: Copy> Calls<K> {
     }
 
     /// Whether a further call has room.
+    ///
+    /// RFC 2203 5.3.3.1: a server discards, without a reply, a call whose number lies below its window, and servers with
+    /// several threads look at calls in any order. So no call is numbered beyond the window of the oldest one under way,
+    /// however many behind that one are answered.
     pub(super) fn has_room(&mut self) -> bool {
-        let next = self.next;
-        self.slot(next).is_none()
+        while self.oldest != self.next && self.slot(self.oldest).is_none() {
+            self.oldest = self.oldest.wrapping_add(1);
+        }
+        let under_way = self.next.wrapping_sub(self.oldest);
+        (under_way as usize) < WINDOW && self.identity.window().is_none_or(|window| under_way < window)
     }
 
     /// Appends a call whose arguments `arguments` appends, with the data behind them, if any.
