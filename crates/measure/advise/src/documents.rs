@@ -222,11 +222,19 @@ pub fn title(id: &str) -> &'static str {
     document_of(id).map_or("?", |document| document.title)
 }
 
+impl Document {
+    /// The section that a line is in.
+    #[must_use]
+    pub fn section_at(&self, line: u32) -> Option<&'static Section> {
+        self.sections.iter().rev().find(|section| section.line <= line)
+    }
+}
+
 impl Statement {
     /// The section that it is in.
     #[must_use]
     pub fn section(&self) -> Option<&'static Section> {
-        document_of(self.id)?.sections.iter().rev().find(|section| section.line <= self.line)
+        document_of(self.id)?.section_at(self.line)
     }
 
     /// The address of that section.

@@ -1,0 +1,199 @@
+//! A model that is built, with a server that runs in it.
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::{OpenOptionsExt, chown};
+use std::path::Path;
+
+use load::result::Protocol;
+use load::target::{NfsSecurity, NfsTarget, SmbLogon, SmbTarget, Target};
+use load::workers::{WorkerPlace, Workers};
+use peers::{Account, Daemon};
+
+use crate::construction::{Construction, LinkLimit, SERVER, construction};
+use crate::description::Model;
+use crate::machine::Machine;
+use crate::observed::{Counters, Link};
+use crate::trouble::Trouble;
+
+/// The name of the share.
+const SHARE: &str = "model";
+/// Where the server's files are in its machine: in memory.
+const HOME: &str = "/dev/shm";
+/// Channels of a session: as many as the families have rows for. Four is what the server admits otherwise.
+const CHANNELS: u32 = 16;
+
+/// A model that is built. Dropping it ends its server and its machines, and with them all that they have.
+#[derive(Debug)]
+pub struct Built {
+    server: Option<Daemon>,
+    /// In the order of those of the construction.
+    machines: Vec<Machine>,
+    construction: Construction,
+    password: String,
+    account: Account,
+}
+
+impl Built {
+    /// Builds a model, and starts Anabranch in it.
+    ///
+    /// # Errors
+    /// The program does not run as root, a program is missing, the kernel lacks something that the model needs, or the server
+    /// does not start.
+    pub fn build(model: &Model, program: &Path, password: String) -> Result<Self, Trouble> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(Trouble::NotRoot);
+        }
+        let construction = construction(model);
+        let machines: Vec<Machine> = construction
+            .machines
+            .iter()
+            .map(|machine| Machine::make(&machine.name))
+            .collect::<Result<_, _>>()?;
+        let pids: Vec<u32> = machines.iter().map(Machine::pid).collect();
+        for step in &construction.steps {
+            if let Some(machine) = machines.get(step.machine) {
+                machine.carry_out(step, &pids)?;
+            }
+        }
+        let account = Account::of_this_machine();
+        let mut built = Self { server: None, machines, construction, password, account };
+        built.server = Some(built.serve(model, program)?);
+        Ok(built)
+    }
+
+    fn serve(&self, model: &Model, program: &Path) -> Result<Daemon, Trouble> {
+        let failed = |e: std::io::Error| Trouble::Server {
+            what: format!("the server's files: {e}"),
+            advice: String::new(),
+        };
+        let machine = self.machines.get(SERVER).ok_or(Trouble::NotRoot)?;
+        let home = machine.memory();
+        let directory = home.join("files");
+        std::fs::create_dir(&directory).map_err(failed)?;
+        chown(&directory, Some(self.account.uid), Some(self.account.gid)).map_err(failed)?;
+        // It has a password.
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(home.join("config.toml"));
+        file.and_then(|mut file| file.write_all(self.configuration(model).as_bytes())).map_err(failed)?;
+        let entering = machine.entering();
+        let config = format!("{HOME}/config.toml");
+        let rest = entering.iter().skip(1).map(OsStr::new);
+        let arguments: Vec<&OsStr> = rest
+            .chain([program.as_os_str(), OsStr::new("serve"), OsStr::new("--config"), OsStr::new(&config)])
+            .collect();
+        let nsenter = entering.first().map_or("nsenter", String::as_str);
+        let started = Daemon::start("anabranch", Path::new(nsenter), &arguments, &[], home.join("said"));
+        let ready = started.and_then(|daemon| {
+            daemon.wait_until(|said| said.lines().any(|line| line.starts_with("ready ")).then_some(()))?;
+            Ok(daemon)
+        });
+        ready.map_err(|e| Trouble::Server { what: e.what, advice: e.advice })
+    }
+
+    /// The server's settings. Signing is left to the client, and nobody is squashed, as where Anabranch is measured beside its peers.
+    fn configuration(&self, model: &Model) -> String {
+        let Account { name, uid, gid } = self.account;
+        let address = self.server_address();
+        let password = &self.password;
+        let mut text = format!(
+            "smb = \"{address}:445\"\nnfs = \"{address}:2049\"\ncontrol = \"127.0.0.1:0\"\nstate = \"{HOME}/state\"\nlog = \"warn\"\n\
+             max-channels = {CHANNELS}\nsmb-signing = \"enabled\"\nnfs-squash = \"none\"\n\
+             [[user]]\nname = \"{name}\"\npassword = \"{password}\"\nuid = {uid}\ngid = {gid}\n\
+             [[share]]\nname = \"{SHARE}\"\ndirectory = \"{HOME}/files\"\n"
+        );
+        if let Some(plan) = &model.server.plan {
+            text.push_str(&format!("plan = \"{}\"\n", plan.at_scale(*model.scale.as_ref())));
+        }
+        text
+    }
+
+    fn server_address(&self) -> Ipv4Addr {
+        let machine = self.construction.machines.get(SERVER);
+        machine.and_then(|machine| machine.address).unwrap_or(Ipv4Addr::UNSPECIFIED)
+    }
+
+    /// What load is made on.
+    #[must_use]
+    pub fn target(&self, protocol: Protocol) -> Target {
+        let host = self.server_address().to_string();
+        match protocol {
+            Protocol::Smb | Protocol::Directory => Target::Smb(SmbTarget {
+                logon: SmbLogon::Password {
+                    user: self.account.name.to_owned(),
+                    password: self.password.clone(),
+                },
+                host,
+                port: 445,
+                share: SHARE.to_owned(),
+            }),
+            Protocol::Nfs3 | Protocol::Nfs41 => Target::Nfs(NfsTarget {
+                host,
+                port: 2049,
+                mount_port: None,
+                path: format!("/{SHARE}"),
+                v41: protocol == Protocol::Nfs41,
+                uid: self.account.uid,
+                gid: self.account.gid,
+                security: NfsSecurity::Sys,
+                tls: None,
+            }),
+        }
+    }
+
+    /// The machines of the clients: their names, and their places.
+    fn clients(&self) -> impl Iterator<Item = (&str, &Machine)> {
+        let names = self.construction.machines.iter().map(|machine| machine.name.as_str());
+        names.zip(&self.machines).skip(SERVER + 1)
+    }
+
+    /// A client process in each client's machine, to be started by a run.
+    #[must_use]
+    pub fn workers(&self, program: &Path) -> Workers {
+        let place = |(name, machine): (&str, &Machine)| {
+            let mut command = machine.entering();
+            command.push(program.to_string_lossy().into_owned());
+            command.extend(["bench", "worker", "--stdio"].map(str::to_owned));
+            WorkerPlace::Command { name: name.to_owned(), command }
+        };
+        Workers { places: self.clients().map(place).collect(), token: None }
+    }
+
+    /// The words before a command that start it in a client's machine: of the name, or the first.
+    ///
+    /// # Errors
+    /// There is no such client.
+    pub fn entering(&self, client: Option<&str>) -> Result<Vec<String>, Trouble> {
+        let found = self.clients().find(|(name, _)| client.is_none_or(|wanted| wanted == *name));
+        let machine = found.ok_or_else(|| Trouble::NoClient(client.unwrap_or_default().to_owned()))?;
+        Ok(machine.1.entering())
+    }
+
+    /// All links: those of the server and of the clients, in both directions, with their counters to come.
+    #[must_use]
+    pub fn links(&self) -> Vec<Link> {
+        let machines = self.construction.machines.iter().enumerate().skip(SERVER);
+        let link = |(at, name, is_out): (usize, &str, bool)| {
+            let limit = self.construction.limits.iter().find(|l| l.machine == at && l.is_out == is_out);
+            let LinkLimit { rate, bucket, .. } =
+                limit.copied().unwrap_or(LinkLimit { machine: at, is_out, rate: 0, bucket: 0 });
+            Link::new(name, is_out, limit.map(|_| (rate, bucket)))
+        };
+        machines
+            .flat_map(|(at, machine)| [(at, machine.name.as_str(), true), (at, machine.name.as_str(), false)])
+            .map(link)
+            .collect()
+    }
+
+    /// The bytes that have passed each of [`Built::links`], as the switch counts them: there all of them end.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        let counted = self.machines.first().and_then(Machine::counters).unwrap_or_default();
+        let of = |name: &str| counted.iter().find(|(known, ..)| known == name);
+        let machines = self.construction.machines.iter().skip(SERVER);
+        machines
+            .flat_map(|machine| of(&machine.name).map_or([0, 0], |(_, received, sent)| [*received, *sent]))
+            .collect()
+    }
+}

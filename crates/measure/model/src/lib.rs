@@ -1,0 +1,31 @@
+//! Scale models: clients, links and a server that have the limits of the documents' machines, built on one machine.
+//!
+//! A model is a [`Model`], read from TOML. It holds only causes that a document names, with published parameters, at their real
+//! size; `scale` says by what they are divided when the model is built. Nothing is fitted to a figure that the model is to
+//! reproduce.
+//!
+//! What builds a model is data (`construction`). Each of its machines is namespaces that one process holds (`machine`), so the
+//! kernel removes all of it when the program ends, however it does.
+
+mod built;
+mod built_in;
+mod construction;
+mod description;
+mod machine;
+mod observed;
+mod parameter;
+mod quantity;
+mod read;
+mod source;
+mod trouble;
+
+pub use built::Built;
+pub use built_in::BUILT_IN;
+pub use construction::Ability;
+pub use description::{Client, Job, Model, Over, Rows, Server};
+pub use observed::{Counters, Link, Observer};
+pub use parameter::Parameter;
+pub use quantity::{BlockSize, Provision, Rate};
+pub use read::{Error, read};
+pub use source::{Source, Statement};
+pub use trouble::Trouble;
