@@ -5,7 +5,7 @@ use logging::{LEVELS, Names};
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 38] = [
+const PARTS: [&str; 39] = [
     "access",
     "access_log",
     "accounting",
@@ -29,6 +29,7 @@ const PARTS: [&str; 38] = [
     "live_advice",
     "load",
     "logging",
+    "model",
     "net",
     "nfs_proto",
     "nfs_server",

@@ -18,10 +18,60 @@ pub(crate) enum BenchCommand {
     Peers(Box<BenchPeers>),
     /// Measure all families on Anabranch, Samba and NFS-Ganesha in a given time, for a report (needs root)
     All(Box<BenchAll>),
+    /// Measure in a scale model: machines, links and limits of the vendors' documents, built on this machine
+    #[command(subcommand)]
+    Model(ModelCommand),
     /// Generate load on behalf of a run on another machine or in another process
     Worker(BenchWorker),
     /// List the families
     Families,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// List the models that come with the program
+    List,
+    /// Show a model: its limits, where they are published, and what it speaks to
+    Show(ModelShow),
+    /// Build a model, start Anabranch in it, and measure its rows (needs root)
+    Run(ModelRun),
+    /// Build a model, start Anabranch in it, and run a shell or a command on a client's machine (needs root)
+    Shell(ModelShell),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelRun {
+    /// The model: its name, or a file with a description (.toml)
+    pub(crate) model: String,
+    #[command(flatten)]
+    pub(crate) how_long: HowLong,
+    /// Write the results into this directory, one file for each table
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the results and what passed the links as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelShell {
+    /// The model: its name, or a file with a description (.toml)
+    pub(crate) model: String,
+    /// The client's machine, such as vm-2 [default: the first]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) client: Option<String>,
+    /// The command and its arguments [default: the shell of SHELL]
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelShow {
+    /// The model: its name, or a file with a description (.toml)
+    pub(crate) model: String,
+    /// Print it as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// The client processes of a run, where it is not this one alone. Each has a folder and files of its own.
@@ -112,16 +162,16 @@ pub(crate) struct HowLong {
     /// A short run with fewer rows and repetitions, for a rough idea only
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Seconds of each measurement [default: 1; quick: 0.4]
+    /// Seconds of each measurement [default: 1; quick: 0.4; in a model 2 and 1]
     #[arg(long, value_parser = positive)]
     pub(crate) seconds: Option<f64>,
-    /// Seconds of load before each measurement [default: 0.3; quick: 0.1]
+    /// Seconds of load before each measurement [default: 0.3; quick: 0.1; in a model 1 and 0.5]
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub(crate) ramp: Option<f64>,
     /// Repetitions of each row, after a warm-up that is discarded [default: 6; quick: 3]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) repetitions: Option<u32>,
-    /// The size of each file, such as 1G [default: 64M; quick: 16M]
+    /// The size of each file, such as 1G [default: 64M; quick: 16M; in a model 1M]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) file_size: Option<u64>,
 }

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod hint;
+mod model;
 mod peers;
 mod progress;
 mod replay;
@@ -46,6 +47,7 @@ pub(crate) fn run(command: &BenchCommand) -> Result<()> {
         BenchCommand::Job(job) => run_job(job),
         BenchCommand::Peers(peers) => peers::run(peers),
         BenchCommand::All(all) => peers::all::run(all),
+        BenchCommand::Model(command) => model::run(command),
         BenchCommand::Worker(worker) => worker::run(worker),
         BenchCommand::Families => {
             let protocols = |f: &Family| f.protocols.iter().map(|p| p.name()).collect::<Vec<_>>().join(" ");

@@ -17,10 +17,10 @@ use crate::server::{path, program};
 /// What makes a run of a few seconds.
 const TINY: [&str; 8] = ["--seconds", "0.3", "--ramp", "0.02", "--repetitions", "2", "--file-size", "1M"];
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
-        needs::not_tested("Samba and Ganesha serve only when root starts them");
+        needs::not_tested("this needs root");
     }
     is_root
 }
@@ -46,7 +46,7 @@ fn measured(place: &TempDir, name: &str) -> Value {
 }
 
 /// Processes: their parent and their session, by their number (proc(5), `/proc/PID/stat`).
-fn processes() -> Vec<(u32, u32, u32)> {
+pub(crate) fn processes() -> Vec<(u32, u32, u32)> {
     let of = |entry: fs::DirEntry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;

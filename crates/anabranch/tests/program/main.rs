@@ -14,6 +14,7 @@ mod apart;
 mod asked;
 mod bench;
 mod bench_forms;
+mod bench_model;
 mod bench_peers;
 mod bench_workers;
 mod check;

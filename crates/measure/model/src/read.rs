@@ -244,6 +244,14 @@ mod tests {
     }
 
     #[test]
+    fn the_description_on_the_page_is_one() {
+        let page = include_str!("../../../../docs/model.md");
+        let example = page.split("```\n").nth(1).unwrap();
+        let model = read(example).unwrap();
+        assert_eq!((model.machines().count(), model.plans(&Extent::new(true))[0].1.rows.len()), (2, 4));
+    }
+
+    #[test]
     fn rows_with_more_clients_than_machines_are_left_out() {
         let model = read(&format!("{SMALL}[[rows]]\nfamily = \"scale-out\"\nover = \"nfs3\"\n")).unwrap();
         let plans = model.plans(&Extent::new(false));

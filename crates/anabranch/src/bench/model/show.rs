@@ -1,0 +1,117 @@
+//! Models for people.
+
+use std::fmt::Write as _;
+
+use load::plan::Extent;
+use model::{Link, Model, Parameter};
+use serde::Serialize;
+
+use crate::table;
+
+/// Models, a line each.
+pub(super) fn list(models: &[Model]) -> String {
+    let row = |model: &Model| [model.name.clone(), scale(model), model.about.clone()];
+    table::render(["MODEL", "SCALE", "OF"], &models.iter().map(row).collect::<Vec<_>>())
+}
+
+pub(super) fn scale(model: &Model) -> String {
+    format!("1:{}", model.scale.as_ref())
+}
+
+/// A model as `--json` shows it.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Shown {
+    name: String,
+    about: String,
+    scale: u32,
+    machines: Vec<String>,
+    parameters: Vec<Parameter>,
+    rows: Vec<ShownRows>,
+    statements: Vec<ShownStatement>,
+}
+
+#[derive(Serialize)]
+struct ShownRows {
+    family: String,
+    over: &'static str,
+    rows: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct ShownStatement {
+    id: String,
+    place: String,
+    by_construction: Option<String>,
+}
+
+impl Shown {
+    pub(super) fn of(model: &Model) -> Self {
+        let rows = model.plans(&Extent::new(false)).into_iter().map(|(protocol, plan)| ShownRows {
+            family: plan.family,
+            over: protocol.name(),
+            rows: plan.rows.iter().map(|row| row.key.to_string()).collect(),
+        });
+        let statements = model.statements.iter().map(|statement| ShownStatement {
+            id: statement.id.clone(),
+            place: statement.place(),
+            by_construction: statement.by_construction.clone(),
+        });
+        Self {
+            name: model.name.clone(),
+            about: model.about.clone(),
+            scale: *model.scale.as_ref(),
+            machines: model.machines().map(|(name, _)| name).collect(),
+            parameters: model.parameters(),
+            rows: rows.collect(),
+            statements: statements.collect(),
+        }
+    }
+}
+
+/// All of a model.
+pub(super) fn one(model: &Model) -> String {
+    let shown = Shown::of(model);
+    let mut text = format!("{}, {}: {}\n\n", model.name, scale(model), model.about);
+    text.push_str(&parameters(&shown.parameters));
+    for parameter in &shown.parameters {
+        let source = parameter.source.as_deref().unwrap_or("nowhere published: of this description only");
+        let _ = write!(text, "\n{}, {}\n  {source}\n", parameter.of, parameter.name);
+    }
+    text.push_str("\nMeasured:\n");
+    for rows in &shown.rows {
+        let _ = writeln!(text, "  {} over {}: {} rows", rows.family, rows.over, rows.rows.len());
+    }
+    if !shown.statements.is_empty() {
+        text.push_str("\nSpeaks to:\n");
+    }
+    for statement in &shown.statements {
+        let _ = writeln!(text, "  {}", statement.place);
+        if let Some(part) = &statement.by_construction {
+            let _ = writeln!(text, "    by construction: {part}");
+        }
+    }
+    text
+}
+
+/// Limits as published and as built.
+pub(super) fn parameters(parameters: &[Parameter]) -> String {
+    let row = |p: &Parameter| [p.of.clone(), p.name.to_owned(), p.published.clone(), p.built.clone()];
+    table::render(["OF", "LIMIT", "PUBLISHED", "BUILT"], &parameters.iter().map(row).collect::<Vec<_>>())
+}
+
+/// What passed the links.
+pub(super) fn links(links: &[Link]) -> String {
+    let megabytes = |bytes: f64| format!("{:.2}", bytes / 1e6);
+    let row = |link: &Link| {
+        [
+            format!("{} {}", link.machine, link.direction),
+            link.limit.map_or_else(|| "none".to_owned(), |limit| megabytes(limit as f64)),
+            megabytes(link.busiest_rate()),
+            megabytes(link.bytes as f64),
+        ]
+    };
+    let heads = ["LINK", "LIMIT MB/S", "BUSIEST SECOND MB/S", "PASSED MB"];
+    table::render(heads, &links.iter().map(row).collect::<Vec<_>>())
+}
