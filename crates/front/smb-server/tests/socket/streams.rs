@@ -16,6 +16,7 @@ use smb_wire::query_info::InfoType;
 use smb_wire::{AccessMask, Command, FileId, FileTime, NtStatus};
 use storage::fault::{Call, Fault, FaultyStore, Rule};
 use storage::memory::MemoryStore;
+use storage_local::{LocalOptions, LocalStore};
 
 use crate::client::{Client, Reply, TestServer};
 use crate::information::{Query, query, set};
@@ -467,4 +468,40 @@ fn watchers_are_told_of_streams() {
     mark(&mut client, stream, true).unwrap();
     client.close(stream).unwrap();
     assert_eq!(told(&watcher.receive()), [(Action::RemovedStream, "f:s".to_owned())]);
+}
+
+/// The share's directory is copied by a local program, and a file in it: all of them have the streams.
+#[test]
+fn local_copies_have_streams_of_their_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let copy = |from: &str, to: &str| {
+        let copied = std::process::Command::new("cp").arg("-a").args([at(from), at(to)]).status();
+        assert!(copied.unwrap().success());
+    };
+    let serve = |name: &str| {
+        let store = LocalStore::open(&at(name), LocalOptions::default()).unwrap();
+        TestServer::start_on(Config::default(), Arc::new(store))
+    };
+    std::fs::create_dir(at("share")).unwrap();
+    let server = serve("share");
+    let mut client = server.client();
+    make_file(&mut client, "f:s", b"data");
+    copy("share/f", "share/g");
+    copy("share", "copy");
+    let other = serve("copy");
+    let mut other = other.client();
+    for (client, data) in [(&mut client, b"here"), (&mut other, b"copy")] {
+        // From now on each has its own.
+        assert_eq!(
+            (content(client, "f:s").unwrap(), content(client, "g:s").unwrap()),
+            (b"data".into(), b"data".into())
+        );
+        let stream = open(client, "g:s");
+        client.write(stream, 0, data).unwrap();
+        client.close(stream).unwrap();
+        assert_eq!(content(client, "f:s").unwrap(), b"data");
+        delete(client, "f").unwrap();
+        assert_eq!(content(client, "g:s").unwrap(), data);
+    }
 }
