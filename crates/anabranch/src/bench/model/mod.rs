@@ -72,7 +72,20 @@ fn build(model: &Model) -> Result<(Built, PathBuf)> {
     let mut number = [0; 16];
     getrandom::fill(&mut number).map_err(|e| serving(format!("no random numbers: {e}")))?;
     let password = format!("{:032x}", u128::from_le_bytes(number));
-    Ok((Built::build(model, &program, password)?, program))
+    let built = Built::build(model, &program, password).map_err(|trouble| cannot_be_built(model, trouble))?;
+    Ok((built, program))
+}
+
+/// Why a model cannot be built, and what that means for its statements.
+fn cannot_be_built(model: &Model, trouble: Trouble) -> Problem {
+    let is_of_kernel = matches!(trouble, Trouble::Lacks { .. } | Trouble::NoNamespaces(_));
+    let mut problem = Problem::from(trouble);
+    let mut ids: Vec<&str> = model.statements.iter().map(|statement| statement.id.as_str()).collect();
+    ids.dedup();
+    if is_of_kernel && !ids.is_empty() {
+        problem.advice += &format!("\n  Not to be tested here: {}", ids.join(", "));
+    }
+    problem
 }
 
 impl From<Trouble> for Problem {
@@ -94,5 +107,25 @@ impl From<Trouble> for Problem {
             }
         };
         Self::new(cause, what, advice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Ability;
+
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_lacks_is_named_with_the_statements_that_need_it() {
+        let (model, _) = find("netapp-smb").unwrap();
+        let lacks = Trouble::Lacks { ability: Ability::Htb, tool: "tc", said: "unknown".to_owned() };
+        let said = cannot_be_built(&model, lacks).to_string();
+        assert!(
+            said.contains("CONFIG_NET_SCH_HTB") && said.contains("Not to be tested here: 2.07, 2.03, 2.10"),
+            "{said}"
+        );
+        let said = cannot_be_built(&model, Trouble::NotRoot).to_string();
+        assert!(!said.contains("Not to be tested"), "{said}");
     }
 }
