@@ -138,8 +138,9 @@ enum Bench {
     ///
     /// Server CPU of 64 KiB reads, plain, with krb5, krb5i and krb5p for two encryption types, and with TLS, interleaved;
     /// beside what the bare primitives of the cryptographic library need for the same bytes. The tickets are those of a
-    /// KDC in a network namespace (tests/lab/kdc-lab). --write writes its section of docs/measured/performance.md. About
-    /// 3 minutes; root. ANABRANCH names another build than the release one.
+    /// KDC in a network namespace (tests/lab/kdc-lab). With --ganesha, in turns with NFS-Ganesha (tests/peers/ganesha.sh).
+    /// --write writes its section of docs/measured/performance.md. About 3 minutes, with --ganesha 6; root. ANABRANCH names
+    /// another build than the release one.
     NfsSecurity(nfs_security::NfsSecurityArguments),
     /// What signing and encryption cost
     ///

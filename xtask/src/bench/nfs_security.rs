@@ -1,16 +1,17 @@
 //! What Kerberos and TLS cost an NFS server.
 
+mod ganesha;
 mod section;
 
 use std::process::{Command, ExitCode};
 
 use clap::Args;
 
+use self::ganesha::Ganesha;
 use super::program;
 use super::program::{json, number};
 use super::realm::{Realm, SHA1, SHA384};
 use super::rounds::rotated;
-use super::server::Server;
 use crate::command::{Chore, output};
 use crate::markdown::write_section;
 use crate::repository;
@@ -78,15 +79,30 @@ pub(super) struct NfsSecurityArguments {
     /// The version of NFS: 3 or 4.1
     #[arg(long, default_value = "3")]
     version: String,
+    /// The same modes of NFS-Ganesha in turns with those of Anabranch, but TLS, which it does not have
+    #[arg(long)]
+    ganesha: bool,
     /// Write the section of docs/measured/performance.md
     #[arg(long)]
     write: bool,
 }
 
-/// A round: the server's CPU for one read in each mode, and the time of each primitive, in microseconds.
+/// A round: the server's CPU for one read in each mode, the same of Ganesha, and the time of each primitive, in microseconds.
 struct Round {
     cpu: [f64; MODES.len()],
+    /// NaN where Ganesha is not measured.
+    ganesha: [f64; MODES.len()],
     primitives: Vec<(String, f64)>,
+}
+
+/// A server in the realm.
+struct Served {
+    port: u16,
+    /// The path of the share, without the first slash.
+    path: String,
+    /// What else the target says of the server.
+    query: String,
+    pid: u32,
 }
 
 pub(super) fn run(given: &NfsSecurityArguments) -> Chore {
@@ -94,13 +110,27 @@ pub(super) fn run(given: &NfsSecurityArguments) -> Chore {
     let primitives = program::example("primitive_cost")?;
     let realm = Realm::make()?;
     let server = realm.serve(&anabranch)?;
+    let (port, path) = (server.address("nfs").port(), "data".to_owned());
+    let ours = Served { port, path, query: String::new(), pid: server.pid() };
+    let ganesha = given.ganesha.then(|| Ganesha::start(&realm)).transpose()?;
+    let theirs = ganesha.as_ref().map(|ganesha| ganesha.served(&given.version)).transpose()?;
     let mut rounds = Vec::new();
     for round in 0..=given.rounds {
-        let mut cpu = [f64::NAN; MODES.len()];
+        let mut cpu = [[f64::NAN; MODES.len()]; 2];
         for mode in rotated::<{ MODES.len() }>(round) {
-            cpu[mode] = cpu_of_read(given, &realm, &server, &MODES[mode])?;
+            let peer = theirs.as_ref().filter(|_| !MODES[mode].is_tls());
+            // Each server is the first one in every other round.
+            let mut servers = vec![(0, &ours)];
+            servers.extend(peer.map(|peer| (1, peer)));
+            if !round.is_multiple_of(2) {
+                servers.reverse();
+            }
+            for (which, served) in servers {
+                cpu[which][mode] = cpu_of_read(given, &realm, served, &MODES[mode])?;
+            }
         }
-        rounds.push(Round { cpu, primitives: timed(&mut Command::new(&primitives))? });
+        let [cpu, ganesha] = cpu;
+        rounds.push(Round { cpu, ganesha, primitives: timed(&mut Command::new(&primitives))? });
     }
     server.stop()?;
     let section = section::section(given, rounds.get(1..).unwrap_or_default())?;
@@ -111,21 +141,29 @@ pub(super) fn run(given: &NfsSecurityArguments) -> Chore {
     Ok(ExitCode::SUCCESS)
 }
 
+impl Mode {
+    fn is_tls(&self) -> bool {
+        self.query.contains("tls")
+    }
+}
+
 /// The server's CPU for one read, in microseconds.
 fn cpu_of_read(
     given: &NfsSecurityArguments,
     realm: &Realm,
-    server: &Server,
+    server: &Served,
     mode: &Mode,
 ) -> Result<f64, String> {
     let Mode { name, query, enctype, .. } = mode;
-    let (port, version) = (server.address("nfs").port(), &given.version);
-    let authority = if query.ends_with("ca=") { realm.authority() } else { String::new() };
+    let Served { port, path, query: of_server, pid } = server;
+    let authority = if mode.is_tls() { realm.authority() } else { String::new() };
     let user = if query.contains("krb5") { "" } else { "&uid=1000&gid=1000" };
-    let target = format!("nfs://files.lab.test:{port}/data?vers={version}{user}{query}{authority}");
+    let version = &given.version;
+    let target =
+        format!("nfs://files.lab.test:{port}/{path}?vers={version}{of_server}{user}{query}{authority}");
     let mut command = realm.client(&program::anabranch()?, enctype);
     command.args(["bench", "job", "--target", &target, "--block-size", "64k", "--queue-depth", "8"]);
-    command.args(["--server-pid", &server.pid().to_string(), "--seconds", &given.seconds.to_string()]);
+    command.args(["--server-pid", &pid.to_string(), "--seconds", &given.seconds.to_string()]);
     command.args(["--repetitions", "1", "--file-size", "16M", "--json"]);
     let measured = json(&mut command).map_err(|e| format!("{name}: {e}"))?;
     // The KDC chooses the type of the session key.

@@ -1,6 +1,7 @@
 //! A realm with a KDC (tests/lab/kdc-lab) in a network namespace, a ticket, and certificates.
 
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{self, Command, Stdio};
 
@@ -24,6 +25,8 @@ pub(super) struct Realm {
     namespace: String,
     /// The keys of the server.
     keytab: String,
+    /// The krb5.conf of the lab.
+    config: String,
     /// The certificates. When it is dropped, the lab ends.
     pki: Scratch,
 }
@@ -52,7 +55,7 @@ impl Realm {
             make_ticket(of_lab(&["exec"]), pki.path(), &config, enctype)?;
         }
         certify(pki.path())?;
-        Ok(Self { namespace, keytab, pki })
+        Ok(Self { namespace, keytab, config, pki })
     }
 
     /// Starts a server in the namespace, with the keys of the realm and a share in memory.
@@ -68,6 +71,15 @@ impl Realm {
         let server = Server::start(program, &settings)?;
         self.give_keytab(program, &server)?;
         Ok(server)
+    }
+
+    /// A script of tests/peers in the namespace, which serves with the keys of the realm.
+    pub(super) fn peer(&self, script: &Path) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.namespace]).arg(script);
+        command.env("KRB5_CONFIG", &self.config).env("KEYTAB", &self.keytab).env("KUSER", USER);
+        command.env("ADDRESS", Ipv4Addr::from(ADDRESS).to_string());
+        command
     }
 
     /// The file with the certificate that the client trusts.

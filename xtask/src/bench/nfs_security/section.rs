@@ -13,6 +13,8 @@ const HEADS: [&str; 6] = [
     "additional CPU / primitive",
     "goal",
 ];
+const BESIDE_HEADS: [&str; 4] =
+    ["64 KiB reads", "server CPU per read", "NFS-Ganesha's", "NFS-Ganesha's / Anabranch's"];
 /// The additional CPU may be at most so many times what the bare primitive needs.
 const PRIMITIVE_RATIO_MAX: f64 = 1.25;
 /// TLS may take so many times the CPU of plain reads.
@@ -24,12 +26,35 @@ pub(super) fn section(given: &NfsSecurityArguments, rounds: &[Round]) -> Result<
         "# Kerberos and TLS over NFS\n\nMade by `cargo xtask bench nfs-security`: server CPU of 64 KiB reads over NFSv{}, \
          8 at a time over one connection, of a file\nin memory; {} interleaved rounds. The bare primitive is what the \
          cryptographic library alone needs for the same bytes, with\none call, in the same round: an HMAC, AES-256-CBC \
-         with an HMAC, or AES-256-GCM in records of 16 KiB.\n\n{}\n\n{}",
+         with an HMAC, or AES-256-GCM in records of 16 KiB.\nWith `--ganesha`, NFS-Ganesha is \
+         measured in turns with it, and a second table compares the two.\n\n{}\n\n{}{}",
         given.version,
         rounds.len(),
         table(&HEADS, &rows),
+        beside(given, rounds),
         machine::measured("release build")?
     ))
+}
+
+/// The table of the modes that NFS-Ganesha has, too.
+fn beside(given: &NfsSecurityArguments, rounds: &[Round]) -> String {
+    if !given.ganesha {
+        return String::new();
+    }
+    let modes = MODES.iter().enumerate().filter(|(_, mode)| !mode.is_tls());
+    let rows: Vec<_> = modes.map(|(number, mode)| beside_cells(mode, number, rounds)).collect();
+    format!(
+        "The same reads of NFS-Ganesha (VFS), in turns with those above. It has no TLS.\n\n{}\n\n",
+        table(&BESIDE_HEADS, &rows)
+    )
+}
+
+fn beside_cells(mode: &Mode, number: usize, rounds: &[Round]) -> [String; 4] {
+    let [ours, theirs]: [Vec<f64>; 2] =
+        [rounds.iter().map(|r| r.cpu[number]).collect(), rounds.iter().map(|r| r.ganesha[number]).collect()];
+    let ratios: Vec<_> = theirs.iter().zip(&ours).map(|(theirs, ours)| theirs / ours).collect();
+    let time = |figures: &[f64]| format!("{:.1} us", median(figures));
+    [mode.name.to_owned(), time(&ours), time(&theirs), with_interval(&ratios)]
 }
 
 fn cells(mode: &Mode, number: usize, rounds: &[Round]) -> [String; 6] {
@@ -40,7 +65,7 @@ fn cells(mode: &Mode, number: usize, rounds: &[Round]) -> [String; 6] {
         .iter()
         .filter_map(|round| Some((round.cpu[number] - round.cpu[0]) / primitive_of(mode, round)?))
         .collect();
-    let is_tls = mode.query.contains("tls");
+    let is_tls = mode.is_tls();
     let goal = match median(&additional) {
         ratio if ratio.is_nan() => String::new(),
         ratio if is_tls => {
@@ -77,12 +102,18 @@ mod tests {
         let round = || {
             let mut cpu = [20.0; MODES.len()];
             cpu[2] = 60.0;
-            Round { cpu, primitives: vec![("checksum aes256-sha1".to_owned(), 32.0)] }
+            Round {
+                cpu,
+                ganesha: [90.0; MODES.len()],
+                primitives: vec![("checksum aes256-sha1".to_owned(), 32.0)],
+            }
         };
         let [_, cpu, to_plain, primitive, additional, goal] = cells(mode, 2, &[round(), round()]);
         assert_eq!((cpu.as_str(), to_plain.as_str()), ("60.0 us", "3.00 (3.00 - 3.00)"));
         assert_eq!((primitive.as_str(), additional.as_str()), ("32.0 us", "1.25 (1.25 - 1.25)"));
         assert!(goal.starts_with("at most 1.25: reached"), "{goal}");
         assert_eq!(cells(&MODES[0], 0, &[round()])[2..], [const { String::new() }; 4]);
+        let beside = beside_cells(mode, 2, &[round(), round()]);
+        assert_eq!(beside[1..], ["60.0 us", "90.0 us", "1.50 (1.50 - 1.50)"]);
     }
 }
