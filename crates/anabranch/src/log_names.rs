@@ -142,7 +142,7 @@ mod tests {
     }
 
     /// Crates of which nothing is in the program.
-    const APART: [&str; 4] = ["planted", "rados", "simulation", "storage-ceph"];
+    const APART: [&str; 4] = ["planted", "rados", "simulation", "storage_ceph"];
 
     #[test]
     fn every_crate_of_the_program_is_a_part() {
