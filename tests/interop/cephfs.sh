@@ -42,7 +42,8 @@ refused "without Ceph's library it is said what to install" "Debian and Ubuntu: 
   unshare -m -- sh -c 'mount --bind /dev/null "$0" && exec "$@"' "$(readlink -f "$library")" "$on_ceph" "$conf" "$user" conformance
 
 check "a store has a quota and a pool of its own" timeout 120 "$on_ceph" "$conf" "$user" limits cephfs.data.lrs
-timeout 200 "$on_ceph" "$conf" "$user" conformance >"$scratch/checks" 2>&1
+check "random calls return what they return on the in-memory store" timeout 300 "$on_ceph" "$conf" "$user" model 10
+timeout 300 "$on_ceph" "$conf" "$user" conformance >"$scratch/checks" 2>&1
 while read -r name; do pass "$name"; done < <(sed -n 's/^ok //p' "$scratch/checks")
 check "the store does what every store must do" grep -q '^[1-9][0-9]* checks passed, 0 failed$' "$scratch/checks"
 grep -v '^ok ' "$scratch/checks"
@@ -74,7 +75,7 @@ lines() { grep -c "$1" "$scratch/worker"; }
 # until_done NUMBER: waits until so many rounds of work are done.
 until_done() {
   local tries
-  for ((tries = 0; tries < 2400; tries++)); do [ "$(lines '^done')" -lt "$1" ] || return 0; sleep 0.05; done
+  for ((tries = 0; tries < 6000; tries++)); do [ "$(lines '^done')" -lt "$1" ] || return 0; sleep 0.05; done
   return 1
 }
 mkfifo "$scratch/end"

@@ -1,7 +1,7 @@
 //! The checks that every store passes, on a Ceph cluster that is there: a test cannot start one.
 //!
 //! `on-ceph CONFIGURATION USER conformance [CHECK]`: all checks, or those whose names begin so. `limits POOL`: a quota, and a pool for
-//! the data of one store. `copies`: streams of an object that others copy meanwhile. `work`: works until the end of the input, whatever happens to the cluster.
+//! the data of one store. `model ROUNDS`: random calls, compared with the in-memory store. `copies`: streams of an object that others copy meanwhile. `work`: works until the end of the input, whatever happens to the cluster.
 #![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints what it has found")]
 
@@ -13,10 +13,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anabranch_storage_ceph::{CephOptions, CephStore, Mount, Place};
+use proptest::test_runner::{Config, TestRunner};
 use storage::conformance::{CHECKS, MAY, Subject};
 use storage::{
-    Error, Name, NewKind, NewNode, Node, NodeRef, Replace, Result, Stability, Storage, StreamName, Wait,
+    Error, Name, NewKind, NewNode, Node, NodeRef, Replace, Result, SetAttributes, SetTime, Stability,
+    Storage, StreamName, Wait,
 };
+
+#[path = "../../storage-local/tests/model/mod.rs"]
+mod model;
 
 /// How many checks run at the same time.
 const SIDE_BY_SIDE: usize = 6;
@@ -113,6 +118,40 @@ fn limits(place: &Place, mount: &Arc<Mount>, pool: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Random calls on stores of their own and on the model.
+fn against_model(place: &Place, mount: &Arc<Mount>, rounds: u32) -> ExitCode {
+    let mut runner =
+        TestRunner::new(Config { cases: rounds, failure_persistence: None, ..Config::default() });
+    let number = AtomicUsize::new(0);
+    let ran = runner.run(&model::ops(), |ops| {
+        let path = format!("model-{}-{}", number.fetch_add(1, Ordering::Relaxed), std::process::id());
+        let subject = OnCeph::new(place, mount, path);
+        model::compare(subject.store(), &kept_to(&ops));
+        Ok(())
+    });
+    match ran {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            println!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The calls without what is otherwise on CephFS: it reserves no space, has no times before 1970, and takes set-user-id and
+/// set-group-id bits away when data is written, whoever writes.
+fn kept_to(ops: &[model::Op]) -> Vec<model::Op> {
+    const SET_ID: u32 = 0o6000;
+    let has = |op: &&model::Op| match op {
+        model::Op::Allocate(..) => false,
+        model::Op::Create(_, _, _, mode) => mode & SET_ID == 0,
+        model::Op::Set(_, SetAttributes { mode: Some(mode), .. }) if mode & SET_ID != 0 => false,
+        model::Op::Set(_, set) => !matches!(set.mtime, Some(SetTime::To(time)) if time.secs < 0),
+        _ => true,
+    };
+    ops.iter().filter(has).cloned().collect()
+}
+
 /// Streams of an object that others copy with all its attributes: waits for a line of input after `a`, which has a stream, and
 /// `b` were made. Then `b` carries the number of `a`.
 fn copies(place: &Place, mount: &Arc<Mount>) -> ExitCode {
@@ -185,7 +224,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [configuration, user, what @ ..] = arguments.as_slice() else {
-        eprintln!("on-ceph CONFIGURATION USER conformance [CHECK] | limits POOL | copies | work");
+        eprintln!(
+            "on-ceph CONFIGURATION USER conformance [CHECK] | limits POOL | model ROUNDS | copies | work"
+        );
         return ExitCode::from(2);
     };
     let place = Place { configuration: configuration.into(), user: (*user).to_owned(), file_system: None };
@@ -200,6 +241,7 @@ fn main() -> ExitCode {
         ["conformance"] => checks(&place, &mount, ""),
         ["conformance", begins] => checks(&place, &mount, begins),
         ["limits", pool] => limits(&place, &mount, pool),
+        ["model", rounds] => against_model(&place, &mount, rounds.parse().unwrap()),
         ["copies"] => copies(&place, &mount),
         ["work"] => work(&place, &mount),
         _ => ExitCode::from(2),

@@ -114,27 +114,35 @@ impl CephNode {
     pub(crate) fn change_attributes(&self, set: &SetAttributes) -> Result<Attributes> {
         self.check_settable(set)?;
         let (atime, mtime) = (checked(set.atime)?, checked(set.mtime)?);
-        // What may be refused comes before what cannot fail; times come last, since changes of size and flags set them.
-        if let Some(size) = set.size {
-            self.set_stat(&CStat { size, ..CStat::default() }, SET_SIZE)?;
-        }
         if set.flags.is_some() || set.btime.is_some() || set.ctime.is_some() {
             self.set_dos(set)?;
         }
-        let (mut stat, mut mask) = (CStat::default(), 0);
-        let mut put = |bit, given: bool| mask |= if given { bit } else { 0 };
-        put(SET_UID, set.uid.is_some());
-        put(SET_GID, set.gid.is_some());
-        put(SET_ATIME, atime.is_some());
-        put(SET_MTIME, mtime.is_some());
+        if let Some(size) = set.size {
+            // A new size is a change of the data. The library is told the time: without it, it can set the time to 0. A time that
+            // is to be set is set afterwards: the metadata server would set the present one instead.
+            let stat = CStat { size, mtime: stored(now()), ..self.stat()? };
+            self.set_stat(&stat, SET_SIZE | SET_MTIME)?;
+        }
         let mode = self.mode_after(set)?;
-        put(SET_MODE, mode.is_some());
-        stat.uid = set.uid.unwrap_or_default();
-        stat.gid = set.gid.unwrap_or_default();
-        stat.atime = atime.unwrap_or_default();
-        stat.mtime = mtime.unwrap_or_default();
-        stat.mode = u16::try_from(mode.unwrap_or_default()).unwrap_or_default();
+        let given = [
+            (SET_UID, set.uid.is_some()),
+            (SET_GID, set.gid.is_some()),
+            (SET_ATIME, atime.is_some()),
+            (SET_MTIME, mtime.is_some()),
+            (SET_MODE, mode.is_some()),
+        ];
+        let mask = given.iter().filter(|(_, given)| *given).fold(0, |mask, (bit, _)| mask | bit);
         if mask != 0 {
+            // What is not named by the mask stays what it is.
+            let now = self.stat()?;
+            let stat = CStat {
+                uid: set.uid.unwrap_or(now.uid),
+                gid: set.gid.unwrap_or(now.gid),
+                atime: atime.unwrap_or(now.atime),
+                mtime: mtime.unwrap_or(now.mtime),
+                mode: mode.and_then(|mode| u16::try_from(mode).ok()).unwrap_or(now.mode),
+                ..now
+            };
             self.set_stat(&stat, mask)?;
             self.pass_on_times(mask)?;
         }

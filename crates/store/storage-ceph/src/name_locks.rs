@@ -35,6 +35,11 @@ impl NameLocks {
         self.locks.get(index).map(Mutex::lock)
     }
 
+    /// Whether somebody holds the lock of a name.
+    pub(crate) fn is_locked(&self, dir: ObjectId, name: Name<'_>) -> bool {
+        self.locks.get(self.index(dir, name)).is_some_and(Mutex::is_locked)
+    }
+
     /// Locks a name of a directory.
     pub(crate) fn one(&self, dir: ObjectId, name: Name<'_>) -> Locked<'_> {
         (self.lock(self.index(dir, name)), None)
@@ -58,10 +63,9 @@ mod tests {
         let name = |text: &'static str| Name::new(text.as_bytes()).unwrap();
         drop(locks.two((dir, name("a")), (dir, name("a"))));
         let held = locks.two((dir, name("a")), (dir, name("b")));
-        let index = locks.index(dir, name("b"));
-        assert!(locks.locks[index].try_lock().is_none());
+        assert!(locks.is_locked(dir, name("b")));
         drop(held);
         drop(locks.one(dir, name("b")));
-        assert!(locks.locks[index].try_lock().is_some());
+        assert!(!locks.is_locked(dir, name("b")));
     }
 }

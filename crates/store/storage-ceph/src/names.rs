@@ -44,7 +44,20 @@ impl CephNode {
         if self.store.reserved.has(name.as_bytes()) { Err(Error::NotFound) } else { Ok(()) }
     }
 
+    /// The object with this name. If there is none while somebody changes the name, it is looked for again afterwards: a rename
+    /// may be two calls ([`CephNode::move_name`]).
     pub(crate) fn find(self: &Arc<Self>, name: Name<'_>) -> Result<(Arc<Self>, CStat)> {
+        match self.find_now(name) {
+            Err(Error::NotFound) if self.store.name_locks.is_locked(self.id, name) => {
+                let _locked = self.store.name_locks.one(self.id, name);
+                self.find_now(name)
+            }
+            found => found,
+        }
+    }
+
+    /// The object with this name, as the library knows it now. The caller holds the name's lock, or looks again.
+    fn find_now(self: &Arc<Self>, name: Name<'_>) -> Result<(Arc<Self>, CStat)> {
         self.check_has(name)?;
         let (inode, stat) = self.inode.lookup(&text(name.as_bytes())?).map_err(from_errno)?;
         let node = self.store.adopt(inode, &stat);
@@ -118,7 +131,7 @@ impl CephNode {
     pub(crate) fn remove_name(self: &Arc<Self>, name: Name<'_>, is_directory: bool) -> Result<()> {
         self.check_has(name)?;
         let _locked = self.store.name_locks.one(self.id, name);
-        let (node, stat) = self.find(name)?;
+        let (node, stat) = self.find_now(name)?;
         match (node.kind, is_directory) {
             (FileKind::Directory, false) => return Err(Error::IsDirectory),
             (FileKind::Directory, true) | (_, false) => {}
@@ -146,14 +159,14 @@ impl CephNode {
         to.check_directory()?;
         self.check_has(name)?;
         let _locked = self.store.name_locks.two((self.id, name), (to.id, to_name));
-        let (moved, _) = self.find(name)?;
+        let (moved, _) = self.find_now(name)?;
         // Two moves of directories at a time could each see the places before the other.
         let _moving = (moved.kind == FileKind::Directory).then(|| self.store.moving.lock());
         if to.is_removed() {
             return Err(Error::NotFound);
         }
         to.check_enters(to_name)?;
-        let replaced = match to.find(to_name) {
+        let replaced = match to.find_now(to_name) {
             Ok(found) => Some(found),
             Err(Error::NotFound) => None,
             Err(error) => return Err(error),
@@ -166,8 +179,16 @@ impl CephNode {
                 return Ok(());
             }
         }
+        check_move(self, &moved, to, replaced.as_ref().map(|(replaced, _)| &**replaced))?;
         let replaced = replaced.map(|(replaced, stat)| Losing::of(replaced, stat.links));
-        let renamed = self.inode.rename(&text(name.as_bytes())?, &to.inode, &text(to_name.as_bytes())?);
+        let called = text(to_name.as_bytes())?;
+        if replaced.as_ref().is_some_and(|replaced| !replaced.is_last) {
+            // When a rename replaces one of several names of a file, the library (16.2.15) forgets the others. So the name is
+            // removed first. Who looks for it meanwhile waits for the lock. Whoever is killed in between leaves the moved object
+            // under its old name.
+            to.inode.remove(&called, false).map_err(from_errno)?;
+        }
+        let renamed = self.inode.rename(&text(name.as_bytes())?, &to.inode, &called);
         renamed.map_err(|errno| match errno {
             Errno::EXIST => Error::NotEmpty,
             other => from_errno(other),
@@ -208,6 +229,27 @@ impl CephNode {
             }
         }
         Ok(true)
+    }
+}
+
+/// Checks what Linux checks before an object is moved from one directory to another, where it replaces one, and in the same order.
+/// The metadata server has another order.
+fn check_move(
+    dir: &Arc<CephNode>,
+    moved: &CephNode,
+    to: &Arc<CephNode>,
+    replaced: Option<&CephNode>,
+) -> Result<()> {
+    if moved.holds(to) {
+        return Err(Error::InvalidArgument);
+    }
+    let Some(replaced) = replaced else { return Ok(()) };
+    let is_directory = |node: &CephNode| node.kind == FileKind::Directory;
+    match (is_directory(moved), is_directory(replaced)) {
+        _ if replaced.holds(dir) => Err(Error::NotEmpty),
+        (false, true) => Err(Error::IsDirectory),
+        (true, false) => Err(Error::NotDirectory),
+        (true, true) | (false, false) => Ok(()),
     }
 }
 

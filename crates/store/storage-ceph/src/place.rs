@@ -100,6 +100,19 @@ impl CephNode {
         Ok(names.join(&b'/'))
     }
 
+    /// Whether a directory is this one or below it, as far as known.
+    pub(crate) fn holds(&self, dir: &Arc<Self>) -> bool {
+        let mut dir = Arc::clone(dir);
+        for _ in 0..DEPTH_MAX {
+            if dir.id == self.id {
+                return true;
+            }
+            let Ok(Some((above, _))) = dir.above() else { return false };
+            dir = above;
+        }
+        false
+    }
+
     /// The directory that holds this one.
     pub(crate) fn find_parent(self: &Arc<Self>) -> Result<Arc<Self>> {
         if self.kind != FileKind::Directory {

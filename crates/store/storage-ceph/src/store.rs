@@ -249,7 +249,7 @@ impl Shared {
 pub(crate) struct Losing {
     pub(crate) node: Arc<CephNode>,
     /// Whether the name is the last one.
-    is_last: bool,
+    pub(crate) is_last: bool,
     /// The number of its streams, if it may have any.
     streams: Option<StreamsNumber>,
 }

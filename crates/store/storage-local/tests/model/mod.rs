@@ -1,43 +1,38 @@
-//! Random calls on the local store and on the in-memory store, which is the model: both must return the same and hold
-//! the same tree afterwards.
-#![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
+//! Random calls on a store and on the in-memory store, which is the model: both must return the same and hold the same tree
+//! afterwards.
 
 use std::collections::HashMap;
 use std::io::IoSlice;
 use std::ops::ControlFlow;
-use std::path::Path;
 
-use anabranch_storage_local::{LocalOptions, LocalStore};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 use storage::conformance::MAY;
 use storage::memory::MemoryStore;
 use storage::{
-    Capabilities, Error, FileFlags, FileKind, Name, NewKind, NewNode, NodeRef, ObjectId, Replace, Result,
-    SetAttributes, SetTime, Stability, Storage, Timestamp, Wait, Want, XattrMode,
+    Error, FileFlags, FileKind, Name, NewKind, NewNode, NodeRef, ObjectId, Replace, Result, SetAttributes,
+    SetTime, Stability, Storage, Timestamp, Wait, Want, XattrMode,
 };
-
-#[expect(dead_code, reason = "no program is needed here")]
-#[path = "../../../anabranch/tests/program/needs/mod.rs"]
-mod needs;
 
 /// Few names, so that calls interfere with each other.
 const NAMES: [&str; 4] = ["a", "b", "c", "\u{e9}"];
 
 /// Where a call happens: the names to walk down.
-type Place = Vec<&'static str>;
+pub(crate) type Place = Vec<&'static str>;
 
+/// A kind of object.
 #[derive(Debug, Clone)]
-enum Kind {
+pub(crate) enum Kind {
     Regular,
     Directory,
     Symlink(Vec<u8>),
     Fifo,
 }
 
+/// A call.
 #[derive(Debug, Clone)]
-enum Op {
+pub(crate) enum Op {
     Create(Place, &'static str, Kind, u32),
     RemoveFile(Place, &'static str),
     RemoveDir(Place, &'static str),
@@ -115,6 +110,11 @@ fn kind() -> impl Strategy<Value = Kind> {
         1 => vec(any::<u8>(), 0..5).prop_map(Kind::Symlink),
         1 => Just(Kind::Fifo),
     ]
+}
+
+/// Calls.
+pub(crate) fn ops() -> impl Strategy<Value = Vec<Op>> {
+    vec(op(), 1..120)
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -304,42 +304,22 @@ fn tree(dir: &NodeRef, path: &str, objects: &mut HashMap<ObjectId, usize>, seen:
     }
 }
 
-fn compare(parent: &Path, ops: &[Op]) {
-    let dir = tempfile::tempdir_in(parent).unwrap();
-    let local = LocalStore::open(dir.path(), LocalOptions::default()).unwrap();
-    if !local.capabilities().contains(Capabilities::OWNERS | Capabilities::XATTRS) {
-        return needs::not_tested("the model sets owners and extended attributes, this user or place cannot");
-    }
+/// Makes the calls on a store, which is empty and can set owners and extended attributes, and on the model.
+pub(crate) fn compare(store: &dyn Storage, ops: &[Op]) {
     let memory = MemoryStore::new();
     let mode = SetAttributes { mode: Some(0o755), uid: Some(0), gid: Some(0), ..SetAttributes::default() };
     memory.root().set_attributes(&mode, MAY).unwrap();
-    local.root().set_attributes(&mode, MAY).unwrap();
-    let mut sides = [&local as &dyn Storage, &memory].map(|store| Side { store, held: Vec::new() });
+    store.root().set_attributes(&mode, MAY).unwrap();
+    let mut sides = [store, &memory].map(|store| Side { store, held: Vec::new() });
     for (number, op) in start().iter().chain(ops).enumerate() {
-        let [on_disk, in_memory] = sides.each_mut().map(|side| side.run(op));
-        assert_eq!(on_disk, in_memory, "call {number}: {op:?}");
+        let [stored, in_memory] = sides.each_mut().map(|side| side.run(op));
+        assert_eq!(stored, in_memory, "call {number}: {op:?}");
     }
-    let [on_disk, in_memory] = sides.map(|side| {
+    let [stored, in_memory] = sides.map(|side| {
         let mut seen = Vec::new();
         tree(&side.store.root(), "", &mut HashMap::new(), &mut seen);
         seen
     });
-    assert_eq!(on_disk, in_memory);
-    assert_ne!(local.root().lookup(named("none"), Wait::May(MAY)).err(), Some(Error::WouldBlock));
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn tmpfs_is_like_the_model(ops in vec(op(), 1..120)) {
-        let shm = Path::new("/dev/shm");
-        let disk = std::env::temp_dir();
-        compare(if shm.is_dir() { shm } else { &disk }, &ops);
-    }
-
-    #[test]
-    fn a_disk_is_like_the_model(ops in vec(op(), 1..120)) {
-        compare(&std::env::temp_dir(), &ops);
-    }
+    assert_eq!(stored, in_memory);
+    assert_ne!(store.root().lookup(named("none"), Wait::May(MAY)).err(), Some(Error::WouldBlock));
 }
