@@ -89,7 +89,7 @@ macro_rules! conformance_tests {
             }
             feeds { names, names_in_two_directories, the_directory_itself, moves, numbers, side_by_side }
             concurrency {
-                one_creator_wins, renames_are_atomic, writes_side_by_side, lists_while_changing,
+                one_creator_wins, renames_are_atomic, renames_over_links_are_atomic, writes_side_by_side, lists_while_changing,
                 one_object_one_number
             }
         }

@@ -9,6 +9,15 @@ use crate::{Error, NewKind, Replace};
 
 const ROUNDS: usize = 100;
 
+/// Tells the others that a job has ended, also if it has failed: they look until then.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Of several threads that create the same name, exactly one succeeds.
 pub fn one_creator_wins(subject: &mut dyn Subject) {
     let root = subject.store().root();
@@ -32,12 +41,12 @@ pub fn renames_are_atomic(subject: &mut dyn Subject) {
     file(&root, "stable");
     let done = AtomicBool::new(false);
     let rename = || {
+        let _ended = Ended(&done);
         for round in 0..ROUNDS {
             let at = format!("new{round}");
             file(&root, &at);
             root.rename(name(&at), &*root, name("stable"), Replace::Yes, MAY).unwrap();
         }
-        done.store(true, Ordering::Relaxed);
     };
     let look = || {
         while !done.load(Ordering::Relaxed) {
@@ -47,6 +56,34 @@ pub fn renames_are_atomic(subject: &mut dyn Subject) {
     };
     subject.at_once(&[&rename, &look, &look]);
     assert_eq!(names(&root), ["stable"]);
+}
+
+/// A name that is replaced always exists, also when its object has another name; the other name stays.
+pub fn renames_over_links_are_atomic(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    file(&root, "stable");
+    let done = AtomicBool::new(false);
+    let rename = || {
+        let _ended = Ended(&done);
+        for round in 0..ROUNDS {
+            let stable = find(&root, "stable").unwrap();
+            root.link(name(&format!("kept{round}")), &*stable, MAY).unwrap();
+            let at = format!("new{round}");
+            file(&root, &at);
+            root.rename(name(&at), &*root, name("stable"), Replace::Yes, MAY).unwrap();
+        }
+    };
+    let look = || {
+        while !done.load(Ordering::Relaxed) {
+            find(&root, "stable").unwrap();
+        }
+    };
+    subject.at_once(&[&rename, &look, &look]);
+    for round in 0..ROUNDS {
+        let kept = find(&root, &format!("kept{round}")).unwrap();
+        assert_eq!(attributes_of(&*kept).links, 1);
+    }
+    assert_eq!(names(&root).len(), ROUNDS + 1);
 }
 
 /// Writes to different ranges do not disturb each other.
@@ -76,12 +113,12 @@ pub fn lists_while_changing(subject: &mut dyn Subject) {
     }
     let done = AtomicBool::new(false);
     let change = || {
+        let _ended = Ended(&done);
         for round in 0..ROUNDS * 4 {
             let at = format!("comes{}", round % 7);
             file(&dir, &at);
             dir.remove_file(name(&at), MAY).unwrap();
         }
-        done.store(true, Ordering::Relaxed);
     };
     let look = || {
         while !done.load(Ordering::Relaxed) {
