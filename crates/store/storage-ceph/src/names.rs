@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rustix::fs::makedev;
 use rustix::io::Errno;
@@ -44,12 +45,17 @@ impl CephNode {
         if self.store.reserved.has(name.as_bytes()) { Err(Error::NotFound) } else { Ok(()) }
     }
 
-    /// The object with this name. If there is none while somebody changes the name, it is looked for again afterwards: a rename
-    /// may be two calls ([`CephNode::move_name`]).
+    /// The object with this name. If there is none while a name was replaced in two calls ([`CephNode::move_name`]), it is looked for
+    /// again when that is over: it may have been this name.
     pub(crate) fn find(self: &Arc<Self>, name: Name<'_>) -> Result<(Arc<Self>, CStat)> {
+        let store = &self.store;
+        let before = store.replaced_in_two.load(Ordering::Acquire);
         match self.find_now(name) {
-            Err(Error::NotFound) if self.store.name_locks.is_locked(self.id, name) => {
-                let _locked = self.store.name_locks.one(self.id, name);
+            Err(Error::NotFound)
+                if store.name_locks.is_locked(self.id, name)
+                    || store.replaced_in_two.load(Ordering::Acquire) != before =>
+            {
+                let _locked = store.name_locks.one(self.id, name);
                 self.find_now(name)
             }
             found => found,
@@ -182,13 +188,17 @@ impl CephNode {
         check_move(self, &moved, to, replaced.as_ref().map(|(replaced, _)| &**replaced))?;
         let replaced = replaced.map(|(replaced, stat)| Losing::of(replaced, stat.links));
         let called = text(to_name.as_bytes())?;
-        if replaced.as_ref().is_some_and(|replaced| !replaced.is_last) {
+        let takes_two = replaced.as_ref().is_some_and(|replaced| !replaced.is_last);
+        if takes_two {
             // When a rename replaces one of several names of a file, the library (16.2.15) forgets the others. So the name is
             // removed first. Who looks for it meanwhile waits for the lock. Whoever is killed in between leaves the moved object
             // under its old name.
             to.inode.remove(&called, false).map_err(from_errno)?;
         }
         let renamed = self.inode.rename(&text(name.as_bytes())?, &to.inode, &called);
+        if takes_two {
+            self.store.replaced_in_two.fetch_add(1, Ordering::Release);
+        }
         renamed.map_err(|errno| match errno {
             Errno::EXIST => Error::NotEmpty,
             other => from_errno(other),

@@ -1,6 +1,7 @@
 //! The store: a directory of a mounted file system.
 
 use std::ffi::CStr;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -71,6 +72,8 @@ pub(crate) struct Shared {
     pub(crate) handle_key: SipHasher24,
     pub(crate) reserved: ReservedNames,
     pub(crate) name_locks: NameLocks,
+    /// How many names were replaced in two calls.
+    pub(crate) replaced_in_two: AtomicU64,
     /// Held while a directory is moved. It guards no data.
     pub(crate) moving: Mutex<()>,
     pub(crate) changes: OwnChanges,
@@ -110,6 +113,7 @@ impl CephStore {
             handle_key: SipHasher24::new_with_key(&options.handle_key),
             reserved: reserved.collect(),
             name_locks: NameLocks::default(),
+            replaced_in_two: AtomicU64::new(0),
             moving: Mutex::default(),
             changes: OwnChanges::new(FEED_LIMITS),
         });
