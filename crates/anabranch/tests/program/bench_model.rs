@@ -12,8 +12,8 @@ use tempfile::TempDir;
 use crate::bench_peers::{is_root, processes};
 use crate::server::program;
 
-/// A load that goes on for so many repetitions.
-const LOAD: [&str; 6] = ["--seconds", "0.4", "--ramp", "0.05", "--file-size", "256k"];
+/// A load that goes on for so many repetitions. Each is long enough for an operation through a slow link on a busy machine.
+const LOAD: [&str; 6] = ["--seconds", "1", "--ramp", "0.05", "--file-size", "256k"];
 /// The most that goes at once where the kernel hands over segments that are not cut yet (GSO).
 const SEGMENT_BYTES: f64 = 65536.0;
 
