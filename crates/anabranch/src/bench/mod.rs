@@ -279,10 +279,22 @@ pub(crate) fn measure_plan(
     extent: &Extent,
     stop: &AtomicBool,
 ) -> Result<ResultFile> {
-    let access = Access::default();
+    let result = measure_unpaced(target, &Access::default(), plan, extent, stop);
+    verdict(&result, target)?;
+    Ok(result)
+}
+
+/// Measures a plan as fast as the clients can.
+pub(crate) fn measure_unpaced(
+    target: &Target,
+    access: &Access,
+    plan: &Plan,
+    extent: &Extent,
+    stop: &AtomicBool,
+) -> ResultFile {
     let what = Run {
         target,
-        access: &access,
+        access,
         plan,
         extent,
         rate: None,
@@ -291,9 +303,7 @@ pub(crate) fn measure_plan(
         replay: None,
         program: PROGRAM,
     };
-    let result = measure_with_bar(&what, stop);
-    verdict(&result, target)?;
-    Ok(result)
+    measure_with_bar(&what, stop)
 }
 
 /// Something went wrong: what, and that the rest holds.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use load::bench::{Run, went_wrong};
+use load::bench::went_wrong;
 use load::plan::{Extent, Plan};
 use load::result::{Protocol, ResultFile};
 use load::{Access, Server};
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{build, find, show};
 use crate::bench::arguments::{HowLong, ModelRun};
-use crate::bench::{PROGRAM, measure_with_bar, override_extent, show as show_result, stopping};
+use crate::bench::{PROGRAM, measure_unpaced, override_extent, show as show_result, stopping};
 use crate::print::{json, print};
 use crate::problem::{Cause, Problem, Result};
 
@@ -128,18 +128,7 @@ fn measure_plan(
         ..Server::default()
     };
     let access = Access { workers: Some(built.workers(program)), server, ..Access::default() };
-    let run = Run {
-        target: &built.target(protocol),
-        access: &access,
-        plan,
-        extent,
-        rate: None,
-        think: Duration::ZERO,
-        check: true,
-        replay: None,
-        program: PROGRAM,
-    };
-    measure_with_bar(&run, stop)
+    measure_unpaced(&built.target(protocol), &access, plan, extent, stop)
 }
 
 fn save(directory: &Path, results: &[ResultFile]) -> Result<()> {
