@@ -42,6 +42,7 @@ refused "without Ceph's library it is said what to install" "Debian and Ubuntu: 
   unshare -m -- sh -c 'mount --bind /dev/null "$0" && exec "$@"' "$(readlink -f "$library")" "$on_ceph" "$conf" "$user" conformance
 
 check "a store has a quota and a pool of its own" timeout 120 "$on_ceph" "$conf" "$user" limits cephfs.data.lrs
+check "a directory is served by one gateway alone" timeout 120 "$on_ceph" "$conf" "$user" alone
 check "random calls return what they return on the in-memory store" timeout 300 "$on_ceph" "$conf" "$user" model 10
 timeout 300 "$on_ceph" "$conf" "$user" conformance >"$scratch/checks" 2>&1
 while read -r name; do pass "$name"; done < <(sed -n 's/^ok //p' "$scratch/checks")

@@ -1,7 +1,9 @@
 //! The checks that every store passes, on a Ceph cluster that is there: a test cannot start one.
 //!
 //! `on-ceph CONFIGURATION USER conformance [CHECK]`: all checks, or those whose names begin so. `limits POOL`: a quota, and a pool for
-//! the data of one store. `model ROUNDS`: random calls, compared with the in-memory store. `copies`: streams of an object that others copy meanwhile. `work`: works until the end of the input, whatever happens to the cluster.
+//! the data of one store. `model ROUNDS`: random calls, compared with the in-memory store. `copies`: streams of an
+//! object that others copy meanwhile. `alone`: a directory is served by one gateway alone. `work`: works until the end of the input,
+//! whatever happens to the cluster.
 #![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints what it has found")]
 
@@ -35,8 +37,8 @@ struct OnCeph {
 
 impl OnCeph {
     fn new(place: &Place, mount: &Arc<Mount>, path: String) -> Self {
-        let top = CephStore::open(mount, "", &options()).unwrap();
-        made(&*top.root(), &path, NewKind::Directory);
+        let shared = CephOptions { is_exclusive: false, ..options() };
+        made(&*CephStore::open(mount, "", &shared).unwrap().root(), &path, NewKind::Directory);
         let store = CephStore::open(mount, &path, &options()).unwrap();
         Self { place: place.clone(), path, store: Some(store) }
     }
@@ -46,6 +48,22 @@ fn options() -> CephOptions {
     CephOptions { handle_key: [7; 16], is_exclusive: true, nodes_max: 10_000, reserved_names: Vec::new() }
 }
 
+/// An identity that nobody else has.
+fn new_identity() -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    format!("on-ceph-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+fn mounted(place: &Place, identity: &str) -> Arc<Mount> {
+    Mount::new(place, identity).unwrap()
+}
+
+/// Opens a store as soon as nobody else has its directory.
+fn soon(open: impl Fn() -> Result<CephStore>) -> CephStore {
+    let mut tries = (0..600).map(|_| open()).inspect(|_| std::thread::sleep(Duration::from_millis(50)));
+    tries.find(|tried| !matches!(tried, Err(Error::Busy))).unwrap().unwrap()
+}
+
 impl Subject for OnCeph {
     fn store(&self) -> &dyn Storage {
         self.store.as_ref().unwrap()
@@ -53,8 +71,9 @@ impl Subject for OnCeph {
 
     fn restart(&mut self) {
         self.store = None;
-        let mount = Mount::new(&self.place).unwrap();
-        self.store = Some(CephStore::open(&mount, &self.path, &options()).unwrap());
+        let mount = mounted(&self.place, &new_identity());
+        // The earlier store lets go of its directory soon.
+        self.store = Some(soon(|| CephStore::open(&mount, &self.path, &options())));
     }
 
     fn at_once(&self, jobs: &[&(dyn Fn() + Sync)]) {
@@ -183,6 +202,40 @@ fn copies(place: &Place, mount: &Arc<Mount>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// A directory is served by one gateway alone, until that ends or another process has its identity.
+fn alone(place: &Place, mount: &Arc<Mount>) -> ExitCode {
+    let shared = CephOptions { is_exclusive: false, ..options() };
+    let (top, inner) =
+        (format!("alone-{}", std::process::id()), format!("alone-{}/in/inner", std::process::id()));
+    let whole = CephStore::open(mount, "", &shared).unwrap();
+    let of_top = made(&*whole.root(), &top, NewKind::Directory);
+    let within = made(&*of_top, "in", NewKind::Directory);
+    made(&*within, "inner", NewKind::Directory);
+    made(&*of_top, "beside", NewKind::Directory);
+    let identity = new_identity();
+    let (first, second) = (mounted(place, &identity), mounted(place, &new_identity()));
+    let open = |mount: &Arc<Mount>, path: &str| CephStore::open(mount, path, &options());
+    let refused = |path: &str| assert_eq!(open(&second, path).map(drop), Err(Error::Busy), "{path:?}");
+    let held = open(&first, &inner).unwrap();
+    ["", &top, &inner].into_iter().for_each(refused);
+    let beside = open(&second, &format!("{top}/beside")).unwrap();
+    assert_eq!(open(&first, &format!("{top}/beside")).map(drop), Err(Error::Busy));
+    CephStore::open(&second, &inner, &shared).unwrap();
+    drop(held);
+    let held = soon(|| open(&second, &inner));
+    drop(held);
+    let held = soon(|| open(&first, &inner));
+    let file = made(&*held.root(), "file", NewKind::Regular);
+    let restarted = mounted(place, &identity);
+    let again = open(&restarted, &inner).unwrap();
+    let written = file.write(0, &[IoSlice::new(b"late")], Stability::File, Wait::May(MAY));
+    println!("the session that was ended wrote: {written:?}");
+    assert!(written.is_err());
+    made(&*again.root(), "new", NewKind::Regular);
+    drop((beside, held));
+    ExitCode::SUCCESS
+}
+
 /// Makes, writes, reads, renames and removes files until the end of the input, and prints a line for each. Whatever happens to
 /// the cluster meanwhile, nothing fails.
 fn work(place: &Place, mount: &Arc<Mount>) -> ExitCode {
@@ -225,12 +278,12 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [configuration, user, what @ ..] = arguments.as_slice() else {
         eprintln!(
-            "on-ceph CONFIGURATION USER conformance [CHECK] | limits POOL | model ROUNDS | copies | work"
+            "on-ceph CONFIGURATION USER conformance [CHECK] | limits POOL | model ROUNDS | copies | alone | work"
         );
         return ExitCode::from(2);
     };
     let place = Place { configuration: configuration.into(), user: (*user).to_owned(), file_system: None };
-    let mount = match Mount::new(&place) {
+    let mount = match Mount::new(&place, &new_identity()) {
         Ok(mount) => mount,
         Err(error) => {
             eprintln!("{error}\n{}", error.advice());
@@ -243,6 +296,7 @@ fn main() -> ExitCode {
         ["limits", pool] => limits(&place, &mount, pool),
         ["model", rounds] => against_model(&place, &mount, rounds.parse().unwrap()),
         ["copies"] => copies(&place, &mount),
+        ["alone"] => alone(&place, &mount),
         ["work"] => work(&place, &mount),
         _ => ExitCode::from(2),
     }

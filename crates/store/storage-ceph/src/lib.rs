@@ -23,6 +23,7 @@
 //! before 1970 or after 2106 becomes the nearest that it can store.
 
 mod attributes;
+mod claim;
 mod data;
 mod depot;
 mod errno;

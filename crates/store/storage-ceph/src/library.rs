@@ -27,6 +27,9 @@ pub(crate) const SET_MTIME: c_int = 1 << 3;
 pub(crate) const SET_ATIME: c_int = 1 << 4;
 pub(crate) const SET_SIZE: c_int = 1 << 5;
 
+/// `CEPH_RECLAIM_RESET`: the other session is ended, with its locks.
+pub(crate) const END_SESSION: c_uint = 1;
+
 /// `struct timespec` where both fields have 64 bits, as on all machines that this program is made for.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -100,6 +103,9 @@ functions! {
     conf_set: fn(CMount, *const c_char, *const c_char) -> c_int;
     init: fn(CMount) -> c_int;
     select_filesystem: fn(CMount, *const c_char) -> c_int;
+    start_reclaim: fn(CMount, *const c_char, c_uint) -> c_int;
+    finish_reclaim: fn(CMount);
+    set_uuid: fn(CMount, *const c_char);
     mount: fn(CMount, *const c_char) -> c_int;
     unmount: fn(CMount) -> c_int;
     release: fn(CMount) -> c_int;
@@ -132,6 +138,7 @@ functions! {
     ll_fsync: fn(CMount, CFile, c_int) -> c_int;
     ll_sync_inode: fn(CMount, CInode, c_int) -> c_int;
     ll_fallocate: fn(CMount, CFile, c_int, i64, i64) -> c_int;
+    ll_setlk: fn(CMount, CFile, *mut libc::flock, u64, c_int) -> c_int;
     ll_getxattr: fn(CMount, CInode, *const c_char, *mut c_void, usize, CPerms) -> c_int;
     ll_setxattr: fn(CMount, CInode, *const c_char, *const c_void, usize, c_int, CPerms) -> c_int;
     ll_listxattr: fn(CMount, CInode, *mut c_char, usize, *mut usize, CPerms) -> c_int;

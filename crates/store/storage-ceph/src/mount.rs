@@ -174,11 +174,12 @@ fn text(text: &str, what: &'static str) -> Result<CString, MountError> {
 }
 
 impl Mount {
-    /// Mounts a file system.
+    /// Mounts a file system. Its metadata servers know the session by the `identity`: what is left of an earlier session of the same
+    /// identity, by a process that was killed, ends first, with its locks and its right to write.
     ///
     /// # Errors
     /// Ceph's library, the configuration file, the key, the monitors or the file system are not there.
-    pub fn new(place: &Place) -> Result<Arc<Self>, MountError> {
+    pub fn new(place: &Place, identity: &str) -> Result<Arc<Self>, MountError> {
         let functions = library::functions()?;
         let path = CString::new(place.configuration.as_os_str().as_bytes());
         let path = path.map_err(|_| MountError::Nul("path of Ceph's configuration file"))?;
@@ -197,6 +198,7 @@ impl Mount {
             done(unsafe { (functions.select_filesystem)(mount, name.as_ptr()) })
                 .map_err(|e| made.failed(e))?;
         }
+        made.identify(&text(identity, "identity of the gateway")?)?;
         // SAFETY: the handle is one that was made, and the text ends with NUL.
         done(unsafe { (functions.mount)(mount, c"/".as_ptr()) }).map_err(|e| made.failed(e))?;
         let (queue, unused) = mpsc::channel::<Unused>();
@@ -227,6 +229,24 @@ impl Mount {
         }
         // SAFETY: the handle is one that was made.
         done(unsafe { (self.functions.init)(self.mount) }).map(drop).map_err(|e| self.failed(e))
+    }
+
+    /// Ends what is left of an earlier session of this identity, and takes it.
+    fn identify(&self, identity: &CStr) -> Result<(), MountError> {
+        // SAFETY: the handle is one that was made, and the text ends with NUL.
+        let ended = done(unsafe {
+            (self.functions.start_reclaim)(self.mount, identity.as_ptr(), library::END_SESSION)
+        });
+        match ended {
+            // Nothing is left, or there is no such file system, which the mount tells.
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(self.failed(error)),
+        }
+        // SAFETY: the handle is one that was made.
+        unsafe { (self.functions.finish_reclaim)(self.mount) };
+        // SAFETY: the handle is one that was made, and the text ends with NUL.
+        unsafe { (self.functions.set_uuid)(self.mount, identity.as_ptr()) };
+        Ok(())
     }
 
     fn set(&self, option: &CStr, value: &CStr) -> Result<(), Errno> {

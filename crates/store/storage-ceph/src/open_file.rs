@@ -12,6 +12,13 @@ use crate::mount::{Mount, Unused, done};
 /// How much one call reads or writes at most: the library counts in 32 bits.
 const CALL_BYTES_MAX: usize = 64 << 20;
 
+/// How a lock holds off others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lock {
+    Shared,
+    Exclusive,
+}
+
 /// An open file, which is closed when this value is dropped.
 pub(crate) struct OpenFile {
     pub(crate) mount: Arc<Mount>,
@@ -23,6 +30,12 @@ pub(crate) struct OpenFile {
 unsafe impl Send for OpenFile {}
 // SAFETY: as above.
 unsafe impl Sync for OpenFile {}
+
+impl std::fmt::Debug for OpenFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenFile").field("mount", &self.mount).finish_non_exhaustive()
+    }
+}
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
@@ -69,6 +82,21 @@ impl OpenFile {
     pub(crate) fn sync(&self) -> Result<(), Errno> {
         // SAFETY: the file is open.
         done(unsafe { (self.mount.functions.ll_fsync)(self.mount.mount, self.file, 0) }).map(drop)
+    }
+
+    /// Locks all of the file or directory for an owner, until it is closed. The locks of one owner do not hold off each other.
+    ///
+    /// # Errors
+    /// [`Errno::AGAIN`] if another lock holds this one off; those of the cluster.
+    pub(crate) fn lock(&self, lock: Lock, owner: u64) -> Result<(), Errno> {
+        // SAFETY: all of the structure are numbers, for which zero is a value. Zero is the beginning, and a length without end.
+        let mut range: libc::flock = unsafe { std::mem::zeroed() };
+        let kind = if lock == Lock::Shared { libc::F_RDLCK } else { libc::F_WRLCK };
+        range.l_type = libc::c_short::try_from(kind).map_err(|_| Errno::INVAL)?;
+        range.l_pid = libc::pid_t::try_from(std::process::id()).unwrap_or_default();
+        let Mount { functions, mount, .. } = &*self.mount;
+        // SAFETY: the file is open, and the structure is that of this system.
+        done(unsafe { (functions.ll_setlk)(*mount, self.file, &raw mut range, owner, 0) }).map(drop)
     }
 
     /// fallocate(2)

@@ -1,7 +1,7 @@
 //! The store: a directory of a mounted file system.
 
 use std::ffi::CStr;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use storage::{
 };
 
 use crate::attributes::kind_of;
+use crate::claim::Claim;
 use crate::data::Files;
 use crate::depot;
 use crate::errno::from_errno;
@@ -41,7 +42,8 @@ const RESERVED: [&str; 2] = [DEPOT_NAME, ".snap"];
 pub struct CephOptions {
     /// The key of the store's handles. Each gateway that serves the store needs the same, before and after a restart.
     pub handle_key: [u8; 16],
-    /// Whether this store alone changes the directory, so that what is read may be cached.
+    /// Whether this store alone changes the directory, so that what is read may be cached. Then no other store that wants to be
+    /// alone has the directory, a part of it, or what holds it, through any gateway.
     pub is_exclusive: bool,
     /// How many nodes stay cached.
     pub nodes_max: usize,
@@ -56,7 +58,8 @@ pub struct CephStore {
     root: Arc<CephNode>,
     /// The path by which the store was opened.
     path: Vec<Vec<u8>>,
-    is_exclusive: bool,
+    /// What keeps other gateways away, if the store is alone.
+    claim: Option<Claim>,
     sweeper: Option<JoinHandle<()>>,
 }
 
@@ -93,16 +96,17 @@ impl CephStore {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::NotDirectory`], [`Error::PermissionDenied`]; [`Error::InvalidName`] for a path with `..`;
-    /// those of the cluster.
+    /// [`Error::Busy`] if the store is to be alone and another one is; those of the cluster.
     pub fn open(mount: &Arc<Mount>, path: &str, options: &CephOptions) -> Result<Self> {
         let path: Vec<Vec<u8>> =
             path.split('/').filter(|name| !name.is_empty()).map(|name| name.as_bytes().to_vec()).collect();
         let (inode, stat) = walk(mount, &path)?;
-        let (root, _) = walk(mount, &path)?;
-        let depot = depot::entry(&root, DEPOT_NAME.as_bytes())?;
         if kind_of(&stat) != FileKind::Directory {
             return Err(Error::NotDirectory);
         }
+        let claim = options.is_exclusive.then(|| claim(mount, &path)).transpose()?;
+        let (root, _) = walk(mount, &path)?;
+        let depot = depot::entry(&root, DEPOT_NAME.as_bytes())?;
         let reserved = RESERVED.into_iter().chain(options.reserved_names.iter().map(String::as_str));
         let shared = Arc::new(Shared {
             mount: Arc::clone(mount),
@@ -120,7 +124,7 @@ impl CephStore {
         let root = shared.adopt(inode, &stat);
         *root.place.lock() = Place::Top;
         let sweeper = start_sweeper(Arc::downgrade(&shared))?;
-        Ok(Self { shared, root, path, is_exclusive: options.is_exclusive, sweeper: Some(sweeper) })
+        Ok(Self { shared, root, path, claim, sweeper: Some(sweeper) })
     }
 
     /// Others may change the directory from now on, or may have changed it: nothing that was read of it is certain any more.
@@ -170,6 +174,18 @@ impl CephStore {
             Err(errno) => Err(from_errno(errno)),
         }
     }
+}
+
+/// Claims the directory at a path.
+fn claim(mount: &Arc<Mount>, path: &[Vec<u8>]) -> Result<Claim> {
+    /// Distinguishes the claims of this process.
+    static OWNERS: AtomicU64 = AtomicU64::new(1);
+    let directories = (0..=path.len()).map(|names| Ok(walk(mount, path.get(..names).unwrap_or(path))?.0));
+    let directories = directories.collect::<Result<Vec<_>>>()?;
+    Claim::of(&directories, OWNERS.fetch_add(1, Ordering::Relaxed)).map_err(|errno| match errno {
+        Errno::AGAIN => Error::Busy,
+        errno => from_errno(errno),
+    })
 }
 
 /// The object at a path.
@@ -304,7 +320,7 @@ impl Storage for CephStore {
     }
 
     fn feed(&self) -> Result<Arc<dyn Feed>> {
-        if !self.is_exclusive {
+        if self.claim.is_none() {
             return Err(Error::NotSupported);
         }
         let shared = Arc::clone(&self.shared);
