@@ -41,5 +41,6 @@ mod store;
 mod streams;
 mod xattrs;
 
+pub use library::end_process;
 pub use mount::{Mount, MountError, Place};
 pub use store::{CephOptions, CephStore};

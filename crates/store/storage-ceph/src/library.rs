@@ -151,12 +151,22 @@ functions! {
     ) -> c_int;
 }
 
+static LOADED: OnceLock<Functions> = OnceLock::new();
+
+/// Ends the process, if the library is loaded, without the finalizers of libraries: those of Ceph's would end what its own threads, and
+/// calls that wait for a cluster, still use.
+pub fn end_process(status: u8) {
+    if LOADED.get().is_some() {
+        // SAFETY: the process ends at once, and nothing of it runs any more.
+        unsafe { libc::_exit(i32::from(status)) }
+    }
+}
+
 /// The functions. They are loaded once and stay: libcephfs is not made to be unloaded, as threads of its own may outlive a mount.
 ///
 /// # Errors
 /// The library is not there, or has not all functions.
 pub(crate) fn functions() -> Result<&'static Functions, MountError> {
-    static LOADED: OnceLock<Functions> = OnceLock::new();
     match LOADED.get() {
         Some(functions) => Ok(functions),
         None => Functions::load().map(|functions| LOADED.get_or_init(|| functions)),

@@ -11,10 +11,11 @@ use std::thread::JoinHandle;
 
 use rustix::io::Errno;
 
+use crate::inode::Inode;
 use crate::library::{self, CFile, CInode, CMount, CPerms, Functions};
 
 /// How long the cluster may take to answer a mount, in seconds. Once it is mounted, calls wait as long as it takes.
-const ANSWER: &CStr = c"10";
+const ANSWER: &CStr = c"8";
 
 /// What is set, whatever the configuration file says.
 const OPTIONS: [(&CStr, &CStr); 4] = [
@@ -39,6 +40,17 @@ pub struct Place {
     pub user: String,
     /// The name of the file system; None: the default one of the cluster.
     pub file_system: Option<String>,
+}
+
+impl Default for Place {
+    /// The default file system of the cluster whose configuration is where Ceph's packages expect it, and a user of this program.
+    fn default() -> Self {
+        Self {
+            configuration: "/etc/ceph/ceph.conf".into(),
+            user: "client.anabranch".to_owned(),
+            file_system: None,
+        }
+    }
 }
 
 impl Place {
@@ -80,6 +92,12 @@ pub enum MountError {
 }
 
 impl MountError {
+    /// Whether the same may succeed later, without a change on this machine.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::NoMonitor(_))
+    }
+
     /// What the reader can do; empty if that is obvious.
     #[must_use]
     pub fn advice(&self) -> String {
@@ -263,6 +281,13 @@ impl Mount {
             Errno::NOENT => MountError::NoFileSystem(place),
             other => MountError::Other(place, other),
         }
+    }
+
+    /// Whether the cluster has ended the session. Then every call fails, for good.
+    #[must_use]
+    pub fn is_ended(self: &Arc<Self>) -> bool {
+        let root = Inode::root(self).and_then(|root| root.stat());
+        root.is_err_and(|errno| errno == Errno::SHUTDOWN)
     }
 
     /// Lets go of an object, sooner or later.
