@@ -161,6 +161,9 @@ mod tests {
             state = "/var/lib/x"
             wait-for-state = true
             service-address = ["192.0.2.10%eth0", "2001:db8::10%eth0/64"]
+            ceph-config = "/etc/ceph/other.conf"
+            ceph-user = "client.files"
+            ceph-file-system = "cephfs"
             smb-signing = "required"
             smb-quic = ["127.0.0.1:10443", "[::1]:10443"]
             smb-encryption = "required"
@@ -272,6 +275,9 @@ mod tests {
         assert_eq!(settings.gateway.smb_channel_binding, smb_server::ChannelBinding::Required);
         assert!(settings.waits_for_state);
         assert_eq!(settings.service_addresses.len(), 2);
+        let ceph = &settings.gateway.ceph;
+        let named = (ceph.configuration.to_str(), ceph.user.as_str(), ceph.file_system.as_deref());
+        assert_eq!(named, (Some("/etc/ceph/other.conf"), "client.files", Some("cephfs")));
         assert_eq!(settings.nfs, ["[::1]:12049".parse().unwrap()]);
         assert_eq!(settings.gateway.nfs_lease.as_secs(), 30);
         assert!(settings.gateway.discovery.wsd && settings.gateway.discovery.mdns);

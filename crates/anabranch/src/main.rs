@@ -58,13 +58,15 @@ use sources::Sources;
 fn main() -> ExitCode {
     let outcome = run(Cli::parse().command);
     log::finish();
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(problem) => {
+    let status = outcome.map_or_else(
+        |problem| {
             log::say(std::io::stderr(), &format!("{problem}\n"));
-            problem.exit_code()
-        }
-    }
+            problem.status()
+        },
+        |()| 0,
+    );
+    gateway::end_process(status);
+    ExitCode::from(status)
 }
 
 fn run(command: Command) -> problem::Result<()> {

@@ -1,7 +1,6 @@
 //! What a person is told when the program cannot go on: what was wrong, where, what to do.
 
 use std::fmt;
-use std::process::ExitCode;
 
 use crate::print::harmless;
 
@@ -41,8 +40,9 @@ impl Problem {
         Self { cause, what: what.into(), advice: advice.into() }
     }
 
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(self.cause as u8)
+    /// The exit status of the program.
+    pub(crate) fn status(&self) -> u8 {
+        self.cause as u8
     }
 }
 
@@ -153,7 +153,7 @@ impl From<gateway::Problem> for Problem {
             gateway::Cause::Serving => Cause::Serving,
             gateway::Cause::Settings => Cause::Settings,
             gateway::Cause::State => Cause::State,
-            gateway::Cause::Directory => Cause::Directory,
+            gateway::Cause::Directory | gateway::Cause::Silent => Cause::Directory,
             gateway::Cause::Asking => Cause::Asking,
         };
         Self { cause, what, advice }

@@ -2,6 +2,7 @@
 
 mod access_log;
 mod admin;
+mod ceph;
 mod choices;
 mod consistent;
 mod interface;
@@ -35,6 +36,7 @@ use crate::state_directory;
 
 pub(crate) use self::access_log::AccessLogGiven;
 pub(crate) use self::admin::AdminGiven;
+pub(crate) use self::ceph::CephGiven;
 pub(crate) use self::choices::{
     ChannelBindingGiven, DiscoveryGiven, LogFormat, NfsGroupsGiven, NfsTlsGiven, NtlmGiven, Requirement,
     Squash,
@@ -171,6 +173,9 @@ pub(crate) struct Given {
     pub(crate) discovery: Vec<DiscoveryGiven>,
     #[command(flatten)]
     #[serde(flatten)]
+    pub(crate) ceph: CephGiven,
+    #[command(flatten)]
+    #[serde(flatten)]
     pub(crate) two_machines: TwoMachinesGiven,
     #[command(flatten)]
     #[serde(flatten)]
@@ -298,6 +303,7 @@ impl Given {
             log_format: self.log_format.or(file.log_format),
             log: self.log.or(file.log),
             discovery: list_of(lists, self.discovery, file.discovery),
+            ceph: self.ceph.combined(file.ceph),
             two_machines: self.two_machines.combined(file.two_machines, lists),
             kerberos: self.kerberos.or(file.kerberos),
             access_log: self.access_log.or(file.access_log),
@@ -416,6 +422,7 @@ impl Settings {
             portmap: given.portmap.map_or(default.portmap, PortmapGiven::whole),
             nfs_lease: given.nfs_lease.map_or(default.nfs_lease, of_seconds),
             discovery: DiscoveryGiven::whole(&given.discovery),
+            ceph: given.ceph.whole(),
             kerberos: given.kerberos.whole(),
             access_log: given.access_log.whole(),
             bench_metadata_latency: given.bench_metadata_latency.map(Duration::from_micros),

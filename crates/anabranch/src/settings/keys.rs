@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 57] = [
+pub(crate) const SERVER_KEYS: [Key; 60] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -33,6 +33,9 @@ pub(crate) const SERVER_KEYS: [Key; 57] = [
     key("state", "\"/var/lib/anabranch\"", "\"/var/lib/anabranch\""),
     key("wait-for-state", "true", "false"),
     key("service-address", "[\"192.0.2.10%eth0\", \"2001:db8::10%eth0/64\"]", "[]"),
+    key("ceph-config", "\"/etc/ceph/ceph.conf\"", "\"/etc/ceph/ceph.conf\""),
+    key("ceph-user", "\"client.files\"", "\"client.anabranch\""),
+    without_default("ceph-file-system", "\"cephfs\""),
     key("smb-signing", "\"required\"", "\"required\""),
     key("smb-encryption", "\"required\"", "\"enabled\""),
     key("ntlm", "\"off\"", "\"on\""),

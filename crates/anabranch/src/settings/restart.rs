@@ -84,6 +84,7 @@ impl Given {
             log_format,
             log,
             discovery,
+            ceph,
             two_machines,
         } = self;
         let is_certificate_late = !self.is_certificate_used_at_once(other);
@@ -117,7 +118,7 @@ impl Given {
             ("discovery", *discovery != other.discovery),
         ];
         let differ = differ.into_iter().filter_map(|(name, differs)| differs.then_some(name));
-        differ.chain(two_machines.differ(&other.two_machines)).collect()
+        differ.chain(ceph.differ(&other.ceph)).chain(two_machines.differ(&other.two_machines)).collect()
     }
 }
 

@@ -53,6 +53,14 @@ pub(super) fn run(name: &str, asking: &Asking) -> Result<()> {
         )
     };
     let (directory, _) = split_directory(Path::new(&share.directory)).map_err(unreadable)?;
+    if gateway::path_in_cephfs(&directory).is_some() {
+        let what = format!("the streams of the share {name} cannot be checked: it lies in CephFS");
+        return Err(Problem::new(
+            Cause::Directory,
+            what,
+            "Only shares in directories of this machine are checked.",
+        ));
+    }
     let found = check_streams(&directory).map_err(|e| unreadable(e.to_string()))?;
     let checked = checked(share.name, &directory, found);
     print(&if asking.json { json(&checked)? } else { render(&checked) })

@@ -36,6 +36,17 @@ pub(super) fn make(group: &str, new: &mut NewShare) -> Result<Made> {
     let group = group.trim_start_matches('@');
     let gid = gid_of(group)?;
     let path = PathBuf::from(&new.directory);
+    if gateway::path_in_cephfs(&path).is_some() {
+        let what = format!(
+            "the directory {} cannot be created for the group {group}: it lies in CephFS",
+            new.directory
+        );
+        return Err(Problem::new(
+            Cause::Directory,
+            what,
+            "Create the directory there, and the share without --group.",
+        ));
+    }
     storage_local::create_for_group(&path, gid).map_err(|error| {
         let what =
             format!("the directory {} cannot be created for the group {group}: {error}", new.directory);

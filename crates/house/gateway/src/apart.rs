@@ -9,8 +9,9 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::in_time;
+use crate::directories::absolute;
 use crate::problem::{Cause, Problem, Result};
+use crate::{cephfs, in_time};
 
 /// The directories that shares use, and the state directory.
 #[derive(Debug)]
@@ -148,13 +149,12 @@ fn lie(one: &Path, other: &Path) -> Option<Lie> {
     }
 }
 
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
-}
-
 /// The path without symbolic links. The part that does not exist yet stays as written.
 fn resolved(path: &Path) -> PathBuf {
     let path = absolute(path);
+    if cephfs::path_of(&path).is_some() {
+        return path;
+    }
     let there = path.ancestors().find_map(|there| Some((there, there.canonicalize().ok()?)));
     let Some((there, mut resolved)) = there else { return path };
     for component in path.strip_prefix(there).unwrap_or_else(|_| Path::new("")).components() {
@@ -232,6 +232,18 @@ mod tests {
             assert!(apart.check("a", &top.join("new/state")).unwrap_err().what.contains("a is the state"));
             apart.check("a", &top.join("new/data")).unwrap();
         }
+    }
+
+    #[test]
+    fn directories_in_cephfs_are_apart_from_each_other_and_from_those_of_the_machine() {
+        let mut apart = Apart::from_state(Path::new("/var/lib/state"));
+        apart.take("a", Path::new("cephfs:/a"));
+        apart.take_unseen("data", Path::new("/"));
+        let refused = |path: &str| apart.check("b", Path::new(path)).unwrap_err().what;
+        assert!(refused("cephfs:/a").contains("is served already, by the share a"));
+        assert!(refused("cephfs:/a/b").contains("lies in that of the share a"));
+        assert!(refused("cephfs:/").contains("holds that of the share a"));
+        apart.check("b", Path::new("cephfs:/ab")).unwrap();
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use auth::{Account, same_name};
 
+use crate::cephfs::Cluster;
 use crate::settings::{COMMAND_LINE, Encryption, ShareSettings, same_share_name};
 
 /// The declarations of the configuration.
@@ -23,6 +25,8 @@ pub(crate) struct Declared {
     pub(crate) accounts_in: String,
     /// The accounts that are declared in other places.
     pub(crate) accounts_elsewhere: Vec<(String, String)>,
+    /// The Ceph cluster in which shares may lie.
+    pub(crate) ceph: Arc<Cluster>,
     /// What of encryption concerns all shares.
     pub(crate) encryption: Encryption,
     /// For measurements: how much slower the metadata of all shares is.
@@ -36,7 +40,7 @@ pub(crate) struct Declared {
 pub(crate) struct DeclaredShare {
     /// The settings as declared.
     pub(crate) given: ShareSettings,
-    /// The absolute path of the directory.
+    /// The absolute path of the directory, or where it is in CephFS.
     pub(crate) directory: PathBuf,
     /// Whether the storage did not answer when the directory was looked up. A symbolic link may lead to another
     /// directory.

@@ -8,13 +8,14 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use share::Terms;
 
-use crate::in_time;
 use crate::problem::{Cause, Problem, Result};
+use crate::{cephfs, in_time};
 
 /// What the unit of the service hides (`ProtectHome=`).
 const HOMES: [&str; 3] = ["/home", "/root", "/run/user"];
 
-/// The absolute path of a share's directory, however long its storage takes to answer.
+/// The absolute path of a share's directory, however long its storage takes to answer. A directory in CephFS is looked at when it is
+/// opened.
 ///
 /// # Errors
 /// The directory is missing, is not a directory, or this process does not have the permissions that the share needs.
@@ -22,6 +23,11 @@ pub(crate) fn check(name: &str, path: &Path, terms: Terms) -> Result<PathBuf> {
     let refuse = |why: &str, advice: String| {
         Problem::new(Cause::Directory, format!("share {name}: {} {why}", path.display()), advice)
     };
+    if let Some(at) = cephfs::absolute(path) {
+        return at.map_err(|why| {
+            refuse(why, "Write cephfs: and the path from the top of the file system.".to_owned())
+        });
+    }
     let absolute = path.canonicalize().map_err(|e| match e.kind() {
         ErrorKind::NotFound => refuse("does not exist", how_to_create(path)),
         _ => refuse(&format!("cannot be used: {e}"), String::new()),
@@ -43,6 +49,14 @@ pub(crate) fn check(name: &str, path: &Path, terms: Terms) -> Result<PathBuf> {
         return Err(refuse(why, advice.to_owned()));
     }
     Ok(absolute)
+}
+
+/// The path from the top of this machine, or where it is in CephFS, without a look at the storage.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    match cephfs::absolute(path) {
+        Some(at) => at.unwrap_or_else(|_| path.to_owned()),
+        None => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+    }
 }
 
 fn how_to_create(path: &Path) -> String {

@@ -98,6 +98,7 @@ impl Gateway {
         };
         let (control, administration) = start_control(prepared, &servers, &shards, of_control)?;
         administration.await_stores();
+        administration.watch_cluster()?;
         state.keep_copy();
         servers.listen(&shards, smb, sockets.nfs)?;
         let registered = find(&servers, &shards, sockets.portmap, &addresses.nfs, &is_unregistered)?;
@@ -168,7 +169,7 @@ impl Gateway {
     /// # Errors
     /// Those of [`Gateway::stop`].
     pub fn stop_and(self, unreachable: impl FnOnce()) -> Result<Closed> {
-        let Self { state, shares, servers, access_log, outside, shards, .. } = self;
+        let Self { state, shares, servers, access_log, outside, shards, administration, .. } = self;
         drop(outside);
         shards.shutdown();
         unreachable();
@@ -181,6 +182,12 @@ impl Gateway {
         access_log.finish(LAST_LINES);
         burst_credits::keep(&shares.present(), &state, Duration::ZERO)?;
         state.keep_copy();
+        // Other gateways may serve from now on what lies in CephFS.
+        drop(servers);
+        for share in shares.present().in_order() {
+            shares.withdraw(share.id());
+        }
+        administration.leave_cluster();
         Ok(state.closed())
     }
 }

@@ -12,9 +12,11 @@ use share::{AccessLog, Protocols, Share, ShareId, ShareTable, Terms, folded_name
 use state::{ShareRecord, State, burst_credits};
 use storage::Storage;
 use storage::fault::{Call, Fault, FaultyStore, Rule};
-use storage_local::{LocalOptions, LocalStore};
+use storage_ceph::CephOptions;
+use storage_local::{LocalOptions, LocalStore, RecordsError};
 
 use crate::apart::Apart;
+use crate::cephfs::{self, Cluster, Wanted};
 use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Encryption, Settings, ShareSettings};
@@ -28,10 +30,14 @@ const GIVE_SNAPSHOT_NAME: &str = "Declare the share in the configuration file, w
 /// Why a share is not served whose storage does not answer.
 pub(crate) const NO_ANSWER: &str = "its storage does not answer; it is served as soon as that does";
 
+/// Unused nodes of a share in CephFS that stay cached.
+const CEPH_NODES_MAX: usize = 10_000;
+
 /// Opens shares. This takes as long as their storages take to answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Opener {
     state: Arc<State>,
+    ceph: Arc<Cluster>,
     opens_max: usize,
     metadata_latency: Option<Duration>,
     is_uncounted: bool,
@@ -147,6 +153,8 @@ pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declare
         accounts: Vec::new(),
         accounts_in,
         accounts_elsewhere: settings.users_elsewhere.clone(),
+        ceph: before
+            .map_or_else(|| Arc::new(Cluster::new(settings.ceph.clone())), |before| Arc::clone(&before.ceph)),
         encryption: settings.encryption(),
         metadata_latency: settings.bench_metadata_latency,
         is_uncounted: !settings.bench_accounting,
@@ -160,7 +168,7 @@ fn unseen(given: &ShareSettings, before: Option<&Declared>) -> DeclaredShare {
             DeclaredShare { given: given.clone(), ..before.clone() }
         }
         _ => {
-            let directory = std::path::absolute(&given.directory).unwrap_or_else(|_| given.directory.clone());
+            let directory = directories::absolute(&given.directory);
             DeclaredShare { given: given.clone(), directory, is_unseen: true }
         }
     }
@@ -198,11 +206,11 @@ pub(crate) fn shadowed(name: &str, place: &str) -> String {
     format!("{place} declares a share {name}, which has precedence")
 }
 
-/// The store of a share's directory. The `reserved` names do not exist for clients.
+/// The store of a share's directory on this machine. The `reserved` names do not exist for clients.
 ///
 /// # Errors
 /// The directory cannot be opened, or has reserved names that are not known.
-fn open_store(name: &str, directory: &Path, reserved: &[String], state: &State) -> Result<Arc<dyn Storage>> {
+fn open_local(name: &str, directory: &Path, reserved: &[String], state: &State) -> Result<Arc<dyn Storage>> {
     let problem = |why: &dyn fmt::Display, advice: &str| {
         let what = format!("share {name}: cannot serve {}: {why}", directory.display());
         Problem::new(Cause::Directory, what, advice)
@@ -237,7 +245,8 @@ impl Opener {
     ) -> Self {
         let &Declared { metadata_latency, is_uncounted, .. } = declared;
         let (state, access_log) = (Arc::clone(state), access_log.clone());
-        Self { state, opens_max, metadata_latency, is_uncounted, access_log }
+        let ceph = Arc::clone(&declared.ceph);
+        Self { state, ceph, opens_max, metadata_latency, is_uncounted, access_log }
     }
 
     /// Opens those of these shares whose storages answer. The others are awaited.
@@ -253,13 +262,16 @@ impl Opener {
         let opener = self.clone();
         let opened = in_time::answers(seen.clone(), move |share| opener.declared(&share));
         for share in &unseen {
-            self.await_store(&share.given.name, table)?;
+            self.await_store(&share.given.name, NO_ANSWER, table)?;
         }
         let mut open = Vec::new();
         for (share, opened) in seen.iter().zip(opened) {
             match opened {
+                Some(Err(problem)) if problem.cause == Cause::Silent => {
+                    self.await_store(&share.given.name, &problem.what, table)?;
+                }
                 Some(opened) => open.push(opened?),
-                None => self.await_store(&share.given.name, table)?,
+                None => self.await_store(&share.given.name, NO_ANSWER, table)?,
             }
         }
         Ok(open)
@@ -287,7 +299,7 @@ impl Opener {
             match directory {
                 Some(Ok(directory)) => found.push((record, directory)),
                 Some(Err(problem)) => leave(&record, problem),
-                None => self.await_store(&record.name, table)?,
+                None => self.await_store(&record.name, NO_ANSWER, table)?,
             }
         }
         let opener = self.clone();
@@ -296,13 +308,16 @@ impl Opener {
         let mut entered = Vec::new();
         for ((record, _), opened) in found.into_iter().zip(opened) {
             let Some(opened) = opened else {
-                self.await_store(&record.name, table)?;
+                self.await_store(&record.name, NO_ANSWER, table)?;
                 continue;
             };
             let enter =
                 |share| table.enter(&share).map_err(|e| Problem::new(Cause::State, e.to_string(), ""));
             match opened.and_then(enter) {
                 Ok(()) => entered.push(record.name),
+                Err(problem) if problem.cause == Cause::Silent => {
+                    self.await_store(&record.name, &problem.what, table)?;
+                }
                 Err(problem) => leave(&record, problem),
             }
         }
@@ -337,8 +352,8 @@ impl Opener {
         records.into_iter().zip(found).map(fits).collect()
     }
 
-    fn await_store(&self, name: &str, table: &ShareTable) -> Result<()> {
-        tracing::error!("the share {name} is not served: {NO_ANSWER}");
+    fn await_store(&self, name: &str, why: &str, table: &ShareTable) -> Result<()> {
+        tracing::error!("the share {name} is not served: {why}");
         table.await_store(ShareId(self.state.share_id(name)?), name);
         Ok(())
     }
@@ -360,7 +375,7 @@ impl Opener {
             accounting: !self.is_uncounted,
             ..share::Settings::new(&given.name)
         };
-        let store = open_store(&given.name, directory, &given.reserved_names, &self.state)?;
+        let store = self.open_store(&given.name, directory, &given.reserved_names)?;
         let store = match self.metadata_latency {
             Some(by) => slowed(store, by),
             None => store,
@@ -381,7 +396,7 @@ impl Opener {
             metadata_cache: !record.uncached,
             ..share::Settings::new(&record.name)
         };
-        let store = open_store(&record.name, directory, &[], &self.state)?;
+        let store = self.open_store(&record.name, directory, &[])?;
         self.open(settings, store)
     }
 
@@ -397,6 +412,26 @@ impl Opener {
             opener.made(&record, &directory)
         };
         in_time::answer(open).unwrap_or(Err(no_answer))
+    }
+
+    fn open_store(&self, name: &str, directory: &Path, reserved: &[String]) -> Result<Arc<dyn Storage>> {
+        if cephfs::path_of(directory).is_none() {
+            return open_local(name, directory, reserved, &self.state);
+        }
+        let mut key = [0; 16];
+        let kept = getrandom::fill(&mut key).map_err(Into::into);
+        let kept = kept.and_then(|()| self.state.handle_records(&name.to_lowercase()).key(key));
+        let handle_key =
+            kept.map_err(|e: RecordsError| Problem::new(Cause::State, format!("share {name}: {e}"), ""))?;
+        let options = CephOptions {
+            handle_key,
+            is_exclusive: true,
+            nodes_max: CEPH_NODES_MAX,
+            reserved_names: reserved.to_vec(),
+        };
+        let gateway = format!("anabranch-{:032x}", u128::from_be_bytes(self.state.server_guid()?));
+        let store = self.ceph.open(&Wanted { share: name, directory, options, gateway: &gateway })?;
+        Ok(Arc::new(store))
     }
 
     fn open(&self, settings: share::Settings, store: Arc<dyn Storage>) -> Result<Arc<Share>> {

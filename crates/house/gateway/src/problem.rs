@@ -13,6 +13,8 @@ pub enum Cause {
     State,
     /// The directory of a share cannot be used.
     Directory,
+    /// The directory of a share cannot be used now, but may be later, without anything done here.
+    Silent,
     /// The running server cannot be asked.
     Asking,
 }

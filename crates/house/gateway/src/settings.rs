@@ -8,6 +8,7 @@ use limits::Plan;
 pub use nfs_server::GroupsBy;
 use share::{Rules, Squash, Terms};
 use smb_server::{ChannelBinding, GivenInterface, Ntlm, Protection};
+pub use storage_ceph::Place as CephPlace;
 
 use crate::admins::Admin;
 use crate::control_tls::CertificateFiles;
@@ -31,6 +32,8 @@ pub struct Settings {
     pub users_in: String,
     /// The users that are declared in other places, as names and places.
     pub users_elsewhere: Vec<(String, String)>,
+    /// Where the file system is in which shares may lie whose directories are written `cephfs:/PATH`.
+    pub ceph: CephPlace,
     /// Names and addresses that the control address answers to, besides localhost and the address in the request.
     pub control_names: Vec<String>,
     /// The users and groups who may use the control address with the passwords of their accounts.
@@ -129,7 +132,7 @@ pub enum Portmap {
 pub struct ShareSettings {
     /// A name that [`check_share_name`] accepts.
     pub name: String,
-    /// The directory that is served, relative to the current directory of the process.
+    /// The directory that is served, relative to the current directory of the process; or `cephfs:/PATH`.
     pub directory: PathBuf,
     /// The terms on which clients use the share.
     pub terms: Terms,
@@ -180,6 +183,7 @@ impl Settings {
             users: Vec::new(),
             users_in: COMMAND_LINE.to_owned(),
             users_elsewhere: Vec::new(),
+            ceph: CephPlace::default(),
             control_names: Vec::new(),
             admins: Vec::new(),
             control_certificate: None,

@@ -1,8 +1,10 @@
 //! Shares whose storage did not answer when they were to be opened. A thread waits for each, and then the share is
 //! served.
 
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use control::Refusal;
 use share::{Share, folded_name};
@@ -16,6 +18,9 @@ use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::same_share_name;
 use crate::{directories, opening};
+
+/// How long a share waits that cannot be served yet, until it is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// A share that is served as soon as its storage answers.
 #[derive(Debug, PartialEq)]
@@ -68,17 +73,23 @@ impl Administration {
         for (_, name) in serving.shares.present().awaited() {
             let Some(share) = self.awaited(name) else { continue };
             let key = (folded_name(name), share.directory().to_owned());
-            if !self.waiting.lock().insert(key.clone()) {
-                continue;
+            match self.waiting.lock().entry(key.clone()) {
+                Entry::Occupied(_) => continue,
+                Entry::Vacant(free) => _ = free.insert(None),
             }
             let administration = Arc::downgrade(self);
-            let wait = move |thread: &StoreThread| {
-                // The server may end during this wait.
+            let wait = move |thread: &StoreThread| loop {
+                // The server may end during these waits.
                 let found = share.find();
-                if let Some(administration) = administration.upgrade() {
-                    administration.serve_awaited(&share, found, thread.may_wait(View::FRESH));
+                let Some(administration) = administration.upgrade() else { return };
+                let Some(why) = administration.serve_awaited(&share, found, thread.may_wait(View::FRESH))
+                else {
                     administration.waiting.lock().remove(&key);
-                }
+                    return;
+                };
+                administration.waiting.lock().insert(key.clone(), Some(why));
+                drop(administration);
+                std::thread::sleep(AGAIN);
             };
             if let Err(e) = StoreThread::spawn(format!("await {name}"), wait) {
                 tracing::error!("no thread that waits for the storage of the share {name}: {e}");
@@ -96,9 +107,17 @@ impl Administration {
         made.into_iter().find(|record| same_share_name(&record.name, name)).map(Awaited::Made)
     }
 
-    /// Serves a share whose storage has answered.
-    fn serve_awaited(&self, awaited: &Awaited, found: Result<PathBuf>, may: MayWait<'_>) {
-        let Some(serving) = &self.serving else { return };
+    /// Why an awaited share is not served yet.
+    pub(super) fn why_awaited(&self, name: &str) -> String {
+        let (waiting, name) = (self.waiting.lock(), folded_name(name));
+        let why =
+            waiting.iter().filter(|((waiting, _), _)| *waiting == name).find_map(|(_, why)| why.clone());
+        why.unwrap_or_else(|| opening::NO_ANSWER.to_owned())
+    }
+
+    /// Serves a share whose storage has answered. If it cannot be served yet, returns why.
+    fn serve_awaited(&self, awaited: &Awaited, found: Result<PathBuf>, may: MayWait<'_>) -> Option<String> {
+        let serving = self.serving.as_ref()?;
         let name = awaited.name();
         match found.and_then(|directory| self.open_awaited(awaited, &directory, serving, may)) {
             Ok(None) => {}
@@ -106,6 +125,7 @@ impl Administration {
                 tracing::info!("the storage of the share {name} answers: it is served");
                 opening::tell_what_is_lacking(&share, self.declared().encryption);
             }
+            Err(Problem { cause: Cause::Silent, what, .. }) => return self.still(awaited).map(|_| what),
             Err(Problem { what, .. }) => {
                 let mut idle = self.idle.lock();
                 if self.still(awaited).is_some() {
@@ -117,6 +137,7 @@ impl Administration {
                 }
             }
         }
+        None
     }
 
     /// An awaited share as it is now; None if it is no longer awaited.

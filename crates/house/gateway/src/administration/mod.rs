@@ -5,6 +5,7 @@
 //! created one stays in the state database, but is not used while the declaration stands.
 
 mod awaited;
+mod cluster;
 mod domain;
 mod identities;
 mod refused;
@@ -15,7 +16,7 @@ mod users;
 
 pub(crate) use tokens::known as known_token;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -68,8 +69,9 @@ pub struct Administration {
     serving: Option<Serving>,
     /// Why shares are not served. The lock is also held during each change, so that there is only one at a time.
     idle: Mutex<Idle>,
-    /// Guards the list of awaited shares, by folded name and directory, for which threads wait.
-    waiting: Mutex<HashSet<(String, PathBuf)>>,
+    /// Guards the list of awaited shares, by folded name and directory, for which threads wait, with what they wait for, as far as
+    /// they know.
+    waiting: Mutex<HashMap<(String, PathBuf), Option<String>>>,
     /// Who knows the configuration as it was written. Nobody, if it cannot be read again.
     configured: OnceLock<Arc<dyn Configured>>,
 }

@@ -235,7 +235,7 @@ fn enter(serving: &Serving, share: &Arc<Share>) -> Result<()> {
 }
 
 /// Ends a share for all its clients. Returns false if it was not served.
-fn end(serving: &Serving, name: &str) -> Result<bool> {
+pub(super) fn end(serving: &Serving, name: &str) -> Result<bool> {
     let present = serving.shares.present();
     let served = present.by_name(name).filter(|share| same_share_name(share.name(), name));
     let Some(gone) = served.and_then(|share| serving.shares.withdraw(share.id())) else { return Ok(false) };

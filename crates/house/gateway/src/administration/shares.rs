@@ -18,7 +18,7 @@ use crate::opening::Opener;
 use crate::problem::Problem;
 use crate::settings::{check_share_name, same_share_name, split_directory, written_directory};
 use crate::waiting::wait_for;
-use crate::{directories, opening};
+use crate::{cephfs, directories, opening};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -106,7 +106,7 @@ impl Administration {
     fn why_not_served(&self, name: &str) -> Option<String> {
         let is_awaited = |serving: &Serving| serving.shares.present().awaited_by_name(name).is_some();
         if self.serving.as_ref().is_some_and(is_awaited) {
-            return Some(opening::NO_ANSWER.to_owned());
+            return Some(self.why_awaited(name));
         }
         self.idle.lock().get(&folded_name(name)).cloned()
     }
@@ -483,7 +483,7 @@ fn parse_plan(name: &str, plan: &str) -> Result<Plan> {
 }
 
 fn check_directory(name: &str, directory: &Path, terms: Terms) -> Result<PathBuf> {
-    if !directory.is_absolute() {
+    if !directory.is_absolute() && cephfs::path_of(directory).is_none() {
         return Err(Refusal::new(
             RefusalKind::Directory,
             format!("share {name}: the directory {directory:?} is not absolute"),

@@ -1,0 +1,182 @@
+//! Shares in CephFS: how their directories are written, and the mount that they have in common.
+
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use storage_ceph::{CephOptions, CephStore, Mount, MountError, Place};
+
+use crate::in_time;
+use crate::problem::{self, Cause, Problem};
+
+/// What a directory in CephFS begins with, in place of a directory of this machine.
+const SCHEME: &str = "cephfs:";
+
+/// How long the end of the session may take.
+const LEAVE: Duration = Duration::from_secs(5);
+
+/// A Ceph cluster, and its file system once a share in it was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Cluster {
+    place: Place,
+    /// Held while the file system is being mounted, so that this happens once. It stays mounted for shares to come: unmounting waits
+    /// for the cluster.
+    mount: Mutex<Option<Arc<Mount>>>,
+}
+
+/// A share to be opened in CephFS.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) share: &'a str,
+    /// As [`absolute`] returns it.
+    pub(crate) directory: &'a Path,
+    pub(crate) options: CephOptions,
+    /// By which the cluster knows this gateway, also after a restart.
+    pub(crate) gateway: &'a str,
+}
+
+/// The path in the file system, if this is a directory in CephFS.
+pub fn path_of(directory: &Path) -> Option<&str> {
+    directory.to_str()?.strip_prefix(SCHEME)
+}
+
+/// Where a directory in CephFS is, in the only way to write it; None: it is none.
+///
+/// # Errors
+/// The path has no `/` in front, or `.` or `..` in it. The reason in words.
+pub(crate) fn absolute(directory: &Path) -> Option<Result<PathBuf, &'static str>> {
+    let path = Path::new(path_of(directory)?);
+    // `cephfs:/{user}` is written so without its last part.
+    if !path.is_absolute() && path != Path::new("") {
+        return Some(Err("is not absolute"));
+    }
+    let is_dots = |name: &str| name == "." || name == "..";
+    if path.to_str().is_some_and(|text| text.split('/').any(is_dots)) {
+        return Some(Err("has . or .. in it"));
+    }
+    let names = path.components().filter(|component| matches!(component, Component::Normal(_)));
+    let below: PathBuf = names.collect();
+    Some(Ok(PathBuf::from(format!("{SCHEME}/")).join(below)))
+}
+
+impl Cluster {
+    pub(crate) fn new(place: Place) -> Self {
+        Self { place, mount: Mutex::default() }
+    }
+
+    /// Opens a directory as a store that no other gateway serves at the same time. The cluster may take its time to answer.
+    ///
+    /// # Errors
+    /// [`Cause::Silent`]: the cluster does not answer, or another gateway serves the directory, a part of it or what holds it.
+    /// [`Cause::Directory`]: the cluster does not admit this gateway, or there is no such directory.
+    pub(crate) fn open(&self, wanted: &Wanted<'_>) -> problem::Result<CephStore> {
+        let mount = self.mounted(wanted.gateway).map_err(|error| {
+            let cause = if error.may_pass() { Cause::Silent } else { Cause::Directory };
+            wanted.refused(cause, &error, error.advice())
+        })?;
+        let path = path_of(wanted.directory).unwrap_or_default();
+        CephStore::open(&mount, path, &wanted.options).map_err(|error| self.explained(wanted, error))
+    }
+
+    /// Ends the session with the cluster. Nobody uses a store of [`Cluster::open`] any more, unless it has stopped answering.
+    pub(crate) fn leave(&self) {
+        let Some(mount) = self.mount.lock().take() else { return };
+        let (still, left) = (Arc::downgrade(&mount), in_time::answer_within(LEAVE, move || drop(mount)));
+        if left.is_none() || still.strong_count() > 0 {
+            tracing::warn!(
+                "the session with the Ceph cluster is not ended: until the cluster ends it, no other gateway serves its shares"
+            );
+        }
+    }
+
+    /// Whether there was a session that the cluster has ended. The next share is opened in a new one.
+    pub(crate) fn forget_if_ended(&self) -> bool {
+        let present = self.mount.lock().clone();
+        let Some(ended) = present.filter(Mount::is_ended) else { return false };
+        self.mount.lock().take_if(|mount| Arc::ptr_eq(mount, &ended));
+        true
+    }
+
+    fn mounted(&self, gateway: &str) -> Result<Arc<Mount>, MountError> {
+        let mut mount = self.mount.lock();
+        if let Some(mounted) = &*mount {
+            return Ok(Arc::clone(mounted));
+        }
+        let mounted = Mount::new(&self.place, gateway)?;
+        Ok(Arc::clone(mount.insert(mounted)))
+    }
+
+    fn explained(&self, wanted: &Wanted<'_>, error: storage::Error) -> Problem {
+        use storage::Error as E;
+        let Place { user, configuration, .. } = &self.place;
+        let path = path_of(wanted.directory).unwrap_or_default();
+        let configuration = configuration.display();
+        match error {
+            E::Busy => wanted.refused(
+                Cause::Silent,
+                &"another gateway serves it, a part of it, or what holds it",
+                "It is served as soon as that gateway ends. If it has died: when the cluster ends its session, after five minutes \
+                 (session_autoclose of the file system).".to_owned(),
+            ),
+            E::NotFound | E::NotDirectory => wanted.refused(
+                Cause::Directory,
+                &"there is no such directory",
+                format!(
+                    "Create it where the file system is mounted, or with: cephfs-shell -c {configuration} mkdir -p {path}"
+                ),
+            ),
+            E::PermissionDenied | E::NotPermitted => wanted.refused(
+                Cause::Directory,
+                &error,
+                format!("Look what {user} may do: ceph auth get {user}"),
+            ),
+            error => wanted.refused(Cause::Directory, &error, String::new()),
+        }
+    }
+}
+
+impl Wanted<'_> {
+    fn refused(&self, cause: Cause, why: &dyn fmt::Display, advice: String) -> Problem {
+        let what = format!("share {}: cannot serve {}: {why}", self.share, self.directory.display());
+        Problem::new(cause, what, advice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_in_cephfs_is_written_in_one_way() {
+        let at = |text: &str| absolute(Path::new(text)).map(|at| at.map(|at| at.display().to_string()));
+        assert_eq!(at("/srv/data"), None);
+        assert_eq!(at("./cephfs:/a"), None, "a directory of this machine");
+        for (written, expected) in [
+            ("cephfs:/a/b", "cephfs:/a/b"),
+            ("cephfs://a//b/", "cephfs:/a/b"),
+            ("cephfs:/", "cephfs:/"),
+            ("cephfs:", "cephfs:/"),
+        ] {
+            assert_eq!(at(written), Some(Ok(expected.to_owned())), "{written}");
+        }
+        for wrong in ["cephfs:a", "cephfs:/a/../b", "cephfs:/./a", "cephfs:/a/."] {
+            assert!(at(wrong).unwrap().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_configuration_that_is_not_there_is_named() {
+        let place = Place { configuration: "/no/ceph.conf".into(), ..Place::default() };
+        let options =
+            CephOptions { handle_key: [0; 16], is_exclusive: true, nodes_max: 1, reserved_names: Vec::new() };
+        let directory = Path::new("cephfs:/a");
+        let wanted = Wanted { share: "a", directory, options, gateway: "a test" };
+        let refused = Cluster::new(place).open(&wanted).unwrap_err();
+        // A machine without Ceph's library says so first.
+        assert_eq!(refused.cause, Cause::Directory);
+        assert!(refused.what.starts_with("share a: cannot serve cephfs:/a: Ceph's c"), "{refused}");
+        assert!(!refused.advice.is_empty());
+    }
+}
