@@ -21,8 +21,8 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    Capabilities, Error, Feed, Handle, MayWait, Node, NodeRef, Observed, ObservedId, Observer, Result, Space,
-    Storage, Uncertain, Wait,
+    Capabilities, Error, Feed, Handle, MayWait, NoSnapshots, Node, NodeRef, Observed, ObservedId, Observer,
+    Result, Snapshots, Space, Storage, Uncertain, Wait,
 };
 use node::FaultyNode;
 
@@ -296,6 +296,10 @@ impl Storage for FaultyStore {
             return Err(Error::NotSupported);
         }
         Ok(Arc::new(FaultyFeed(self.0.store.feed()?)))
+    }
+
+    fn snapshots(&self) -> std::result::Result<Arc<dyn Snapshots>, NoSnapshots> {
+        self.0.store.snapshots()
     }
 
     fn space(&self, may: MayWait<'_>) -> Result<Space> {

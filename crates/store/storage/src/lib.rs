@@ -22,6 +22,8 @@ mod observe;
 mod own_feed;
 mod quick_map;
 mod reserved_names;
+mod snapshot_name;
+mod snapshots;
 mod stored_descriptor;
 mod stored_dos;
 mod wait;
@@ -44,6 +46,10 @@ pub use observe::{Deed, Feed, Observed, ObservedId, Observer, Uncertain};
 pub use own_feed::{FeedLimits, OwnChanges, OwnFeed};
 pub use quick_map::{QuickHash, QuickHasher, QuickMap};
 pub use reserved_names::ReservedNames;
+pub use snapshot_name::SnapshotName;
+pub use snapshots::{
+    BEFORE_REVERT, FoundSnapshot, NoSnapshots, Snapshot, SnapshotId, Snapshots, in_order, name_beside,
+};
 pub use stored_descriptor::{DESCRIPTOR_BYTES_MAX, StoredDescriptor};
 pub use stored_dos::{DOS_BYTES_MAX, StoredDos};
 pub use wait::{KnownLocal, MayWait, Moment, StoreThread, View, Wait};

@@ -9,8 +9,8 @@ use acl::SecurityDescriptor;
 use bitflags::bitflags;
 
 use crate::{
-    Attributes, Device, Error, Feed, FileKind, Handle, MayWait, Name, ObjectId, Observer, Protection, Result,
-    SetAttributes, Space, StreamName, Wait, Want,
+    Attributes, Device, Error, Feed, FileKind, Handle, MayWait, Name, NoSnapshots, ObjectId, Observer,
+    Protection, Result, SetAttributes, Snapshots, Space, StreamName, Wait, Want,
 };
 
 /// How safe written data must be when the call returns.
@@ -175,6 +175,14 @@ pub trait Storage: Send + Sync + 'static {
     /// [`Error::NotSupported`] where that cannot be known; [`Error::OutOfResources`].
     fn feed(&self) -> Result<Arc<dyn Feed>> {
         Err(Error::NotSupported)
+    }
+
+    /// The snapshots of the store.
+    ///
+    /// # Errors
+    /// Why there are none, and what would be needed.
+    fn snapshots(&self) -> std::result::Result<Arc<dyn Snapshots>, NoSnapshots> {
+        Err(NoSnapshots::Storage)
     }
 
     /// How much the store can hold, and how much of that is free.

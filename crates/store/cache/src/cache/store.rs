@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use storage::{
-    Capabilities, Error, Feed, FileKind, Handle, MayWait, Node, NodeRef, Observed, ObservedId, Observer,
-    Result, Space, Storage, Wait,
+    Capabilities, Error, Feed, FileKind, Handle, MayWait, NoSnapshots, Node, NodeRef, Observed, ObservedId,
+    Observer, Result, Snapshots, Space, Storage, Wait,
 };
 
 use super::Cache;
@@ -59,6 +59,10 @@ impl Storage for CachedStore {
 
     fn feed(&self) -> Result<Arc<dyn Feed>> {
         Err(Error::NotSupported)
+    }
+
+    fn snapshots(&self) -> std::result::Result<Arc<dyn Snapshots>, NoSnapshots> {
+        self.cache.store.snapshots()
     }
 
     fn space(&self, may: MayWait<'_>) -> Result<Space> {

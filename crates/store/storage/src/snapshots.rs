@@ -1,0 +1,185 @@
+//! Snapshots: what a store held at one moment, kept while the store changes.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::{MayWait, Result, SnapshotName, Storage, Timestamp};
+
+/// A number of a snapshot. A store never gives it to a second one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SnapshotId(pub u32);
+
+/// A snapshot.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// By which the store knows it.
+    pub id: SnapshotId,
+    /// A [`SnapshotName`], or, if others made the snapshot, whatever they call it.
+    pub name: String,
+    /// When it was taken: a whole second (UTC) that no other snapshot of the store has. Where several were taken within one
+    /// second, these are the next free ones.
+    pub taken: Timestamp,
+    /// Whether [`Snapshots::take`] or [`Snapshots::revert`] made it, and not another program.
+    pub is_own: bool,
+}
+
+/// The snapshots of a store: [`Storage::snapshots`]. All calls wait.
+pub trait Snapshots: Send + Sync + Debug + 'static {
+    /// All snapshots, also those that other programs have made, as far as the store can find them. Oldest first.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn list(&self, may: MayWait<'_>) -> Result<Vec<Snapshot>>;
+
+    /// Takes a snapshot of the whole store, as of one moment between the call and its return. Whatever was answered before
+    /// the call is in it, data too. The label becomes a part of the name ([`SnapshotName`]).
+    ///
+    /// # Errors
+    /// [`crate::Error::InvalidName`] for a label that a name cannot have; [`crate::Error::NoSpace`] and those of the device:
+    /// then there is no snapshot.
+    fn take(&self, label: &str, may: MayWait<'_>) -> Result<Snapshot>;
+
+    /// The snapshot as a store of its own, which can be read. It has no [`crate::Capabilities::WRITE`], and what would
+    /// change something returns [`crate::Error::ReadOnly`]. Its objects have the numbers
+    /// ([`crate::ObjectId::number`]) of those that they are pictures of. Handles of the one store are none of the other; they are valid
+    /// again when the snapshot is opened again.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] for a snapshot that is not there.
+    fn open(&self, id: SnapshotId, may: MayWait<'_>) -> Result<Arc<dyn Storage>>;
+
+    /// Removes a snapshot. Its space comes back later. Whoever has it open reads what was there, or learns that it is gone
+    /// ([`crate::Error::Stale`], for names also [`crate::Error::NotFound`]).
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] for a snapshot that is not there; [`crate::Error::NotPermitted`] for one that others made,
+    /// who remove it themselves.
+    fn remove(&self, id: SnapshotId, may: MayWait<'_>) -> Result<()>;
+
+    /// Whether the store can go back to a snapshot.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn can_revert(&self, may: MayWait<'_>) -> std::result::Result<(), NoSnapshots>;
+
+    /// Makes the store what it was when the snapshot was taken. What it held until now becomes a snapshot with the label
+    /// [`BEFORE_REVERT`], which is returned. Snapshots stay.
+    ///
+    /// Nobody may use the store meanwhile, and it must be opened again afterwards. Handles of before are stale then. A server
+    /// that is killed meanwhile leaves the one state or the other, also when it is opened again.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`] for a snapshot that is not there; [`crate::Error::NotSupported`] where
+    /// [`Snapshots::can_revert`] says so; [`crate::Error::NoSpace`].
+    fn revert(&self, id: SnapshotId, may: MayWait<'_>) -> Result<Snapshot>;
+}
+
+/// The label of the snapshot that a revert makes.
+pub const BEFORE_REVERT: &str = "before-revert";
+
+/// Why a store has no snapshots, or cannot go back to one, and what would be needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum NoSnapshots {
+    /// The kind of store has none.
+    #[error("this kind of storage has no snapshots: they need a directory that is a Btrfs subvolume")]
+    Storage,
+    /// The file system has none.
+    #[error(
+        "the file system has no snapshots: they need Btrfs, and the share's directory must be a subvolume of its own"
+    )]
+    FileSystem,
+    /// The directory is on Btrfs, and not the top of a subvolume.
+    #[error(
+        "the directory is no Btrfs subvolume: make one (btrfs subvolume create), move everything into it, and let it take \
+         the directory's place"
+    )]
+    NoSubvolume,
+    /// Only for [`Snapshots::can_revert`]: the subvolume is mounted, so nothing else can take its place.
+    #[error(
+        "a file system is mounted at the directory: mount the directory above instead, so that another subvolume can take \
+         this one's place"
+    )]
+    MountPoint,
+}
+
+/// A snapshot as a store finds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundSnapshot {
+    /// By which the store knows it.
+    pub id: SnapshotId,
+    /// Its name.
+    pub name: String,
+    /// When it was taken, as the store has recorded it.
+    pub recorded: Timestamp,
+    /// Whether this server made it.
+    pub is_own: bool,
+}
+
+/// These snapshots, oldest first, each with a second of its own: own ones with the second in their name, as long as no other
+/// has it.
+#[must_use]
+pub fn in_order(found: Vec<FoundSnapshot>) -> Vec<Snapshot> {
+    let mut named: Vec<_> = found
+        .into_iter()
+        .map(|found| {
+            let by_name = SnapshotName::parse(&found.name).filter(|_| found.is_own);
+            (by_name.is_none(), by_name.map_or(found.recorded.secs, |name| name.secs()), found)
+        })
+        .collect();
+    named.sort_by_key(|(is_unnamed, secs, found)| (*is_unnamed, *secs, found.recorded, found.id));
+    let mut seconds = BTreeSet::new();
+    let mut snapshots = Vec::new();
+    for (_, secs, FoundSnapshot { id, name, is_own, .. }) in named {
+        let secs = free_second(secs, &seconds);
+        seconds.insert(secs);
+        snapshots.push(Snapshot { id, name, taken: Timestamp { secs, nanos: 0 }, is_own });
+    }
+    snapshots.sort_by_key(|snapshot| snapshot.taken);
+    snapshots
+}
+
+/// The name of a snapshot that is taken now: in this second or, if other snapshots have it, in the next free one.
+#[must_use]
+pub fn name_beside(label: &str, now: Timestamp, others: &[Snapshot]) -> Option<SnapshotName> {
+    let seconds = others.iter().map(|other| other.taken.secs).collect();
+    SnapshotName::new(label, free_second(now.secs, &seconds))
+}
+
+fn free_second(wanted: i64, seconds: &BTreeSet<i64>) -> i64 {
+    (wanted..=i64::MAX).find(|second| !seconds.contains(second)).unwrap_or(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(id: u32, name: &str, secs: i64, is_own: bool) -> FoundSnapshot {
+        let recorded = Timestamp { secs, nanos: 7 };
+        FoundSnapshot { id: SnapshotId(id), name: name.to_owned(), recorded, is_own }
+    }
+
+    #[test]
+    fn each_snapshot_has_a_second_of_its_own() {
+        let own = "anabranch.manual.2026-11-23T05:45:18Z";
+        let at = SnapshotName::parse(own).unwrap().secs();
+        let snapshots = in_order(vec![
+            found(3, "1/snapshot", at, false),
+            found(4, own, at + 5, true),
+            found(1, "2/snapshot", at - 1, false),
+            found(2, own, at - 1, false),
+            found(5, "mine", at + 7, true),
+        ]);
+        let told: Vec<_> = snapshots.iter().map(|s| (s.id.0, s.taken.secs - at, s.taken.nanos)).collect();
+        assert_eq!(told, [(1, -1, 0), (4, 0, 0), (2, 1, 0), (3, 2, 0), (5, 7, 0)]);
+        assert_eq!(in_order(Vec::new()), []);
+    }
+
+    #[test]
+    fn a_new_one_takes_the_next_free_second() {
+        let others = in_order(vec![found(1, "a", 100, false), found(2, "b", 101, false)]);
+        let secs = |now| name_beside("x", Timestamp { secs: now, nanos: 9 }, &others).map(|name| name.secs());
+        assert_eq!((secs(99), secs(100), secs(101), secs(102)), (Some(99), Some(102), Some(102), Some(102)));
+        assert_eq!(name_beside("a.b", Timestamp::default(), &others), None);
+    }
+}
