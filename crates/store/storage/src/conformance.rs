@@ -22,12 +22,14 @@ pub mod links;
 pub mod names;
 pub mod rename;
 pub mod security;
+pub mod snapshots;
 pub mod sparse;
 pub mod streams;
 pub mod xattrs;
 
 use std::io::IoSlice;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{
     Attributes, Capabilities, MayWait, Name, NewKind, NewNode, Node, NodeRef, ObjectId, Stability, Storage,
@@ -45,6 +47,20 @@ pub trait Subject {
 
     /// Runs all jobs at the same time, each in its own thread.
     fn at_once(&self, jobs: &[&(dyn Fn() + Sync)]);
+
+    /// Whether a check may fill the store: nobody else uses it, and it is small.
+    fn may_be_filled(&self) -> bool {
+        false
+    }
+}
+
+/// Tells the others that a job has ended, also if it has failed: they go on until then.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// Makes a test of each check. The argument names a function in scope that returns a [`Subject`].

@@ -2,7 +2,8 @@
 //!
 //! It behaves like POSIX file systems on Linux, including the order of their checks, except that reading changes no
 //! time. Handles are valid as long as the store value lives, and numbers are never reused. A store may hold further file
-//! systems, each with numbers of its own, and snapshots: directories in its root that take no changes.
+//! systems, each with numbers of its own, and snapshots: stores of their own ([`Storage::snapshots`]), or directories in its
+//! root that take no changes.
 
 mod data;
 mod directory;
@@ -10,23 +11,25 @@ mod file_systems;
 mod namespace;
 mod node;
 mod object;
+mod snapshots;
 mod streams;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
 use crate::{
-    Capabilities, Error, Feed, FeedLimits, Handle, MayWait, NodeRef, ObjectId, OwnChanges, Result, Space,
-    Storage, Timestamp, Wait,
+    Capabilities, Error, Feed, FeedLimits, Handle, MayWait, NoSnapshots, NodeRef, ObjectId, OwnChanges,
+    Result, SnapshotName, Snapshots, Space, Storage, Timestamp, Wait,
 };
 use data::PAGE_BYTES;
 use node::MemoryNode;
 use object::{Content, Object};
+use snapshots::MemorySnapshots;
 
 /// The number of the root.
 const ROOT: ObjectId = ObjectId::live(1);
@@ -61,6 +64,8 @@ struct State {
     last_numbers: Vec<u64>,
     /// The last snapshot.
     last_snapshot: u32,
+    /// The snapshots that are stores of their own.
+    taken: BTreeMap<u32, SnapshotName>,
     clock: Clock,
     pages: u64,
     pages_max: u64,
@@ -107,6 +112,7 @@ impl MemoryStore {
             objects: HashMap::from([(ROOT, root)]),
             last_numbers: vec![ROOT.number],
             last_snapshot: 0,
+            taken: BTreeMap::new(),
             clock,
             pages: 0,
             pages_max: capacity / PAGE_BYTES,
@@ -140,18 +146,15 @@ impl Storage for MemoryStore {
     }
 
     fn by_handle(&self, handle: &Handle, wait: Wait<'_>) -> Result<NodeRef> {
-        self.shared.check_wait(wait)?;
         let id = file_systems::id_of(handle)?;
-        let mut state = self.shared.state.lock();
-        if !state.may_have_made(id) {
+        if self.shared.state.lock().taken.contains_key(&id.snapshot) {
             return Err(Error::BadHandle);
         }
-        let object = state.object(id)?;
-        if id != ROOT && object.is_directory() && object.names.is_empty() {
-            return Err(Error::Stale);
-        }
-        let kind = object.kind();
-        Ok(MemoryNode::pin(&self.shared, &mut state, id, kind))
+        self.shared.find(id, wait)
+    }
+
+    fn snapshots(&self) -> std::result::Result<Arc<dyn Snapshots>, NoSnapshots> {
+        Ok(Arc::new(MemorySnapshots::of(&self.shared)))
     }
 
     fn feed(&self) -> Result<Arc<dyn Feed>> {
@@ -167,17 +170,7 @@ impl Storage for MemoryStore {
     }
 
     fn space(&self, _: MayWait<'_>) -> Result<Space> {
-        let state = self.shared.state.lock();
-        let free = state.pages_max.saturating_sub(state.pages) * PAGE_BYTES;
-        let files = u64::from(u32::MAX);
-        Ok(Space {
-            total: state.pages_max * PAGE_BYTES,
-            free,
-            available: free,
-            files,
-            files_free: files.saturating_sub(state.objects.len() as u64),
-            block: u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX),
-        })
+        Ok(self.shared.space())
     }
 }
 
@@ -185,6 +178,35 @@ impl Shared {
     fn check_wait(&self, wait: Wait<'_>) -> Result<()> {
         let waits = wait.is_never() && !self.at_hand.load(Ordering::Relaxed);
         if waits { Err(Error::WouldBlock) } else { Ok(()) }
+    }
+
+    /// The object of a handle.
+    fn find(self: &Arc<Self>, id: ObjectId, wait: Wait<'_>) -> Result<NodeRef> {
+        self.check_wait(wait)?;
+        let mut state = self.state.lock();
+        if !state.may_have_made(id) {
+            return Err(Error::BadHandle);
+        }
+        let object = state.object(id)?;
+        if object.is_directory() && object.names.is_empty() && !state.is_top(id) {
+            return Err(Error::Stale);
+        }
+        let kind = object.kind();
+        Ok(MemoryNode::pin(self, &mut state, id, kind))
+    }
+
+    fn space(&self) -> Space {
+        let state = self.state.lock();
+        let free = state.pages_max.saturating_sub(state.pages) * PAGE_BYTES;
+        let files = u64::from(u32::MAX);
+        Space {
+            total: state.pages_max * PAGE_BYTES,
+            free,
+            available: free,
+            files,
+            files_free: files.saturating_sub(state.objects.len() as u64),
+            block: u32::try_from(PAGE_BYTES).unwrap_or(u32::MAX),
+        }
     }
 }
 
@@ -200,6 +222,11 @@ impl State {
 
     fn now(&mut self) -> Timestamp {
         self.clock.now()
+    }
+
+    /// Whether the object is the root of this store, or of a snapshot that is a store of its own.
+    fn is_top(&self, id: ObjectId) -> bool {
+        id == ROOT || id.number == ROOT.number && self.taken.contains_key(&id.snapshot)
     }
 
     /// Changes the data of a file if the store has room for the range (offset and length) that the change fills.
@@ -227,7 +254,7 @@ impl State {
 
     /// Frees an object that has no name and that nobody holds.
     fn free_unused(&mut self, id: ObjectId) {
-        if id != ROOT && self.objects.get(&id).is_some_and(|o| o.held == 0 && o.names.is_empty()) {
+        if !self.is_top(id) && self.objects.get(&id).is_some_and(|o| o.held == 0 && o.names.is_empty()) {
             let Some(object) = self.objects.remove(&id) else { return };
             self.pages = self.pages.saturating_sub(object.pages());
             for stream in object.streams.into_values() {

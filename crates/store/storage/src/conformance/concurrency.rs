@@ -4,19 +4,10 @@ use crate::conformance::MAY;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use super::{Subject, attributes_of, directory, file, find, list, name, names, new, read, write};
+use super::{Ended, Subject, attributes_of, directory, file, find, list, name, names, new, read, write};
 use crate::{Error, NewKind, Replace};
 
 const ROUNDS: usize = 100;
-
-/// Tells the others that a job has ended, also if it has failed: they look until then.
-struct Ended<'a>(&'a AtomicBool);
-
-impl Drop for Ended<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 /// Of several threads that create the same name, exactly one succeeds.
 pub fn one_creator_wins(subject: &mut dyn Subject) {

@@ -55,9 +55,19 @@ impl State {
         if self.check_enters(ROOT)?.find(name).is_some() {
             return Err(Error::Exists);
         }
+        let snapshot = self.add_pictures();
+        let top = ObjectId { snapshot, ..ROOT };
+        self.objects.get_mut(&top).ok_or(Error::Stale)?.names = vec![(ROOT, name.to_vec())];
+        let now = self.now();
+        self.list(ROOT, name, (top, true), now)?;
+        Ok(top)
+    }
+
+    /// Adds a picture of each object of the first file system. Returns the number of the snapshot. Neither other file systems
+    /// nor earlier snapshots are in it.
+    pub(super) fn add_pictures(&mut self) -> u32 {
         self.last_snapshot += 1;
         let snapshot = self.last_snapshot;
-        // Neither other file systems nor earlier snapshots are in it.
         let picture =
             |id: ObjectId| (id.is_live() && id.fs == ROOT.fs).then_some(ObjectId { snapshot, ..id });
         let is_reachable = |object: &&Object| object.id == ROOT || !object.names.is_empty();
@@ -67,17 +77,11 @@ impl State {
             .filter(is_reachable)
             .filter_map(|object| Some(object.as_of(picture(object.id)?, picture)))
             .collect();
-        let top = ObjectId { snapshot, ..ROOT };
-        for mut object in pictures {
-            if object.id == top {
-                object.names = vec![(ROOT, name.to_vec())];
-            }
+        for object in pictures {
             self.pages += object.pages();
             self.objects.insert(object.id, object);
         }
-        let now = self.now();
-        self.list(ROOT, name, (top, true), now)?;
-        Ok(top)
+        snapshot
     }
 
     /// A new number in the file system of this object, which holds or names what is made.
@@ -96,8 +100,8 @@ impl State {
 }
 
 impl Object {
-    /// The picture of the object in a snapshot, where `id` stands for it and `picture` says what stands for others.
-    fn as_of(&self, id: ObjectId, picture: impl Fn(ObjectId) -> Option<ObjectId> + Copy) -> Self {
+    /// The picture of the object, where `id` stands for it and `picture` says what stands for others.
+    pub(super) fn as_of(&self, id: ObjectId, picture: impl Fn(ObjectId) -> Option<ObjectId> + Copy) -> Self {
         let mut object = self.clone();
         (object.id, object.held) = (id, 0);
         if let Content::Directory(directory) = &self.content {

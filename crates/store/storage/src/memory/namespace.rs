@@ -20,7 +20,7 @@ impl State {
     pub(super) fn check_enters(&self, dir: ObjectId) -> Result<&Directory> {
         let object = self.object(dir)?;
         let directory = object.directory()?;
-        if object.names.is_empty() && dir != super::ROOT { Err(Error::Stale) } else { Ok(directory) }
+        if object.names.is_empty() && !self.is_top(dir) { Err(Error::Stale) } else { Ok(directory) }
     }
 
     pub(super) fn create(&mut self, dir: ObjectId, name: &[u8], new: &NewNode<'_>) -> Result<ObjectId> {
@@ -193,7 +193,7 @@ impl State {
     /// The path of an object below the root, by one of its names.
     pub(super) fn path(&self, id: ObjectId) -> Result<Vec<u8>> {
         let (mut names, mut at) = (Vec::new(), id);
-        while at != super::ROOT {
+        while !self.is_top(at) {
             let (dir, name) = self.object(at)?.names.first().ok_or(Error::Stale)?;
             names.push(name.as_slice());
             at = *dir;

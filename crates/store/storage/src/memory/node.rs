@@ -127,7 +127,7 @@ impl Node for MemoryNode {
         let object = state.object(self.id)?;
         object.directory()?;
         let id = match object.names.first() {
-            _ if self.id == super::ROOT => super::ROOT,
+            _ if state.is_top(self.id) => self.id,
             Some((dir, _)) => *dir,
             None => return Err(Error::Stale),
         };

@@ -150,7 +150,7 @@ impl Object {
             id: self.id,
             kind: self.kind(),
             mode: self.mode,
-            links: self.links(self.id == super::ROOT),
+            links: self.links(self.id.number == super::ROOT.number),
             uid: self.uid,
             gid: self.gid,
             device,

@@ -198,6 +198,10 @@ impl crate::conformance::Subject for Memory {
     fn at_once(&self, jobs: &[&(dyn Fn() + Sync)]) {
         std::thread::scope(|scope| jobs.iter().for_each(|job| _ = scope.spawn(job)));
     }
+
+    fn may_be_filled(&self) -> bool {
+        self.0.space(MAY).unwrap().total <= 64 << 20
+    }
 }
 
 fn subject() -> Memory {
@@ -205,3 +209,14 @@ fn subject() -> Memory {
 }
 
 crate::conformance_tests!(subject);
+
+mod with_snapshots {
+    use super::{Memory, MemoryStore};
+
+    #[expect(clippy::unnecessary_wraps, reason = "other stores cannot be made everywhere")]
+    fn subject() -> Option<Memory> {
+        Some(Memory(MemoryStore::with_capacity(64 << 20)))
+    }
+
+    crate::snapshot_conformance_tests!(subject);
+}
