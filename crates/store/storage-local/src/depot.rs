@@ -81,7 +81,8 @@ impl Depot {
             Ok(Some(_)) => Ok(Some(depot)),
             Ok(None) => {
                 let writable = accessat(root, c".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
-                Ok(writable.is_ok().then_some(depot))
+                // Where nothing can be written, there are no streams; who makes one learns why that cannot be.
+                Ok(matches!(writable, Ok(()) | Err(Errno::ROFS)).then_some(depot))
             }
             Err(e) => {
                 tracing::warn!("there are no named streams, because of what is at .anabranch-streams: {e}");

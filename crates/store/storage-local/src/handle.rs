@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
-use storage::{Error, Handle, Name, ObjectId, Result};
+use storage::{Error, Handle, Name, ObjectId, Result, SnapshotId};
 
 use crate::attributes::{device_of, stat};
 use crate::errno::from_errno;
+use crate::handle_records::HandleKey;
 use crate::index::{Index, Key};
 use crate::node::LocalNode;
 use crate::store::{Reach, Shared};
@@ -31,6 +32,15 @@ pub(crate) enum Handles {
 }
 
 impl Handles {
+    /// The key for handles of a snapshot of this store; None where handles come from an index. What is hashed is shorter than
+    /// what a checksum covers.
+    pub(crate) fn key_for(&self, id: SnapshotId) -> Option<HandleKey> {
+        let Self::Native(key) = self else { return None };
+        let half =
+            |number: u8| u128::from(key.hash(&[&b"snapshot"[..], &id.0.to_le_bytes(), &[number]].concat()));
+        Some((half(0) << 64 | half(1)).to_le_bytes())
+    }
+
     /// Notes that an object has a new name.
     pub(crate) fn moved(&self, dir: &LocalNode, name: Name<'_>) {
         let Self::Index(index) = self else { return };
@@ -239,6 +249,16 @@ mod tests {
         }
         let other = SipHasher24::new_with_key(&[8; 16]);
         assert_eq!(decode_native(&other, &bytes[1..]), None);
+    }
+
+    #[test]
+    fn snapshots_have_keys_of_their_own() {
+        let native = |key| Handles::Native(SipHasher24::new_with_key(&[key; 16]));
+        let key = native(7).key_for(SnapshotId(257)).unwrap();
+        assert_eq!(native(7).key_for(SnapshotId(257)), Some(key));
+        assert_ne!(native(7).key_for(SnapshotId(258)), Some(key));
+        assert_ne!(native(8).key_for(SnapshotId(257)), Some(key));
+        assert_ne!(key[..8], key[8..]);
     }
 
     #[test]

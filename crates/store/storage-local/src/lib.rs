@@ -24,9 +24,13 @@
 //! listing shows (see the module `depot`). A number leads from the object to its directory there; it is in an attribute
 //! of the object, `trusted.anabranch.streams` or `user.anabranch.streams`. They exist on file systems whose handles are
 //! never reused and that have extended attributes.
+//!
+//! **Snapshots** are there where the root is a subvolume of Btrfs (see the modules `snapshots`, `snapshot_folder` and `revert`).
+//! Those that the server takes are in `.anabranch-snapshots` in the root, which is as hidden as the depot.
 
 mod attributes;
 mod below;
+mod btrfs;
 mod carriers;
 mod copied_streams;
 mod data;
@@ -49,9 +53,14 @@ mod node;
 mod observe;
 mod old_depot;
 mod other_file_systems;
+mod others_snapshots;
 mod probe;
 mod reserved;
 mod resolve;
+mod revert;
+mod snapshot_folder;
+mod snapshot_store;
+mod snapshots;
 mod store;
 mod stream_folder;
 mod streams;

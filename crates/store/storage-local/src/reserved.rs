@@ -1,4 +1,5 @@
-//! Reserved names, which do not exist for clients: the depot's, and those with a special meaning to the file system.
+//! Reserved names, which do not exist for clients: those of the depot and of the snapshots' folder, and those with a special
+//! meaning to the file system.
 //!
 //! On CephFS, creating a directory in `.snap` makes a snapshot; `.zfs` of ZFS leads to the snapshots. Clients cannot
 //! look up, list, create, remove or rename these names, in any directory and in any case, so that nobody can tell that
@@ -14,6 +15,7 @@ use storage::{Error, ReservedNames, Result};
 use crate::attributes::{device_of, stat};
 use crate::errno::from_errno;
 use crate::probe;
+use crate::snapshot_folder::is_folder_name;
 
 /// statfs(2) of CephFS and ZFS.
 const CEPHFS_MAGIC: i64 = 0x00c3_6400;
@@ -27,6 +29,8 @@ const ZFS_NAME: &str = ".zfs";
 #[derive(Debug)]
 pub(crate) struct Reserved {
     of_file_system: ReservedNames,
+    /// Those of them that were given.
+    given: Vec<String>,
 }
 
 impl Reserved {
@@ -43,12 +47,17 @@ impl Reserved {
         if !names.is_empty() {
             tracing::info!("names hidden from clients: {}", names.join(", "));
         }
-        Ok(Self { of_file_system: names.into_iter().collect() })
+        Ok(Self { of_file_system: names.into_iter().collect(), given: given.to_vec() })
     }
 
     /// Whether a name is reserved.
     pub(crate) fn has(&self, name: &[u8]) -> bool {
-        is_depot_name(name) || self.of_file_system.has(name)
+        is_depot_name(name) || is_folder_name(name) || self.of_file_system.has(name)
+    }
+
+    /// The names that were given.
+    pub(crate) fn given(&self) -> &[String] {
+        &self.given
     }
 }
 
@@ -170,9 +179,10 @@ mod tests {
 
     #[test]
     fn names_are_reserved_where_they_mean_something_and_the_depots_everywhere() {
-        let of = |names: &[&str]| Reserved { of_file_system: names.iter().collect() };
+        let of = |names: &[&str]| Reserved { of_file_system: names.iter().collect(), given: Vec::new() };
         let ceph = of(&[".snap"]);
         assert!(ceph.has(b".SNAP") && ceph.has(b".anabranch-streams") && !ceph.has(b".zfs"));
         assert!(!of(&[]).has(b".snap") && of(&[]).has(b".anabranch-streams"));
+        assert!(of(&[]).has(b".Anabranch-Snapshots"));
     }
 }

@@ -33,9 +33,14 @@ impl Shared {
     fn adopt_with_stat(self: &Arc<Self>, fd: OwnedFd, is_open: bool) -> Result<(Arc<LocalNode>, Statx)> {
         let stat = stat(&fd)?;
         if device_of(&stat) != self.device {
-            return Err(Error::PermissionDenied);
+            return Err(self.check_is_there().err().unwrap_or(Error::PermissionDenied));
         }
         Ok((self.cache.enter(LocalNode::new(self, fd, is_open, &stat)), stat))
+    }
+
+    /// Fails if the root is a subvolume of Btrfs that was removed: it and everything below have no device then.
+    fn check_is_there(&self) -> Result<()> {
+        if device_of(&stat(&self.root)?) == self.device { Ok(()) } else { Err(Error::Stale) }
     }
 
     /// Runs a call that needs a descriptor. If none is left, drops cached nodes and tries once more.
@@ -79,7 +84,7 @@ impl Shared {
     }
 
     /// The path of an open object according to the kernel.
-    fn kernel_path(&self, fd: &OwnedFd) -> Result<Vec<u8>> {
+    pub(crate) fn kernel_path(&self, fd: &OwnedFd) -> Result<Vec<u8>> {
         let path = readlinkat(&self.descriptors, DecInt::from_fd(fd), Vec::new()).map_err(from_errno)?;
         Ok(path.into_bytes())
     }

@@ -7,12 +7,13 @@ use std::sync::{Arc, Weak, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstat, fstatvfs, open};
 use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
 use storage::{
-    Capabilities, Device, Error, Feed, Handle, MayWait, NodeCache, NodeRef, ObjectId, Observer, Result,
-    Space, Storage, Wait,
+    Capabilities, Device, Error, Feed, Handle, MayWait, NoSnapshots, NodeCache, NodeRef, ObjectId, Observer,
+    Result, Snapshots, Space, Storage, Wait,
 };
 
 use crate::attributes::{device_of, stat};
@@ -27,6 +28,8 @@ use crate::node::LocalNode;
 use crate::observe::LocalObserver;
 use crate::other_file_systems::Told;
 use crate::reserved::Reserved;
+use crate::revert::recover;
+use crate::snapshots::{LocalSnapshots, can_have_snapshots};
 use crate::{limits, probe};
 
 /// How often unused nodes are dropped.
@@ -64,6 +67,15 @@ pub struct LocalStore {
     sweepers: Vec<JoinHandle<()>>,
 }
 
+/// What may be done in a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Whatever the file system permits.
+    Full,
+    /// Nothing changes: the root is a snapshot.
+    ReadOnly,
+}
+
 /// What the nodes of a store share.
 pub(crate) struct Shared {
     /// The root, opened as a directory. Handles are looked up on its file system.
@@ -92,6 +104,10 @@ pub(crate) struct Shared {
     pub(crate) reserved: Reserved,
     /// The file systems below the root of which the log has a line.
     pub(crate) told: Told,
+    /// Whether the root can have snapshots.
+    pub(crate) can_have_snapshots: std::result::Result<(), NoSnapshots>,
+    /// Held while a snapshot is taken, removed or reverted to: each has a second of its own. It guards no data.
+    pub(crate) taking_snapshots: Mutex<()>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -109,12 +125,23 @@ impl LocalStore {
     pub fn open(path: &Path, options: LocalOptions) -> Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = open(path, flags, Mode::empty()).map_err(from_errno)?;
+        if can_have_snapshots(&root, &stat(&root)?).is_ok() {
+            recover(&root)?;
+        }
+        Self::on(root, path.to_owned(), options, Access::Full)
+    }
+
+    /// Opens a directory that is open already, and has this path.
+    pub(crate) fn on(root: OwnedFd, path: PathBuf, options: LocalOptions, access: Access) -> Result<Self> {
         let descriptors =
             open(c"/proc/self/fd", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         let descriptors = descriptors.map_err(|_| Error::NotSupported)?;
         let stat = stat(&root)?;
         let is_in_memory = probe::is_in_memory(&root)?;
         let mut capabilities = probe::capabilities(&root, is_in_memory)?;
+        if access == Access::ReadOnly {
+            capabilities.remove(Capabilities::WRITE);
+        }
         let native = options.native_handles && probe::has_native_handles(&root);
         capabilities.set(Capabilities::NATIVE_HANDLES, native);
         let depot = Depot::open(&root, &stat, capabilities)?;
@@ -135,6 +162,8 @@ impl LocalStore {
             reserved: Reserved::of(&root, &options.reserved_names)?,
             descriptor_xattr: probe::descriptor_xattr(&root),
             told: Told::default(),
+            can_have_snapshots: can_have_snapshots(&root, &stat),
+            taking_snapshots: Mutex::new(()),
             root,
             descriptors,
             closer: (!capabilities.contains(Capabilities::LOCAL)).then(start_closer).transpose()?,
@@ -142,9 +171,11 @@ impl LocalStore {
             is_in_memory,
         });
         let root = shared.root_node()?;
-        let mut store = Self { shared, root, path: path.to_owned(), sweepers: Vec::new() };
+        let mut store = Self { shared, root, path, sweepers: Vec::new() };
         store.sweepers.push(start_sweeper(Arc::downgrade(&store.shared))?);
-        store.sweepers.push(start_depot_sweep(&store.shared)?);
+        if capabilities.contains(Capabilities::WRITE) {
+            store.sweepers.push(start_depot_sweep(&store.shared)?);
+        }
         Ok(store)
     }
 }
@@ -217,6 +248,12 @@ impl Storage for LocalStore {
             return Err(Error::NotSupported);
         }
         Ok(Arc::new(LocalFeed::new(&self.shared)?))
+    }
+
+    fn snapshots(&self) -> std::result::Result<Arc<dyn Snapshots>, NoSnapshots> {
+        self.shared
+            .can_have_snapshots
+            .map(|()| Arc::new(LocalSnapshots::of(&self.shared)) as Arc<dyn Snapshots>)
     }
 
     fn is_read_only(&self, _: MayWait<'_>) -> Result<bool> {

@@ -1,4 +1,4 @@
-//! System calls that rustix lacks: the only unsafe code of this crate.
+//! System calls that rustix lacks. The ioctls of Btrfs are in [`crate::btrfs`].
 #![expect(unsafe_code, reason = "the calls of this file have no safe wrapper in rustix")]
 
 use std::ffi::CStr;

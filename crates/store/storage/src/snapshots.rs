@@ -1,4 +1,4 @@
-//! Snapshots: what a store held at one moment, kept while the store changes.
+//! Snapshots: what a store held at one moment, kept while the store goes on changing.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -32,8 +32,11 @@ pub trait Snapshots: Send + Sync + Debug + 'static {
     /// Those of the device.
     fn list(&self, may: MayWait<'_>) -> Result<Vec<Snapshot>>;
 
-    /// Takes a snapshot of the whole store, as of one moment between the call and its return. Whatever was answered before
-    /// the call is in it, data too. The label becomes a part of the name ([`SnapshotName`]).
+    /// Takes a snapshot of the whole store. The label becomes a part of the name ([`SnapshotName`]).
+    ///
+    /// Whatever was answered before the call is in it, data too. Of two changes that are made during the call, one after the
+    /// other, it has the second only if it has the first. This does not hold for data that is not asked to be safe
+    /// ([`crate::Stability::Unstable`]), as in a power cut.
     ///
     /// # Errors
     /// [`crate::Error::InvalidName`] for a label that a name cannot have; [`crate::Error::NoSpace`] and those of the device:

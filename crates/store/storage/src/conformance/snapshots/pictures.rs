@@ -1,5 +1,6 @@
 //! Checks of what is in a snapshot.
 
+use std::io::IoSlice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,8 +12,8 @@ use crate::conformance::{
     write,
 };
 use crate::{
-    Attributes, Capabilities, Error, FileFlags, FileKind, NewKind, Node, Replace, SeekTo, SetAttributes,
-    Timestamp, Wait, XattrMode,
+    Attributes, Capabilities, Error, FileFlags, FileKind, NewKind, Node, NodeRef, Replace, SeekTo,
+    SetAttributes, Stability, Timestamp, Wait, XattrMode,
 };
 
 const MIB: u64 = 1 << 20;
@@ -258,20 +259,27 @@ pub fn of_what_was_answered(subject: &mut dyn Subject) {
     }
 }
 
-/// Of two changes, a snapshot has the second only if it has the first.
+/// Of two changes, a snapshot has the second only if it has the first: of data that is safe when it is written, and of names.
 pub fn of_one_moment(subject: &mut dyn Subject) {
     let root = subject.store().root();
-    for at in ["first", "second"] {
-        write(&*file(&root, at), 0, &0_u64.to_le_bytes());
-    }
-    let (first, second) = (find(&root, "first").unwrap(), find(&root, "second").unwrap());
+    let [first, second] = ["first", "second"].map(|at| file(&root, at));
+    let (from, to) = (directory(&root, "from"), directory(&root, "to"));
+    file(&from, "moved");
     let done = AtomicBool::new(false);
+    let set = |node: &NodeRef, number: u64| {
+        let bytes = number.to_le_bytes();
+        node.write(0, &[IoSlice::new(&bytes)], Stability::Data, Wait::May(MAY)).unwrap();
+    };
+    set(&first, 0);
+    set(&second, 0);
     let change = || {
         let mut number = 0_u64;
         while !done.load(Ordering::Relaxed) {
             number += 1;
-            write(&*first, 0, &number.to_le_bytes());
-            write(&*second, 0, &number.to_le_bytes());
+            set(&first, number);
+            set(&second, number);
+            let (here, there) = if number.is_multiple_of(2) { (&to, &from) } else { (&from, &to) };
+            here.rename(name("moved"), &**there, name("moved"), Replace::Never, MAY).unwrap();
         }
     };
     let shared = snapshots(subject);
@@ -279,12 +287,15 @@ pub fn of_one_moment(subject: &mut dyn Subject) {
         let _ended = Ended(&done);
         for _ in 0..10 {
             let view = shared.open(shared.take(super::LABEL, MAY).unwrap().id, MAY).unwrap();
+            let top = view.root();
             let number = |at: &str| {
-                let bytes = read(&*find(&view.root(), at).unwrap(), 0, 8);
+                let bytes = read(&*find(&top, at).unwrap(), 0, 8);
                 u64::from_le_bytes(bytes.try_into().unwrap())
             };
             let (first, second) = (number("first"), number("second"));
             assert!(first == second || first == second + 1, "{first} and {second}");
+            let count = |at: &str| names(&find(&top, at).unwrap()).len();
+            assert_eq!(count("from") + count("to"), 1);
         }
     };
     subject.at_once(&[&change, &look]);

@@ -1,0 +1,206 @@
+//! Snapshots that other programs made of a subvolume (snapper, btrbk, `btrfs subvolume snapshot -r`): all subvolumes of the
+//! file system that are read-only and whose parent it is. The file system's tree of roots says which these are; only the
+//! administrator of the machine may search it (CAP_SYS_ADMIN).
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
+use storage::{Error, FoundSnapshot, Result, SnapshotId, Timestamp};
+
+use crate::btrfs::{self, SearchKey};
+use crate::errno::from_errno;
+use crate::sys::{self, KernelHandle};
+
+/// `BTRFS_ROOT_TREE_OBJECTID`, `BTRFS_ROOT_ITEM_KEY`, `BTRFS_ROOT_BACKREF_KEY`, `BTRFS_LAST_FREE_OBJECTID`.
+const ROOT_TREE: u64 = 1;
+const ROOT_ITEM: u32 = 132;
+const ROOT_BACKREF: u32 = 144;
+const LAST: u64 = 256_u64.wrapping_neg();
+/// How often a search goes on: more subvolumes than anybody has.
+const SEARCHES_MAX: usize = 100_000;
+/// Where the number of the subvolume is in a handle of Btrfs (`struct btrfs_fid`, fs/btrfs/export.h).
+const SUBVOLUME_IN_HANDLE: std::ops::Range<usize> = 8..16;
+
+/// What the tree of roots says about a subvolume (`struct btrfs_root_item`).
+#[derive(Debug, PartialEq, Eq)]
+struct Root {
+    parent_uuid: [u8; 16],
+    is_read_only: bool,
+    /// False for one that is being removed.
+    is_there: bool,
+    made: Timestamp,
+}
+
+/// Where a subvolume is (`struct btrfs_root_ref`).
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    tree: u64,
+    directory: u64,
+    name: Vec<u8>,
+}
+
+/// An item of the tree, after its `struct btrfs_ioctl_search_header`.
+#[derive(Debug)]
+struct Item<'a> {
+    object: u64,
+    offset: u64,
+    kind: u32,
+    data: &'a [u8],
+}
+
+fn bytes<const N: usize>(data: &[u8], at: usize) -> Option<[u8; N]> {
+    data.get(at..)?.first_chunk().copied()
+}
+
+fn number(data: &[u8], at: usize) -> Option<u64> {
+    bytes(data, at).map(u64::from_le_bytes)
+}
+
+impl Root {
+    fn read(data: &[u8]) -> Option<Self> {
+        Some(Self {
+            is_read_only: number(data, 208)? & btrfs::RECORDED_READ_ONLY != 0,
+            is_there: bytes(data, 216).map(u32::from_le_bytes)? > 0,
+            parent_uuid: bytes(data, 263)?,
+            made: Timestamp {
+                secs: number(data, 339)?.cast_signed(),
+                nanos: bytes(data, 347).map(u32::from_le_bytes)?,
+            },
+        })
+    }
+}
+
+impl Place {
+    fn read(tree: u64, data: &[u8]) -> Option<Self> {
+        let length = usize::from(bytes(data, 16).map(u16::from_le_bytes)?);
+        Some(Self { tree, directory: number(data, 0)?, name: data.get(18..)?.get(..length)?.to_vec() })
+    }
+}
+
+/// The first of these items, and what follows it. The header is in the machine's byte order.
+fn first_item(found: &[u8]) -> Option<(Item<'_>, &[u8])> {
+    let word = |at| bytes(found, at).map(u32::from_ne_bytes);
+    let long = |at| bytes(found, at).map(u64::from_ne_bytes);
+    let (data, rest) = found.get(32..)?.split_at_checked(usize::try_from(word(28)?).ok()?)?;
+    Some((Item { object: long(8)?, offset: long(16)?, kind: word(24)?, data }, rest))
+}
+
+/// The snapshots that others made of the subvolume with this top directory. None are found by a server that is not the
+/// administrator.
+pub(crate) fn others_of(root: &OwnedFd) -> Result<Vec<FoundSnapshot>> {
+    let live = btrfs::subvolume_of(root).map_err(from_errno)?;
+    let (mut roots, mut places) = (Vec::new(), HashMap::new());
+    let searched = each_item(root, |item| {
+        if item.kind == ROOT_ITEM {
+            roots.extend(Root::read(item.data).map(|root| (item.object, root)));
+        } else if item.kind == ROOT_BACKREF {
+            places.extend(Place::read(item.offset, item.data).map(|place| (item.object, place)));
+        }
+    });
+    match searched {
+        Ok(()) => {}
+        Err(Errno::PERM) => return Ok(Vec::new()),
+        Err(errno) => return Err(from_errno(errno)),
+    }
+    let is_of_it = |root: &Root| root.is_there && root.is_read_only && root.parent_uuid == live.uuid;
+    let found = roots.into_iter().filter(|(_, found)| is_of_it(found)).filter_map(|(id, found)| {
+        let place = places.get(&id)?;
+        let above = btrfs::path_in(root, place.tree, place.directory).unwrap_or_default();
+        Some(FoundSnapshot {
+            id: SnapshotId(u32::try_from(id).ok()?),
+            name: String::from_utf8_lossy(&[&above[..], &place.name].concat()).into_owned(),
+            recorded: found.made,
+            is_own: false,
+        })
+    });
+    Ok(found.collect())
+}
+
+fn each_item(root: &OwnedFd, mut each: impl FnMut(&Item<'_>)) -> std::result::Result<(), Errno> {
+    let mut key = SearchKey {
+        tree: ROOT_TREE,
+        min_object: btrfs::TOP,
+        max_object: LAST,
+        max_offset: u64::MAX,
+        max_transid: u64::MAX,
+        min_type: ROOT_ITEM,
+        max_type: ROOT_BACKREF,
+        ..SearchKey::default()
+    };
+    for _ in 0..SEARCHES_MAX {
+        let (count, found) = btrfs::search(root, SearchKey { items: u32::MAX, ..key })?;
+        let mut rest = &found[..];
+        for _ in 0..count {
+            let Some((item, behind)) = first_item(rest) else { break };
+            each(&item);
+            // The search goes on after the last one.
+            (key.min_object, key.min_type, key.min_offset) = match item.offset.checked_add(1) {
+                Some(offset) => (item.object, item.kind, offset),
+                None => (item.object, item.kind.saturating_add(1), 0),
+            };
+            rest = behind;
+        }
+        if count == 0 {
+            return Ok(());
+        }
+    }
+    Err(Errno::OVERFLOW)
+}
+
+/// The top directory of a snapshot of the subvolume with this top directory, wherever it is in the file system. Only for a
+/// server that may use handles. The top directory of a snapshot is a picture of the subvolume's, so their handles differ in the
+/// number of the subvolume only.
+pub(crate) fn open_by_id(root: &OwnedFd, id: SnapshotId) -> Result<OwnedFd> {
+    const TOP: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+    let KernelHandle { kind, mut bytes } = sys::name_to_handle(root.as_fd()).map_err(from_errno)?;
+    let place = bytes.get_mut(SUBVOLUME_IN_HANDLE).ok_or(Error::NotSupported)?;
+    place.copy_from_slice(&u64::from(id.0).to_ne_bytes());
+    let opened = sys::open_by_handle(root.as_fd(), &KernelHandle { kind, bytes });
+    let opened = opened.and_then(|fd| openat(fd, c".", TOP, Mode::empty()));
+    let top =
+        opened.map_err(|errno| if errno == Errno::STALE { Error::NotFound } else { from_errno(errno) })?;
+    let found = btrfs::subvolume_of(&top).map_err(from_errno)?;
+    if found.is_read_only && found.id == u64::from(id.0) { Ok(top) } else { Err(Error::NotFound) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_item_says() {
+        let mut data = vec![0; 439];
+        assert_eq!(Root::read(&data).map(|root| (root.is_read_only, root.is_there)), Some((false, false)));
+        data[208] = 1;
+        data[216] = 1;
+        data[263..279].fill(7);
+        data[339] = 9;
+        data[347] = 5;
+        let made = Timestamp { secs: 9, nanos: 5 };
+        assert_eq!(
+            Root::read(&data),
+            Some(Root { parent_uuid: [7; 16], is_read_only: true, is_there: true, made })
+        );
+        assert_eq!(Root::read(&data[..350]), None, "of a file system before Linux 3.6");
+        let place = [&9_u64.to_le_bytes()[..], &[0; 8], &3_u16.to_le_bytes(), b"abc"].concat();
+        assert_eq!(Place::read(5, &place), Some(Place { tree: 5, directory: 9, name: b"abc".to_vec() }));
+        assert_eq!(Place::read(5, &place[..20]), None);
+    }
+
+    #[test]
+    fn items_follow_one_another() {
+        let item = |object: u64, data: &[u8]| {
+            let length = u32::try_from(data.len()).unwrap();
+            let numbers = [1, object, 3].map(u64::to_ne_bytes).concat();
+            [&numbers[..], &132_u32.to_ne_bytes(), &length.to_ne_bytes(), data].concat()
+        };
+        let found = [item(256, b"abc"), item(257, b"")].concat();
+        let (first, rest) = first_item(&found).unwrap();
+        assert_eq!((first.object, first.offset, first.kind, first.data), (256, 3, 132, &b"abc"[..]));
+        let (second, rest) = first_item(rest).unwrap();
+        assert_eq!((second.object, second.data.len(), rest.len()), (257, 0, 0));
+        assert!(first_item(rest).is_none() && first_item(&found[..34]).is_none(), "cut off");
+    }
+}

@@ -1,0 +1,137 @@
+//! The snapshots of a store whose root is a subvolume of Btrfs.
+
+use std::collections::BTreeSet;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use rustix::fs::{Statx, StatxAttributes};
+use storage::{
+    Error, FoundSnapshot, MayWait, NoSnapshots, Result, Snapshot, SnapshotId, Snapshots, Storage, Timestamp,
+    in_order, name_beside,
+};
+
+use crate::attributes::stat;
+use crate::btrfs::{self, Writing};
+use crate::errno::from_errno;
+use crate::handle::Handles;
+use crate::others_snapshots::{open_by_id, others_of};
+use crate::probe;
+use crate::revert::{Place, revert};
+use crate::snapshot_folder::{InFolder, make_folder, open_folder, subvolumes};
+use crate::snapshot_store::SnapshotStore;
+use crate::store::Shared;
+
+/// statfs(2).
+const BTRFS_MAGIC: i64 = 0x9123_683e;
+
+/// Whether a root can have snapshots.
+pub(crate) fn can_have_snapshots(root: &OwnedFd, known: &Statx) -> std::result::Result<(), NoSnapshots> {
+    match probe::file_system(root) {
+        Ok(BTRFS_MAGIC) if known.stx_ino == btrfs::TOP => Ok(()),
+        Ok(BTRFS_MAGIC) => Err(NoSnapshots::NoSubvolume),
+        _ => Err(NoSnapshots::FileSystem),
+    }
+}
+
+/// The snapshots of a store.
+#[derive(Debug)]
+pub(crate) struct LocalSnapshots {
+    store: Arc<Shared>,
+}
+
+impl LocalSnapshots {
+    pub(crate) fn of(store: &Arc<Shared>) -> Self {
+        Self { store: Arc::clone(store) }
+    }
+
+    /// Those in the folder.
+    fn own(&self) -> Result<Vec<(InFolder, FoundSnapshot)>> {
+        let Some(folder) = open_folder(&self.store.root)? else { return Ok(Vec::new()) };
+        let found = subvolumes(&folder)?.into_iter();
+        Ok(found.filter_map(|found| found.as_snapshot().map(|snapshot| (found, snapshot))).collect())
+    }
+
+    /// Those that others made. Only a server that may use handles can open them.
+    fn others(&self, own: &BTreeSet<SnapshotId>) -> Result<Vec<FoundSnapshot>> {
+        let Handles::Native(_) = self.store.handles else { return Ok(Vec::new()) };
+        let mut others = others_of(&self.store.root)?;
+        others.retain(|other| !own.contains(&other.id));
+        Ok(others)
+    }
+
+    fn listed(&self) -> Result<Vec<Snapshot>> {
+        let mut found: Vec<_> = self.own()?.into_iter().map(|(_, snapshot)| snapshot).collect();
+        let own = found.iter().map(|snapshot| snapshot.id).collect();
+        found.extend(self.others(&own)?);
+        Ok(in_order(found))
+    }
+
+    /// One in the folder.
+    fn find_own(&self, id: SnapshotId) -> Result<Option<InFolder>> {
+        Ok(self.own()?.into_iter().find(|(_, snapshot)| snapshot.id == id).map(|(found, _)| found))
+    }
+
+    fn is_others(&self, id: SnapshotId) -> Result<bool> {
+        Ok(self.others(&BTreeSet::new())?.iter().any(|other| other.id == id))
+    }
+
+    /// The top directory of a snapshot.
+    fn top(&self, id: SnapshotId) -> Result<OwnedFd> {
+        match self.find_own(id)? {
+            Some(found) => Ok(found.top),
+            None if self.is_others(id)? => open_by_id(&self.store.root, id),
+            None => Err(Error::NotFound),
+        }
+    }
+}
+
+impl Snapshots for LocalSnapshots {
+    fn list(&self, _: MayWait<'_>) -> Result<Vec<Snapshot>> {
+        self.listed()
+    }
+
+    fn take(&self, label: &str, _: MayWait<'_>) -> Result<Snapshot> {
+        let _alone = self.store.taking_snapshots.lock();
+        let name = name_beside(label, now(), &self.listed()?).ok_or(Error::InvalidName)?;
+        let folder = make_folder(&self.store.root)?;
+        let text = name.to_string();
+        btrfs::snapshot(&self.store.root, &folder, text.as_bytes(), Writing::Refused).map_err(from_errno)?;
+        self.listed()?
+            .into_iter()
+            .find(|snapshot| snapshot.is_own && snapshot.name == text)
+            .ok_or(Error::NotFound)
+    }
+
+    fn open(&self, id: SnapshotId, _: MayWait<'_>) -> Result<Arc<dyn Storage>> {
+        Ok(Arc::new(SnapshotStore::open(self.top(id)?, &self.store, id)?))
+    }
+
+    fn remove(&self, id: SnapshotId, _: MayWait<'_>) -> Result<()> {
+        let _alone = self.store.taking_snapshots.lock();
+        let (Some(found), Some(folder)) = (self.find_own(id)?, open_folder(&self.store.root)?) else {
+            return Err(if self.is_others(id)? { Error::NotPermitted } else { Error::NotFound });
+        };
+        btrfs::remove_subvolume(&folder, &found.name).map_err(from_errno)
+    }
+
+    fn can_revert(&self, _: MayWait<'_>) -> std::result::Result<(), NoSnapshots> {
+        let is_mounted = stat(&self.store.root)
+            .is_ok_and(|stat| stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT));
+        if is_mounted { Err(NoSnapshots::MountPoint) } else { Ok(()) }
+    }
+
+    fn revert(&self, id: SnapshotId, may: MayWait<'_>) -> Result<Snapshot> {
+        let _alone = self.store.taking_snapshots.lock();
+        let top = self.top(id)?;
+        self.can_revert(may).map_err(|_| Error::NotSupported)?;
+        let place = Place::of(&self.store.root, &self.store.kernel_path(&self.store.root)?)?;
+        revert(&self.store.root, &top, &place)
+    }
+}
+
+/// The system's clock.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp { secs: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
+}
