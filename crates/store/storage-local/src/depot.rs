@@ -55,6 +55,9 @@ pub(crate) struct Depot {
     /// Each guards the directories of some numbers: whom they belong to, and that they are there. It is held while a
     /// directory is copied, so that it does not go meanwhile.
     locks: [Mutex<()>; LOCKS],
+    /// Held while a directory is made and its owner recorded: one that has no owner was left by a server that was killed.
+    /// It guards no data, and no other lock is taken under it.
+    pub(crate) making: Mutex<()>,
 }
 
 impl Depot {
@@ -76,6 +79,7 @@ impl Depot {
             dir: OnceLock::new(),
             has_old: AtomicBool::new(false),
             locks: std::array::from_fn(|_| Mutex::new(())),
+            making: Mutex::new(()),
         };
         match depot.reach(root, false) {
             Ok(Some(_)) => Ok(Some(depot)),

@@ -109,7 +109,10 @@ impl Sweep<'_> {
     /// A directory that was being filled when the server was killed, or is being filled now.
     fn finish_copy(&self, name: &[u8], number: StreamsNumber) -> Result<()> {
         let Some(folder) = open_directory(self.dir, name)? else { return Ok(()) };
-        let owner = owner_of(&folder)?.filter(|owner| owner.root == self.depot.root);
+        let owner = {
+            let _making = self.depot.making.lock();
+            owner_of(&folder)?.filter(|owner| owner.root == self.depot.root)
+        };
         let object = match owner.as_ref().and_then(handle_of_owner) {
             Some(handle) => self.object(&handle)?,
             None => None,

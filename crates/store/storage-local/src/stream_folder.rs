@@ -205,6 +205,7 @@ impl Folders<'_> {
 
     /// Makes a directory that belongs to the object.
     fn make(&self, name: &str) -> Result<OwnedFd> {
+        let _making = self.depot.making.lock();
         make_directory(self.dir, name.as_bytes())?;
         let folder = self.open(name)?.ok_or(Error::NotFound)?;
         self.own(&folder)?;
