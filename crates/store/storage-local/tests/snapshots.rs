@@ -12,6 +12,8 @@ use std::sync::Arc;
 use anabranch_storage_local::{HandleRecords, LocalOptions, LocalStore, RecordsInMemory};
 use disk::{Disk, succeeds};
 use rustix::fs::{CWD, RenameFlags, XattrFlags, getxattr, renameat_with, setxattr};
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use storage::conformance::{MAY, Subject};
 use storage::{
     BEFORE_REVERT, Error, Name, NewKind, NewNode, NoSnapshots, Snapshot, SnapshotId, SnapshotName, Snapshots,
@@ -19,6 +21,8 @@ use storage::{
 };
 use tempfile::TempDir;
 
+/// The user nobody.
+const USER: u32 = 65_534;
 const FOLDER: &str = ".anabranch-snapshots";
 const MARK: &str = "user.anabranch.revert";
 const NEW_FILE: NewNode<'static> = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
@@ -306,6 +310,39 @@ fn a_mounted_subvolume_has_snapshots_and_no_way_back() {
     assert_eq!(snapshots.revert(SnapshotId(9), MAY), Err(Error::NotFound));
     drop((file, snapshots, store));
     assert!(succeeds("umount", &[], &[&place]));
+}
+
+/// Makes this thread run as an ordinary user.
+fn give_up_privileges() {
+    let (uid, gid) = (Uid::from_raw(USER), Gid::from_raw(USER));
+    set_thread_groups(&[]).unwrap();
+    set_thread_res_gid(gid, gid, gid).unwrap();
+    set_thread_res_uid(uid, uid, uid).unwrap();
+}
+
+#[test]
+fn an_ordinary_user_takes_snapshots_of_a_directory_of_theirs() {
+    let Some(made) = OnBtrfs::new(false) else { return };
+    let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(made.dir.path(), open_to_all).unwrap();
+    std::os::unix::fs::chown(made.at("live"), Some(USER), Some(USER)).unwrap();
+    by_others(&made.at("live"), &made.at("theirs"));
+    let live = made.at("live");
+    let as_user = std::thread::spawn(move || {
+        give_up_privileges();
+        let store = LocalStore::open(&live, LocalOptions::default()).unwrap();
+        let snapshots = store.snapshots().unwrap();
+        store.root().create(Name::new(b"f").unwrap(), &NEW_FILE, MAY).unwrap();
+        let snapshot = snapshots.take("mine", MAY).unwrap();
+        store.root().remove_file(Name::new(b"f").unwrap(), MAY).unwrap();
+        assert_eq!(names(&*snapshots.open(snapshot.id, MAY).unwrap()), ["f"]);
+        assert_eq!(snapshots.list(MAY).unwrap(), [snapshot.clone()], "only the administrator sees others");
+        assert_eq!(snapshots.remove(snapshot.id, MAY), Err(Error::NotPermitted));
+        // Nothing may be made in the directory above.
+        assert_eq!(snapshots.revert(snapshot.id, MAY), Err(Error::PermissionDenied));
+        assert_eq!(snapshots.list(MAY).unwrap().len(), 1);
+    });
+    as_user.join().unwrap();
 }
 
 fn refused(at: &Path) -> Option<NoSnapshots> {
