@@ -79,20 +79,24 @@ pub(crate) fn subvolumes(folder: &OwnedFd) -> Result<Vec<InFolder>> {
     let own = btrfs::subvolume_of(folder).map_err(from_errno)?.id;
     let mut found = Vec::new();
     for name in entries(folder)? {
-        let top = match openat(folder, name.as_slice(), TOP, Mode::empty()) {
-            // Removed meanwhile, or no directory.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => continue,
-            opened => opened.map_err(from_errno)?,
-        };
-        let subvolume = btrfs::subvolume_of(&top).map_err(from_errno)?;
-        if subvolume.id != own {
-            found.push(InFolder { name, top, subvolume });
+        match InFolder::open(folder, &name) {
+            Ok(opened) if opened.subvolume.id != own => found.push(opened),
+            // Removed meanwhile, or no subvolume.
+            Ok(_) | Err(Error::NotFound | Error::NotDirectory | Error::SymlinkLoop) => {}
+            Err(e) => return Err(e),
         }
     }
     Ok(found)
 }
 
 impl InFolder {
+    /// The one with this name.
+    pub(crate) fn open(folder: &OwnedFd, name: &[u8]) -> Result<Self> {
+        let top = openat(folder, name, TOP, Mode::empty()).map_err(from_errno)?;
+        let subvolume = btrfs::subvolume_of(&top).map_err(from_errno)?;
+        Ok(Self { name: name.to_vec(), top, subvolume })
+    }
+
     /// The subvolume as a snapshot. None for what can be written, which is none.
     pub(crate) fn as_snapshot(&self) -> Option<FoundSnapshot> {
         let id = u32::try_from(self.subvolume.id).ok().filter(|_| self.subvolume.is_read_only)?;

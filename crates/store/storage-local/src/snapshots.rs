@@ -97,10 +97,9 @@ impl Snapshots for LocalSnapshots {
         let folder = make_folder(&self.store.root)?;
         let text = name.to_string();
         btrfs::snapshot(&self.store.root, &folder, text.as_bytes(), Writing::Refused).map_err(from_errno)?;
-        self.listed()?
-            .into_iter()
-            .find(|snapshot| snapshot.is_own && snapshot.name == text)
-            .ok_or(Error::NotFound)
+        let made = InFolder::open(&folder, text.as_bytes())?;
+        let id = SnapshotId(u32::try_from(made.subvolume.id).map_err(|_| Error::OutOfResources)?);
+        Ok(Snapshot { id, name: text, taken: Timestamp { secs: name.secs(), nanos: 0 }, is_own: true })
     }
 
     fn open(&self, id: SnapshotId, _: MayWait<'_>) -> Result<Arc<dyn Storage>> {
