@@ -3,7 +3,6 @@
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::net::Ipv4Addr;
 use std::os::unix::fs::{OpenOptionsExt, chown};
 use std::path::Path;
 
@@ -12,9 +11,9 @@ use load::target::{NfsSecurity, NfsTarget, SmbLogon, SmbTarget, Target};
 use load::workers::{WorkerPlace, Workers};
 use peers::{Account, Daemon};
 
-use crate::construction::{Construction, LinkLimit, SERVER, construction};
 use crate::description::Model;
 use crate::machine::Machine;
+use crate::network::Network;
 use crate::observed::{Counters, Link};
 use crate::trouble::Trouble;
 
@@ -29,9 +28,7 @@ const CHANNELS: u32 = 16;
 #[derive(Debug)]
 pub struct Built {
     server: Option<Daemon>,
-    /// In the order of those of the construction.
-    machines: Vec<Machine>,
-    construction: Construction,
+    network: Network,
     password: String,
     account: Account,
 }
@@ -43,23 +40,9 @@ impl Built {
     /// The program does not run as root, a program is missing, the kernel lacks something that the model needs, or the server
     /// does not start.
     pub fn build(model: &Model, program: &Path, password: String) -> Result<Self, Trouble> {
-        if !rustix::process::geteuid().is_root() {
-            return Err(Trouble::NotRoot);
-        }
-        let construction = construction(model);
-        let machines: Vec<Machine> = construction
-            .machines
-            .iter()
-            .map(|machine| Machine::make(&machine.name))
-            .collect::<Result<_, _>>()?;
-        let pids: Vec<u32> = machines.iter().map(Machine::pid).collect();
-        for step in &construction.steps {
-            if let Some(machine) = machines.get(step.machine) {
-                machine.carry_out(step, &pids)?;
-            }
-        }
+        let network = Network::build(model)?;
         let account = Account::of_this_machine();
-        let mut built = Self { server: None, machines, construction, password, account };
+        let mut built = Self { server: None, network, password, account };
         built.server = Some(built.serve(model, program)?);
         Ok(built)
     }
@@ -69,7 +52,7 @@ impl Built {
             what: format!("the server's files: {e}"),
             advice: String::new(),
         };
-        let machine = self.machines.get(SERVER).ok_or(Trouble::NotRoot)?;
+        let machine = self.network.server().ok_or(Trouble::NotRoot)?;
         let home = machine.memory();
         let directory = home.join("files");
         std::fs::create_dir(&directory).map_err(failed)?;
@@ -95,7 +78,7 @@ impl Built {
     /// The server's settings. Signing is left to the client, and nobody is squashed, as where Anabranch is measured beside its peers.
     fn configuration(&self, model: &Model) -> String {
         let Account { name, uid, gid } = self.account;
-        let address = self.server_address();
+        let address = self.network.server_address();
         let password = &self.password;
         let mut text = format!(
             "smb = \"{address}:445\"\nnfs = \"{address}:2049\"\ncontrol = \"127.0.0.1:0\"\nstate = \"{HOME}/state\"\nlog = \"warn\"\n\
@@ -109,15 +92,10 @@ impl Built {
         text
     }
 
-    fn server_address(&self) -> Ipv4Addr {
-        let machine = self.construction.machines.get(SERVER);
-        machine.and_then(|machine| machine.address).unwrap_or(Ipv4Addr::UNSPECIFIED)
-    }
-
     /// What load is made on.
     #[must_use]
     pub fn target(&self, protocol: Protocol) -> Target {
-        let host = self.server_address().to_string();
+        let host = self.network.server_address().to_string();
         match protocol {
             Protocol::Smb | Protocol::Directory => Target::Smb(SmbTarget {
                 logon: SmbLogon::Password {
@@ -142,12 +120,6 @@ impl Built {
         }
     }
 
-    /// The machines of the clients: their names, and their places.
-    fn clients(&self) -> impl Iterator<Item = (&str, &Machine)> {
-        let names = self.construction.machines.iter().map(|machine| machine.name.as_str());
-        names.zip(&self.machines).skip(SERVER + 1)
-    }
-
     /// A client process in each client's machine, to be started by a run.
     #[must_use]
     pub fn workers(&self, program: &Path) -> Workers {
@@ -157,7 +129,7 @@ impl Built {
             command.extend(["bench", "worker", "--stdio"].map(str::to_owned));
             WorkerPlace::Command { name: name.to_owned(), command }
         };
-        Workers { places: self.clients().map(place).collect(), token: None }
+        Workers { places: self.network.clients().map(place).collect(), token: None }
     }
 
     /// The words before a command that start it in a client's machine: of the name, or the first.
@@ -165,7 +137,7 @@ impl Built {
     /// # Errors
     /// There is no such client.
     pub fn entering(&self, client: Option<&str>) -> Result<Vec<String>, Trouble> {
-        let found = self.clients().find(|(name, _)| client.is_none_or(|wanted| wanted == *name));
+        let found = self.network.clients().find(|(name, _)| client.is_none_or(|wanted| wanted == *name));
         let machine = found.ok_or_else(|| Trouble::NoClient(client.unwrap_or_default().to_owned()))?;
         Ok(machine.1.entering())
     }
@@ -173,27 +145,12 @@ impl Built {
     /// All links: those of the server and of the clients, in both directions, with their counters to come.
     #[must_use]
     pub fn links(&self) -> Vec<Link> {
-        let machines = self.construction.machines.iter().enumerate().skip(SERVER);
-        let link = |(at, name, is_out): (usize, &str, bool)| {
-            let limit = self.construction.limits.iter().find(|l| l.machine == at && l.is_out == is_out);
-            let LinkLimit { rate, bucket, .. } =
-                limit.copied().unwrap_or(LinkLimit { machine: at, is_out, rate: 0, bucket: 0 });
-            Link::new(name, is_out, limit.map(|_| (rate, bucket)))
-        };
-        machines
-            .flat_map(|(at, machine)| [(at, machine.name.as_str(), true), (at, machine.name.as_str(), false)])
-            .map(link)
-            .collect()
+        self.network.links()
     }
 
     /// The bytes that have passed each of [`Built::links`], as the switch counts them: there all of them end.
     #[must_use]
     pub fn counters(&self) -> Counters {
-        let counted = self.machines.first().and_then(Machine::counters).unwrap_or_default();
-        let of = |name: &str| counted.iter().find(|(known, ..)| known == name);
-        let machines = self.construction.machines.iter().skip(SERVER);
-        machines
-            .flat_map(|machine| of(&machine.name).map_or([0, 0], |(_, received, sent)| [*received, *sent]))
-            .collect()
+        self.network.counters()
     }
 }

@@ -12,6 +12,7 @@ mod built_in;
 mod construction;
 mod description;
 mod machine;
+mod network;
 mod observed;
 mod parameter;
 mod quantity;
