@@ -45,10 +45,13 @@ pub(crate) struct ModelRun {
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) how_long: HowLong,
+    /// Measure also rows whose rates this machine does not carry, and do not find out which these are
+    #[arg(long)]
+    pub(crate) uncalibrated: bool,
     /// Write the results into this directory, one file for each table
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Print the results and what passed the links as JSON
+    /// Print the results, the calibration and what passed the links as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

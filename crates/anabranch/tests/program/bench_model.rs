@@ -13,7 +13,8 @@ use crate::bench_peers::{is_root, processes};
 use crate::server::program;
 
 /// A load that goes on for so many repetitions. Each is long enough for an operation through a slow link on a busy machine.
-const LOAD: [&str; 6] = ["--seconds", "1", "--ramp", "0.05", "--file-size", "256k"];
+/// No calibration decides whether there is one.
+const LOAD: [&str; 7] = ["--uncalibrated", "--seconds", "1", "--ramp", "0.05", "--file-size", "256k"];
 /// The most that goes at once where the kernel hands over segments that are not cut yet (GSO).
 const SEGMENT_BYTES: f64 = 65536.0;
 
@@ -109,6 +110,33 @@ fn a_link_passes_no_more_than_its_limit() {
     let most = limit * figure(&link, "busiest-seconds") + bucket;
     assert!(figure(&link, "busiest-bytes") <= most, "{link}");
     assert!(figure(&link, "bytes") > 1e6, "{link}");
+}
+
+/// What a machine carries is found before anything else; rows are measured where it is enough, and told otherwise. Whether it is
+/// depends on what else the machine does.
+#[test]
+fn what_a_machine_carries_is_found_first() {
+    if !is_root() {
+        return;
+    }
+    let described = Described::new("out = \"8 MB/s\"");
+    let run = described.command("run", &["--quick", "--file-size", "256k", "--json"]).output().unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    let measured: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let calibrations = measured["calibration"].as_array().unwrap();
+    assert_eq!(calibrations.len(), 1, "{measured:#}");
+    let found = &calibrations[0];
+    let about = ["clients", "connections", "direction", "limit"].map(|name| &found[name]);
+    assert_eq!(about, [&json!(1), &json!(1), &json!("to-server"), &json!(8_000_000)]);
+    assert!(found["wire"].as_u64().unwrap() > 0, "{found}");
+    let count = |of: &Value| of.as_array().map_or(0, Vec::len);
+    let counts = (count(&measured["unusable"]), count(&measured["results"]));
+    let is_usable = found["finding"] == "usable";
+    assert_eq!(counts, if is_usable { (0, 1) } else { (1, 0) }, "{measured:#}");
+    if is_usable {
+        let said = &measured["results"][0]["environment"]["settings"]["model calibrated"];
+        assert!(said.as_str().unwrap().starts_with("links carry at least "), "{said}");
+    }
 }
 
 /// One connection works; others of the client, by which files were made, may still send their last.

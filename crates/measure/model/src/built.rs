@@ -5,12 +5,16 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::{OpenOptionsExt, chown};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use load::result::Protocol;
 use load::target::{NfsSecurity, NfsTarget, SmbLogon, SmbTarget, Target};
 use load::workers::{WorkerPlace, Workers};
 use peers::{Account, Daemon};
 
+use crate::calibration::Calibration;
+use crate::ceiling::{Ceiling, Direction, Shape};
 use crate::description::Model;
 use crate::machine::Machine;
 use crate::network::Network;
@@ -140,6 +144,21 @@ impl Built {
         let found = self.network.clients().find(|(name, _)| client.is_none_or(|wanted| wanted == *name));
         let machine = found.ok_or_else(|| Trouble::NoClient(client.unwrap_or_default().to_owned()))?;
         Ok(machine.1.entering())
+    }
+
+    /// Measures what this machine carries of what the model's links let through: each of [`Model::calibrations`]. What is asked
+    /// for after it is to stop is left out.
+    ///
+    /// # Errors
+    /// Connections cannot be made.
+    pub fn calibrate(
+        &self,
+        needed: &[(Shape, Direction, Ceiling)],
+        window: Duration,
+        stop: &AtomicBool,
+    ) -> Result<Vec<Calibration>, Trouble> {
+        let each = needed.iter().filter_map(|one| self.network.calibrate(*one, window, stop).transpose());
+        each.collect::<std::io::Result<_>>().map_err(|e| Trouble::Calibrating(e.to_string()))
     }
 
     /// All links: those of the server and of the clients, in both directions, with their counters to come.

@@ -117,7 +117,7 @@ impl Ability {
 }
 
 /// The bytes that pass at once after a rest: a millisecond of the rate, and not less than some packets.
-fn bucket(rate: u64) -> u64 {
+pub(crate) fn bucket(rate: u64) -> u64 {
     (rate / 1000).max(8000)
 }
 

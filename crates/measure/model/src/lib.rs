@@ -9,6 +9,9 @@
 
 mod built;
 mod built_in;
+mod calibration;
+mod carried;
+mod ceiling;
 mod construction;
 mod description;
 mod machine;
@@ -22,6 +25,8 @@ mod trouble;
 
 pub use built::Built;
 pub use built_in::BUILT_IN;
+pub use calibration::{Calibration, Finding};
+pub use ceiling::{Ceiling, Direction, Shape};
 pub use construction::Ability;
 pub use description::{Client, Job, Model, Over, Rows, Server};
 pub use observed::{Counters, Link, Observer};

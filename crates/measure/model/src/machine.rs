@@ -1,10 +1,13 @@
 //! A machine of a model: namespaces that a process holds.
 
-use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::{fs, thread};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::construction::{Step, Tool};
 use crate::trouble::Trouble;
@@ -38,7 +41,7 @@ impl Machine {
         let mut why = said.and_then(Result::err).map(|e| e.to_string()).unwrap_or_default();
         if let Some(mut errors) = machine.child.stderr.take() {
             machine.child.stdin.take();
-            let _ = std::io::Read::read_to_string(&mut errors, &mut why);
+            let _ = io::Read::read_to_string(&mut errors, &mut why);
         }
         Err(Trouble::NoNamespaces(why.trim().to_owned()))
     }
@@ -59,6 +62,17 @@ impl Machine {
             format!("--pid={}", of("pid_for_children")),
             "--".to_owned(),
         ]
+    }
+
+    /// Does something in the machine's network, in a thread of its own: sockets and interfaces that are made there stay there.
+    pub(crate) fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        let inside = || {
+            let network = fs::File::open(format!("/proc/{}/ns/net", self.pid()))?;
+            move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))?;
+            work()
+        };
+        let ended = thread::scope(|scope| scope.spawn(inside).join());
+        ended.unwrap_or_else(|_| Err(io::Error::other("a thread in a machine of a model has ended")))
     }
 
     /// The machine's `/dev/shm`, as this program sees it.
@@ -102,7 +116,7 @@ impl Machine {
         }
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         if output.status.code() == Some(127) {
-            return Err(Trouble::no_program(program, "iproute2", &std::io::Error::other(said)));
+            return Err(Trouble::no_program(program, "iproute2", &io::Error::other(said)));
         }
         Err(Trouble::Lacks { ability: step.needs, tool: program, said })
     }

@@ -31,6 +31,9 @@ pub enum Trouble {
         /// What it said.
         said: String,
     },
+    /// The links carry nothing.
+    #[error("the links of the model cannot be calibrated: {0}")]
+    Calibrating(String),
     /// The server cannot be had.
     #[error("{what}")]
     Server {

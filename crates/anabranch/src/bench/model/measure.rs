@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use load::bench::went_wrong;
 use load::plan::{Extent, Plan};
-use load::result::{Protocol, ResultFile};
+use load::result::{Key, Protocol, ResultFile};
 use load::{Access, Server};
-use model::{Built, Link, Model, Observer, Parameter};
+use model::{Built, Calibration, Finding, Link, Model, Observer, Parameter};
 use serde::Serialize;
 
 use super::{build, find, show};
@@ -23,6 +23,9 @@ const FILE_BYTES: u64 = 1 << 20;
 /// Seconds of load before a measurement, and of it: what is under way takes long to pass a slow link.
 const SECONDS: (f64, f64) = (1.0, 2.0);
 const QUICK_SECONDS: (f64, f64) = (0.5, 1.0);
+/// Seconds in which what a link carries is counted.
+const CALIBRATION: f64 = 1.0;
+const QUICK_CALIBRATION: f64 = 0.5;
 /// How often the counters of the links are looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -32,8 +35,20 @@ struct Measured {
     model: String,
     scale: u32,
     parameters: Vec<Parameter>,
+    /// None where it was not asked for.
+    calibration: Option<Vec<Calibration>>,
+    unusable: Vec<Unusable>,
     links: Vec<Link>,
     results: Vec<ResultFile>,
+}
+
+/// A row that is not measured: it would measure this machine.
+#[derive(Serialize)]
+pub(super) struct Unusable {
+    pub(super) family: String,
+    pub(super) over: &'static str,
+    pub(super) row: String,
+    pub(super) why: String,
 }
 
 /// Carries out the command.
@@ -54,8 +69,19 @@ pub(super) fn run(arguments: &ModelRun) -> Result<()> {
     }
     let stop = stopping::flag()?;
     let (built, program) = build(&model)?;
-    let measured = measure(&model, &built, &program, &plans, &extent, stop);
+    let calibration = if arguments.uncalibrated {
+        None
+    } else {
+        let window =
+            Duration::from_secs_f64(if arguments.how_long.quick { QUICK_CALIBRATION } else { CALIBRATION });
+        Some(built.calibrate(&model.calibrations(&plans), window, stop)?)
+    };
+    let (plans, unusable) = usable(plans, calibration.as_deref().unwrap_or_default());
+    let measurement = Measurement { model: &model, built: &built, program: &program, extent: &extent, stop };
+    let (results, links) = measurement.carry_out(&plans, &calibrated(calibration.as_deref()));
     drop(built);
+    let (name, scale, parameters) = (model.name.clone(), *model.scale.as_ref(), model.parameters());
+    let measured = Measured { model: name, scale, parameters, calibration, unusable, links, results };
     if let Some(directory) = &arguments.out {
         save(directory, &measured.results)?;
     }
@@ -70,29 +96,87 @@ fn extent(how_long: &HowLong) -> Extent {
     extent
 }
 
-/// Measures all plans, and looks at the links meanwhile.
-fn measure(
-    model: &Model,
-    built: &Built,
-    program: &Path,
-    plans: &[(Protocol, Plan)],
-    extent: &Extent,
-    stop: &AtomicBool,
-) -> Measured {
-    let ended = AtomicBool::new(false);
-    let (results, links) = thread::scope(|scope| {
-        let observer = scope.spawn(|| observe(built, &ended));
-        let mut results = Vec::new();
-        for (protocol, plan) in plans {
-            if !stop.load(Ordering::Relaxed) {
-                results.push(measure_plan(model, built, program, (*protocol, plan), extent, stop));
-            }
+/// The rows whose rates this machine carries, and the others.
+fn usable(
+    plans: Vec<(Protocol, Plan)>,
+    calibrations: &[Calibration],
+) -> (Vec<(Protocol, Plan)>, Vec<Unusable>) {
+    let against = |key: &Key| calibrations.iter().find(|calibration| calibration.excludes(key));
+    let (mut kept, mut unusable) = (Vec::new(), Vec::new());
+    for (protocol, mut plan) in plans {
+        let excluded = plan.rows.iter().filter_map(|row| Some((row.key.to_string(), against(&row.key)?)));
+        unusable.extend(excluded.map(|(row, calibration)| Unusable {
+            family: plan.family.clone(),
+            over: protocol.name(),
+            row,
+            why: format!(
+                "{:.1} % of the limit {}",
+                calibration.share() * 100.0,
+                calibration.direction.text()
+            ),
+        }));
+        plan.retain(|key| against(key).is_none());
+        if !plan.rows.is_empty() {
+            kept.push((protocol, plan));
         }
-        ended.store(true, Ordering::Relaxed);
-        (results, observer.join().unwrap_or_default())
-    });
-    let (name, scale) = (model.name.clone(), *model.scale.as_ref());
-    Measured { model: name, scale, parameters: model.parameters(), links, results }
+    }
+    (kept, unusable)
+}
+
+/// What the settings of a result say about the calibration.
+fn calibrated(calibration: Option<&[Calibration]>) -> String {
+    let Some(calibration) = calibration else { return "no".to_owned() };
+    let usable = calibration.iter().filter(|calibration| calibration.finding == Finding::Usable);
+    match usable.map(Calibration::share).min_by(f64::total_cmp) {
+        Some(least) => format!("links carry at least {:.1} % of their rates", least * 100.0),
+        None => "no link of these rows has a limit".to_owned(),
+    }
+}
+
+/// A built model, and how it is measured.
+struct Measurement<'a> {
+    model: &'a Model,
+    built: &'a Built,
+    program: &'a Path,
+    extent: &'a Extent,
+    stop: &'a AtomicBool,
+}
+
+impl Measurement<'_> {
+    /// Measures all plans, and looks at the links meanwhile.
+    fn carry_out(&self, plans: &[(Protocol, Plan)], calibrated: &str) -> (Vec<ResultFile>, Vec<Link>) {
+        let ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let observer = scope.spawn(|| observe(self.built, &ended));
+            let mut results = Vec::new();
+            for (protocol, plan) in plans {
+                if !self.stop.load(Ordering::Relaxed) {
+                    results.push(self.carry_out_one(*protocol, plan, calibrated));
+                }
+            }
+            ended.store(true, Ordering::Relaxed);
+            (results, observer.join().unwrap_or_default())
+        })
+    }
+
+    fn carry_out_one(&self, protocol: Protocol, plan: &Plan, calibrated: &str) -> ResultFile {
+        let model = self.model;
+        let settings = [
+            ("model".to_owned(), model.name.clone()),
+            ("model scale".to_owned(), show::scale(model)),
+            ("model calibrated".to_owned(), calibrated.to_owned()),
+        ];
+        let limits = model.parameters().into_iter().map(|p| {
+            (format!("model {} {}", p.of, p.name), format!("{} (published: {})", p.built, p.published))
+        });
+        let server = Server {
+            name: Some(PROGRAM.to_owned()),
+            settings: settings.into_iter().chain(limits).collect(),
+            ..Server::default()
+        };
+        let access = Access { workers: Some(self.built.workers(self.program)), server, ..Access::default() };
+        measure_unpaced(&self.built.target(protocol), &access, plan, self.extent, self.stop)
+    }
 }
 
 fn observe(built: &Built, ended: &AtomicBool) -> Vec<Link> {
@@ -107,28 +191,6 @@ fn observe(built: &Built, ended: &AtomicBool) -> Vec<Link> {
         }
         thread::sleep(LOOK);
     }
-}
-
-fn measure_plan(
-    model: &Model,
-    built: &Built,
-    program: &Path,
-    (protocol, plan): (Protocol, &Plan),
-    extent: &Extent,
-    stop: &AtomicBool,
-) -> ResultFile {
-    let settings = [("model".to_owned(), model.name.clone()), ("model scale".to_owned(), show::scale(model))];
-    let limits = model
-        .parameters()
-        .into_iter()
-        .map(|p| (format!("model {} {}", p.of, p.name), format!("{} (published: {})", p.built, p.published)));
-    let server = Server {
-        name: Some(PROGRAM.to_owned()),
-        settings: settings.into_iter().chain(limits).collect(),
-        ..Server::default()
-    };
-    let access = Access { workers: Some(built.workers(program)), server, ..Access::default() };
-    measure_unpaced(&built.target(protocol), &access, plan, extent, stop)
 }
 
 fn save(directory: &Path, results: &[ResultFile]) -> Result<()> {
@@ -148,6 +210,14 @@ fn save(directory: &Path, results: &[ResultFile]) -> Result<()> {
 fn render(model: &Model, measured: &Measured) -> String {
     let mut text = format!("{}, {}: {}\n\n", model.name, show::scale(model), model.about);
     text.push_str(&show::parameters(&measured.parameters));
+    for calibration in measured.calibration.iter().filter(|calibration| !calibration.is_empty()) {
+        text.push('\n');
+        text.push_str(&show::calibrations(calibration));
+    }
+    if !measured.unusable.is_empty() {
+        text.push('\n');
+        text.push_str(&show::unusable(&measured.unusable));
+    }
     for result in &measured.results {
         text.push('\n');
         text.push_str(&show_result::render(result));

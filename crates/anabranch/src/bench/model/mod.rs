@@ -101,6 +101,9 @@ impl From<Trouble> for Problem {
             Trouble::Lacks { .. } => {
                 (Cause::Serving, "Use a kernel that has it, or a model without this limit.".to_owned())
             }
+            Trouble::Calibrating(_) => {
+                (Cause::Serving, "`--uncalibrated` measures without a calibration.".to_owned())
+            }
             Trouble::Server { advice, .. } => (Cause::Serving, advice),
             Trouble::NoClient(_) => {
                 (Cause::Settings, "`anabranch bench model show --json` lists the machines.".to_owned())

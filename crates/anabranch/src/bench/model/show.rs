@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use load::plan::Extent;
-use model::{Link, Model, Parameter};
+use model::{Calibration, Link, Model, Parameter};
 use serde::Serialize;
 
+use super::measure::Unusable;
 use crate::table;
 
 /// Models, a line each.
@@ -101,9 +102,38 @@ pub(super) fn parameters(parameters: &[Parameter]) -> String {
     table::render(["OF", "LIMIT", "PUBLISHED", "BUILT"], &parameters.iter().map(row).collect::<Vec<_>>())
 }
 
+/// What plain connections carried before anything was measured.
+pub(super) fn calibrations(calibrations: &[Calibration]) -> String {
+    let row = |of: &Calibration| {
+        [
+            of.shape.clients.to_string(),
+            of.shape.connections.to_string(),
+            of.direction.text().to_owned(),
+            megabytes(of.limit as f64),
+            megabytes(of.wire as f64),
+            format!("{:.1} %", of.share() * 100.0),
+            of.finding.text().to_owned(),
+        ]
+    };
+    let heads = ["CLIENTS", "CONNECTIONS", "CALIBRATED", "LIMIT MB/S", "WIRE MB/S", "SHARE", "ROWS"];
+    table::render(heads, &calibrations.iter().map(row).collect::<Vec<_>>())
+}
+
+/// Rows that are not measured, and why.
+pub(super) fn unusable(rows: &[Unusable]) -> String {
+    let mut text = "Not measured, since they would measure this machine:\n".to_owned();
+    for Unusable { family, over, row, why } in rows {
+        let _ = writeln!(text, "  {family} over {over}, {row}: {why}");
+    }
+    text
+}
+
+fn megabytes(bytes: f64) -> String {
+    format!("{:.2}", bytes / 1e6)
+}
+
 /// What passed the links.
 pub(super) fn links(links: &[Link]) -> String {
-    let megabytes = |bytes: f64| format!("{:.2}", bytes / 1e6);
     let row = |link: &Link| {
         [
             format!("{} {}", link.machine, link.direction),
@@ -114,4 +144,29 @@ pub(super) fn links(links: &[Link]) -> String {
     };
     let heads = ["LINK", "LIMIT MB/S", "BUSIEST SECOND MB/S", "PASSED MB"];
     table::render(heads, &links.iter().map(row).collect::<Vec<_>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{Direction, Finding, Shape};
+
+    use super::*;
+
+    #[test]
+    fn what_a_machine_does_not_carry_is_told() {
+        let calibration = Calibration {
+            shape: Shape { clients: 2, connections: 4 },
+            direction: Direction::ToClients,
+            limit: 20_000_000,
+            wire: 18_000_000,
+            finding: Finding::TooSlow,
+        };
+        let shown = calibrations(&[calibration]);
+        let words: Vec<&str> =
+            shown.lines().nth(1).unwrap().split("  ").filter(|cell| !cell.is_empty()).collect();
+        assert_eq!(
+            words.iter().map(|word| word.trim()).collect::<Vec<_>>(),
+            ["2", "4", "to the clients", "20.00", "18.00", "90.0 %", "unusable: this machine carries less"]
+        );
+    }
 }
