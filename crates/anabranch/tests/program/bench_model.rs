@@ -139,6 +139,31 @@ fn what_a_machine_carries_is_found_first() {
     }
 }
 
+/// Facts: a round trip has the delay twice at least, and frames are lost where the model says so and nowhere else.
+#[test]
+fn a_link_has_its_delay_and_its_losses() {
+    if !is_root() {
+        return;
+    }
+    let described = Described::new("out = \"8 MB/s\"\ndelay = \"2 ms\"\nloss = 0.01");
+    let run = described.command("run", &["--quick", "--file-size", "256k", "--json"]).output().unwrap();
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    let measured: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let trip = &measured["round-trips"][0];
+    assert_eq!((&trip["machine"], &trip["delay-micros"]), (&json!("vm-1"), &json!(2000)));
+    assert!(
+        trip["micros"].as_u64().unwrap() >= 4000 && trip["without-micros"].as_u64().unwrap() > 0,
+        "{trip}"
+    );
+    let forwarded = measured["forwarded"].as_array().unwrap();
+    let directions: Vec<&Value> = forwarded.iter().map(|of| &of["direction"]).collect();
+    assert_eq!(directions, ["out", "in"]);
+    assert!(forwarded.iter().all(|of| of["frames"].as_u64().unwrap() > 0), "{forwarded:?}");
+    // Late rows are not measured.
+    let rows = |of: &str| measured[of].as_array().map_or(0, Vec::len);
+    assert_eq!(rows("unusable") + rows("results"), 1, "{measured:#}");
+}
+
 /// One connection works; others of the client, by which files were made, may still send their last.
 #[test]
 fn a_connection_passes_no_more_than_its_limit() {

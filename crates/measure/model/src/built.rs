@@ -15,10 +15,11 @@ use peers::{Account, Daemon};
 
 use crate::calibration::Calibration;
 use crate::ceiling::{Ceiling, Direction, Shape};
+use crate::delays::RoundTrip;
 use crate::description::Model;
 use crate::machine::Machine;
 use crate::network::Network;
-use crate::observed::{Counters, Link};
+use crate::observed::{Counters, Forwarded, Link};
 use crate::trouble::Trouble;
 
 /// The name of the share.
@@ -157,8 +158,27 @@ impl Built {
         window: Duration,
         stop: &AtomicBool,
     ) -> Result<Vec<Calibration>, Trouble> {
+        self.network.behave(false, false);
         let each = needed.iter().filter_map(|one| self.network.calibrate(*one, window, stop).transpose());
-        each.collect::<std::io::Result<_>>().map_err(|e| Trouble::Calibrating(e.to_string()))
+        let found = each.collect::<std::io::Result<_>>();
+        self.network.behave(true, true);
+        found.map_err(|e| Trouble::Calibrating(e.to_string()))
+    }
+
+    /// Measures round trips of each client whose link has a delay or losses. Ends early when it is to stop.
+    ///
+    /// # Errors
+    /// An echo does not come.
+    pub fn round_trips(&self, stop: &AtomicBool) -> Result<Vec<RoundTrip>, Trouble> {
+        let found = self.network.round_trips(stop);
+        self.network.behave(true, true);
+        found.map_err(|e| Trouble::Calibrating(e.to_string()))
+    }
+
+    /// What the forwarders of links with a delay or losses have done until now, in both directions.
+    #[must_use]
+    pub fn forwarded(&self) -> Vec<Forwarded> {
+        self.network.forwarded()
     }
 
     /// All links: those of the server and of the clients, in both directions, with their counters to come.

@@ -32,7 +32,7 @@ const SEGMENT: u64 = DATA + 32 + 20 + 14;
 const BLOCK: usize = 64 << 10;
 
 impl Network {
-    /// What this machine carries of what a model's links let through. Ends early, with nothing, when it is to stop.
+    /// What this machine carries of what a model's links let through: without delays and losses, which are no limits. Ends early, with nothing, when it is to stop.
     ///
     /// # Errors
     /// Connections cannot be made.

@@ -10,13 +10,14 @@ use std::net::Ipv4Addr;
 
 use crate::description::Model;
 use crate::quantity::Rate;
+use crate::wire::Conditions;
 
 /// The first machine, with one end of each link.
-const SWITCH: usize = 0;
+pub(crate) const SWITCH: usize = 0;
 /// The machine of the server.
 pub(crate) const SERVER: usize = 1;
 /// The interface of a machine.
-const PORT: &str = "port";
+pub(crate) const PORT: &str = "port";
 /// The bridge of the switch.
 const BRIDGE: &str = "middle";
 /// Connections that are told apart where each has a limit: their ports begin here.
@@ -29,7 +30,7 @@ const ALL: u16 = 0xfff;
 const QUEUE_MS: u32 = 50;
 
 /// A model as it is built.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Construction {
     /// The machines: the switch, the server, the clients.
     pub machines: Vec<Machine>,
@@ -37,6 +38,8 @@ pub(crate) struct Construction {
     pub steps: Vec<Step>,
     /// The links that have a limit.
     pub limits: Vec<LinkLimit>,
+    /// The links that a forwarder carries, between tap devices that have the names of the other interfaces.
+    pub wires: Vec<LongWire>,
 }
 
 /// A machine.
@@ -72,6 +75,17 @@ pub(crate) enum Tool {
     Sysctl,
 }
 
+/// A link with a delay, losses, or both.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct LongWire {
+    /// The machine at its end, by its place.
+    pub machine: usize,
+    /// What happens to frames, in each direction.
+    pub conditions: Conditions,
+    /// For what the machine sends, and for what it receives.
+    pub seeds: [u64; 2],
+}
+
 /// What a kernel has or lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ability {
@@ -83,6 +97,8 @@ pub enum Ability {
     Tbf,
     /// The hierarchy of token buckets with filters by port: the limit of each connection.
     Htb,
+    /// Interfaces whose frames a program forwards.
+    Tap,
     /// Settings of TCP in a namespace.
     Settings,
 }
@@ -111,6 +127,7 @@ impl Ability {
             Self::Htb => {
                 "the limit of each connection (tc htb with u32 filters, CONFIG_NET_SCH_HTB and CONFIG_NET_CLS_U32)"
             }
+            Self::Tap => "the delay of a link (tap devices, /dev/net/tun, CONFIG_TUN)",
             Self::Settings => "settings of TCP for a namespace (net.ipv4)",
         }
     }
@@ -129,11 +146,12 @@ pub(crate) fn construction(model: &Model) -> Construction {
     // 198.18.0.0/15 is for measurements of networks (RFC 2544, appendix C.2.2; RFC 6890 2.2.2).
     let address = |third: u8, fourth: u8| Some(Ipv4Addr::new(198, 18, third, fourth));
     let mut build = Builder::new();
-    let server = build.machine("server".to_owned(), address(0, 1));
+    let server = build.machine("server".to_owned(), address(0, 1), None);
     build.link(server, true, built(&model.server.out), None);
     build.link(server, false, built(&model.server.into), None);
     for (number, (name, client)) in (1..).zip(model.machines()) {
-        let machine = build.machine(name, address(1, number));
+        let wire = client.conditions();
+        let machine = build.machine(name, address(1, number), wire.map(|wire| (wire, model.seed)));
         build.link(machine, true, built(&client.out), built(&client.flow));
         build.link(machine, false, built(&client.into), built(&client.flow));
         if client.flow.is_some() {
@@ -143,6 +161,7 @@ pub(crate) fn construction(model: &Model) -> Construction {
             build.settings(machine, &[ports, "net.ipv4.tcp_tw_reuse=1".to_owned()]);
         }
     }
+    build.ask_again();
     build.construction
 }
 
@@ -154,8 +173,8 @@ impl Builder {
     /// With the switch.
     fn new() -> Self {
         let machines = vec![Machine { name: "switch".to_owned(), address: None }];
-        let mut build =
-            Self { construction: Construction { machines, steps: Vec::new(), limits: Vec::new() } };
+        let (steps, limits, wires) = (Vec::new(), Vec::new(), Vec::new());
+        let mut build = Self { construction: Construction { machines, steps, limits, wires } };
         let lines = vec![format!("link add {BRIDGE} type bridge"), format!("link set {BRIDGE} up")];
         build.step(SWITCH, Tool::Ip, lines, Ability::Bridge);
         build
@@ -169,15 +188,24 @@ impl Builder {
         self.step(machine, Tool::Sysctl, settings.to_vec(), Ability::Settings);
     }
 
-    /// A machine with a link to the switch.
-    fn machine(&mut self, name: String, address: Option<Ipv4Addr>) -> usize {
+    /// A machine with a link to the switch; a wire has conditions, and the seed of the model.
+    fn machine(&mut self, name: String, address: Option<Ipv4Addr>, wire: Option<(Conditions, u64)>) -> usize {
         let at = self.construction.machines.len();
-        let of_switch = vec![
-            format!("link add {name} type veth peer name {PORT} netns @{at}"),
-            format!("link set {name} master {BRIDGE}"),
-            format!("link set {name} up"),
-        ];
-        self.step(SWITCH, Tool::Ip, of_switch, Ability::Veth);
+        if let Some((conditions, seed)) = wire {
+            let tap = |name: &str| vec![format!("tuntap add dev {name} mode tap")];
+            self.step(SWITCH, Tool::Ip, tap(&name), Ability::Tap);
+            self.step(at, Tool::Ip, tap(PORT), Ability::Tap);
+            // Far from each other, so that no link has the losses of another one.
+            let seed =
+                |direction: u64| seed.wrapping_mul(1 << 20).wrapping_add(2 * at as u64 + direction) << 20;
+            let seeds = [seed(0), seed(1)];
+            self.construction.wires.push(LongWire { machine: at, conditions, seeds });
+        } else {
+            let pair = format!("link add {name} type veth peer name {PORT} netns @{at}");
+            self.step(SWITCH, Tool::Ip, vec![pair], Ability::Veth);
+        }
+        let of_switch = vec![format!("link set {name} master {BRIDGE}"), format!("link set {name} up")];
+        self.step(SWITCH, Tool::Ip, of_switch, Ability::Bridge);
         let mut own = vec!["link set lo up".to_owned(), format!("link set {PORT} up")];
         own.extend(address.map(|address| format!("addr add {address}/16 dev {PORT}")));
         self.step(at, Tool::Ip, own, Ability::Veth);
@@ -185,6 +213,15 @@ impl Builder {
         self.settings(at, &["net.ipv4.tcp_congestion_control=cubic|reno".to_owned()]);
         self.construction.machines.push(Machine { name, address });
         at
+    }
+
+    /// Where frames may be lost, the question for a neighbour's address may be, too, more than the three times that it is asked.
+    fn ask_again(&mut self) {
+        let wired: Vec<usize> = self.construction.wires.iter().map(|wire| wire.machine).collect();
+        for machine in wired.first().map(|_| SERVER).into_iter().chain(wired.iter().copied()) {
+            let setting = |kind: &str| format!("net.ipv4.neigh.{PORT}.{kind}_solicit=20");
+            self.settings(machine, &["mcast", "ucast"].map(setting));
+        }
     }
 
     /// The limits of a link in one direction: of all together, of each connection.
@@ -274,6 +311,23 @@ mod tests {
         assert!(of_switch.contains(&"link add vm-2 type veth peer name port netns @3"), "{of_switch:?}");
         assert!(lines(&construction, Tool::Ip, 3).contains(&"addr add 198.18.1.2/16 dev port"));
         assert!(construction.limits.is_empty() && lines(&construction, Tool::Tc, SWITCH).is_empty());
+    }
+
+    #[test]
+    fn a_machine_with_a_delay_has_tap_devices_instead() {
+        let construction = built("count = 2\ndelay = \"2 ms\"\nloss = 0.1\nout = \"80 MB/s\"", "");
+        let (of_switch, own) = (lines(&construction, Tool::Ip, SWITCH), lines(&construction, Tool::Ip, 2));
+        assert!(of_switch.contains(&"tuntap add dev vm-1 mode tap"), "{of_switch:?}");
+        assert_eq!(own[..3], ["tuntap add dev port mode tap", "link set lo up", "link set port up"]);
+        assert!(!of_switch.iter().any(|line| line.contains("veth") && line.contains("vm-")), "{of_switch:?}");
+        let wires: Vec<_> = construction.wires.iter().map(|wire| (wire.machine, wire.conditions)).collect();
+        let conditions = Conditions { delay: std::time::Duration::from_millis(2), loss: 0.1 };
+        assert_eq!(wires, [(2, conditions), (3, conditions)]);
+        let mut seeds: Vec<u64> = construction.wires.iter().flat_map(|wire| wire.seeds).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        assert_eq!(seeds.len(), 4);
+        assert_eq!(lines(&construction, Tool::Tc, 2).len(), 1);
     }
 
     #[test]

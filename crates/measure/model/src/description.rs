@@ -1,6 +1,7 @@
 //! What a model is.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use load::plan::{Extent, key};
 use load::plan::{Plan, PlannedRow, Selection, family};
@@ -8,8 +9,9 @@ use load::result::{Key, Protocol};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::quantity::{BlockSize, Provision, Rate};
+use crate::quantity::{BlockSize, Delay, Loss, Provision, Rate};
 use crate::source::{Source, Statement};
+use crate::wire::Conditions;
 
 /// Clients, their links, and a server.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -21,6 +23,9 @@ pub struct Model {
     pub about: String,
     /// By what the rates are divided when the model is built.
     pub scale: Spanned<u32>,
+    /// What losses follow from: the same seed loses the same frames of a link, by their number.
+    #[serde(default = "first")]
+    pub seed: u64,
     /// The kinds of clients.
     #[serde(rename = "client", default)]
     pub clients: Vec<Client>,
@@ -54,6 +59,10 @@ pub struct Client {
     pub into: Option<Rate>,
     /// What each TCP connection of a machine may send, and what it may receive.
     pub flow: Option<Rate>,
+    /// How long its link holds each frame, in each direction. It is not scaled.
+    pub delay: Option<Delay>,
+    /// Which share of the frames its link loses, in each direction.
+    pub loss: Option<Loss>,
     /// Where each parameter is published, by its name.
     #[serde(default)]
     pub source: BTreeMap<String, Source>,
@@ -138,6 +147,10 @@ const fn one() -> u32 {
     1
 }
 
+const fn first() -> u64 {
+    1
+}
+
 const fn hundred() -> u8 {
     100
 }
@@ -180,6 +193,17 @@ impl Model {
         }
         plans.retain(|(_, plan)| !plan.rows.is_empty());
         plans
+    }
+}
+
+impl Client {
+    /// What its link does with frames, if it has a delay or losses: also none of either, to learn what that costs.
+    pub(crate) fn conditions(&self) -> Option<Conditions> {
+        let (delay, loss) = (self.delay.as_ref(), self.loss);
+        (delay.is_some() || loss.is_some()).then(|| Conditions {
+            delay: delay.map_or(Duration::ZERO, Delay::duration),
+            loss: loss.map_or(0.0, Loss::share),
+        })
     }
 }
 

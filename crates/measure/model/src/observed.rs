@@ -31,6 +31,22 @@ pub struct Link {
     pub busiest_seconds: f64,
 }
 
+/// What the forwarder of a link has done in one direction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Forwarded {
+    /// The machine at the end of the link.
+    pub machine: String,
+    /// `out`: what the machine sends; `in`: what it receives.
+    pub direction: &'static str,
+    /// Frames that it has seen.
+    pub frames: u64,
+    /// Those that it has lost, as the model says.
+    pub lost: u64,
+    /// Those that it has dropped: more waited than it holds.
+    pub dropped: u64,
+}
+
 impl Link {
     pub(crate) fn new(machine: &str, is_out: bool, limit: Option<(u64, u64)>) -> Self {
         Self {

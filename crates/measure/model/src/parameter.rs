@@ -31,7 +31,10 @@ impl Client {
 
     fn at_scale(&self, scale: u32) -> impl Iterator<Item = Set> {
         let rates = [("out", &self.out), ("in", &self.into), ("flow", &self.flow)];
-        rates.map(|(name, rate)| set(name, rate.as_ref(), scale)).into_iter().flatten()
+        let rates = rates.map(|(name, rate)| set(name, rate.as_ref(), scale)).into_iter().flatten();
+        let delay = self.delay.as_ref().map(|delay| ("delay", delay.to_string(), delay.to_string()));
+        let loss = self.loss.map(|loss| ("loss", loss.to_string(), loss.to_string()));
+        rates.chain(delay).chain(loss)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Quantities of a description: rates, sizes of blocks, plans.
 
 use std::fmt;
+use std::time::Duration;
 
 use limits::{Counted, KIB, Limit, Limits, Plan};
 use serde::Deserialize;
@@ -59,6 +60,81 @@ impl TryFrom<String> for Rate {
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
+    }
+}
+
+/// How long a link holds each frame, in one direction: `2 ms`, `500 us`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Delay {
+    /// As it was written.
+    text: String,
+    micros: u64,
+}
+
+impl Delay {
+    /// The longest.
+    const MOST: Duration = Duration::from_secs(1);
+
+    /// The time.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        Duration::from_micros(self.micros)
+    }
+}
+
+impl TryFrom<String> for Delay {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no delay: give \"0 ms\" to \"1000 ms\", in whole ms or us");
+        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let unit = match unit.trim_start() {
+            "ms" => 1000,
+            "us" => 1,
+            _ => return Err(wrong()),
+        };
+        let micros = number.parse::<u64>().ok().and_then(|number| number.checked_mul(unit));
+        let micros =
+            micros.filter(|micros| Duration::from_micros(*micros) <= Self::MOST).ok_or_else(wrong)?;
+        Ok(Self { text, micros })
+    }
+}
+
+impl fmt::Display for Delay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// The share of frames that a link loses, in each direction: from 0 to less than 1.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(try_from = "f64")]
+pub struct Loss(f64);
+
+impl Loss {
+    /// The share.
+    #[must_use]
+    pub fn share(self) -> f64 {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Loss {
+    type Error = String;
+
+    fn try_from(share: f64) -> Result<Self, String> {
+        if (0.0..1.0).contains(&share) {
+            return Ok(Self(share));
+        }
+        Err(format!("the loss is {share}: give a share of the frames, from 0 to less than 1"))
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -150,6 +226,29 @@ mod tests {
         }
         for out in ["0 MB/s", "18446744073709551615 GiB/s"] {
             assert!(rate(out).unwrap_err().contains("out of range"), "{out}");
+        }
+    }
+
+    #[test]
+    fn delays_have_units_and_a_longest() {
+        let micros = |text: &str| Delay::try_from(text.to_owned()).map(|delay| delay.duration().as_micros());
+        for (text, expected) in [("0 ms", 0), ("2 ms", 2000), ("500us", 500), ("1000 ms", 1_000_000)] {
+            assert_eq!(micros(text), Ok(expected), "{text}");
+        }
+        for wrong in
+            ["", "2", "ms", "-1 ms", "1.5 ms", "1001 ms", "1000001 us", "1 s", "18446744073709551615 ms"]
+        {
+            assert!(micros(wrong).unwrap_err().contains("is no delay"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_loss_is_less_than_all() {
+        for share in [0.0, 0.1, 0.999] {
+            assert_eq!(Loss::try_from(share).map(Loss::share), Ok(share));
+        }
+        for wrong in [-0.1, 1.0, 10.0, f64::NAN, f64::INFINITY] {
+            assert!(Loss::try_from(wrong).unwrap_err().starts_with("the loss is "), "{wrong}");
         }
     }
 

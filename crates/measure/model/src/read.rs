@@ -8,6 +8,7 @@ use load::plan::family;
 use crate::description::{Client, Model};
 use crate::quantity::Rate;
 use crate::source::Source;
+use crate::wire::HELD_MAX;
 
 /// The most machines with clients: as many as a run has client processes.
 pub(crate) const CLIENTS_MAX: u32 = 64;
@@ -85,6 +86,7 @@ fn check_client(client: &Client, scale: u32) -> Result<(), String> {
         return Err(format!("the client {name} has the count {}: give 1 to {CLIENTS_MAX}", client.count));
     }
     let which = format!("the client {name}");
+    check_held(&which, client, scale)?;
     check_rates(&which, [("out", &client.out), ("in", &client.into), ("flow", &client.flow)], scale)?;
     check_sources(&which, &client.source, client.parameters().map(|p| p.0))
 }
@@ -100,6 +102,21 @@ fn check_rates<'a>(
         if built < RATE_MIN {
             return Err(format!(
                 "{name} of {which} is {rate}, and {built} bytes/s at the scale 1:{scale}: at least {RATE_MIN} can be built"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What a link passes during its delay is held.
+fn check_held(which: &str, client: &Client, scale: u32) -> Result<(), String> {
+    let Some(delay) = &client.delay else { return Ok(()) };
+    let rates = [("out", &client.out), ("in", &client.into)];
+    for (name, rate) in rates.into_iter().filter_map(|(name, rate)| Some((name, rate.as_ref()?))) {
+        let held = u128::from(rate.at_scale(scale)) * delay.duration().as_micros() / 1_000_000;
+        if held > HELD_MAX as u128 {
+            return Err(format!(
+                "{which} has the delay {delay} and {name} {rate}: its link would hold {held} bytes at the scale 1:{scale}, and it can hold {HELD_MAX}"
             ));
         }
     }
@@ -209,7 +226,12 @@ mod tests {
     fn what_cannot_be_built_is_refused() {
         let with = |more: &str| wrong(&format!("{SMALL}{more}\n"));
         for (more, found) in [
-            ("delay = \"1 ms\"", "line 7: unknown field `delay`"),
+            ("jitter = \"1 ms\"", "line 7: unknown field `jitter`"),
+            ("delay = \"2 s\"", "line 7: \"2 s\" is no delay"),
+            ("delay = \"1001 ms\"", "line 7: \"1001 ms\" is no delay"),
+            ("loss = 1.0", "line 7: the loss is 1: give a share"),
+            ("loss = -0.1", "line 7: the loss is -0.1"),
+            ("in = \"1 GB/s\"\ndelay = \"17 ms\"", "line 5: the client vm has the delay 17 ms and in 1 GB/s"),
             ("count = 65", "has the count 65"),
             ("in = \"1 kB/s\"", "at least 10000 can be built"),
             (

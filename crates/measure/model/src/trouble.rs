@@ -34,6 +34,14 @@ pub enum Trouble {
     /// The links carry nothing.
     #[error("the links of the model cannot be calibrated: {0}")]
     Calibrating(String),
+    /// A forwarder of the model cannot be had.
+    #[error("the forwarder of {machine} cannot be started: {why}")]
+    Forwarder {
+        /// The machine at the end of its link.
+        machine: String,
+        /// Why.
+        why: String,
+    },
     /// The server cannot be had.
     #[error("{what}")]
     Server {

@@ -9,7 +9,7 @@ use load::bench::went_wrong;
 use load::plan::{Extent, Plan};
 use load::result::{Key, Protocol, ResultFile};
 use load::{Access, Server};
-use model::{Built, Calibration, Finding, Link, Model, Observer, Parameter};
+use model::{Built, Calibration, Finding, Forwarded, Link, Model, Observer, Parameter, RoundTrip};
 use serde::Serialize;
 
 use super::{build, find, show};
@@ -31,14 +31,18 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// What was measured in a model, for `--json`.
 #[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
 struct Measured {
     model: String,
     scale: u32,
     parameters: Vec<Parameter>,
     /// None where it was not asked for.
     calibration: Option<Vec<Calibration>>,
+    /// Of links with a delay or losses; without them, or where it was not asked for, none.
+    round_trips: Vec<RoundTrip>,
     unusable: Vec<Unusable>,
     links: Vec<Link>,
+    forwarded: Vec<Forwarded>,
     results: Vec<ResultFile>,
 }
 
@@ -76,12 +80,24 @@ pub(super) fn run(arguments: &ModelRun) -> Result<()> {
             Duration::from_secs_f64(if arguments.how_long.quick { QUICK_CALIBRATION } else { CALIBRATION });
         Some(built.calibrate(&model.calibrations(&plans), window, stop)?)
     };
-    let (plans, unusable) = usable(plans, calibration.as_deref().unwrap_or_default());
+    let round_trips = if arguments.uncalibrated { Vec::new() } else { built.round_trips(stop)? };
+    let (plans, unusable) = usable(plans, calibration.as_deref().unwrap_or_default(), &round_trips);
     let measurement = Measurement { model: &model, built: &built, program: &program, extent: &extent, stop };
     let (results, links) = measurement.carry_out(&plans, &calibrated(calibration.as_deref()));
+    let forwarded = built.forwarded();
     drop(built);
     let (name, scale, parameters) = (model.name.clone(), *model.scale.as_ref(), model.parameters());
-    let measured = Measured { model: name, scale, parameters, calibration, unusable, links, results };
+    let measured = Measured {
+        model: name,
+        scale,
+        parameters,
+        calibration,
+        round_trips,
+        unusable,
+        links,
+        forwarded,
+        results,
+    };
     if let Some(directory) = &arguments.out {
         save(directory, &measured.results)?;
     }
@@ -100,20 +116,21 @@ fn extent(how_long: &HowLong) -> Extent {
 fn usable(
     plans: Vec<(Protocol, Plan)>,
     calibrations: &[Calibration],
+    round_trips: &[RoundTrip],
 ) -> (Vec<(Protocol, Plan)>, Vec<Unusable>) {
-    let against = |key: &Key| calibrations.iter().find(|calibration| calibration.excludes(key));
+    let against = |key: &Key| {
+        let too_slow = calibrations.iter().find(|calibration| calibration.excludes(key)).map(show::too_slow);
+        let late = || round_trips.iter().find(|trip| trip.excludes(key)).map(show::late);
+        too_slow.or_else(late)
+    };
     let (mut kept, mut unusable) = (Vec::new(), Vec::new());
     for (protocol, mut plan) in plans {
         let excluded = plan.rows.iter().filter_map(|row| Some((row.key.to_string(), against(&row.key)?)));
-        unusable.extend(excluded.map(|(row, calibration)| Unusable {
+        unusable.extend(excluded.map(|(row, why)| Unusable {
             family: plan.family.clone(),
             over: protocol.name(),
             row,
-            why: format!(
-                "{:.1} % of the limit {}",
-                calibration.share() * 100.0,
-                calibration.direction.text()
-            ),
+            why,
         }));
         plan.retain(|key| against(key).is_none());
         if !plan.rows.is_empty() {
@@ -214,6 +231,10 @@ fn render(model: &Model, measured: &Measured) -> String {
         text.push('\n');
         text.push_str(&show::calibrations(calibration));
     }
+    if !measured.round_trips.is_empty() {
+        text.push('\n');
+        text.push_str(&show::round_trips(&measured.round_trips));
+    }
     if !measured.unusable.is_empty() {
         text.push('\n');
         text.push_str(&show::unusable(&measured.unusable));
@@ -224,6 +245,10 @@ fn render(model: &Model, measured: &Measured) -> String {
     }
     text.push('\n');
     text.push_str(&show::links(&measured.links));
+    if !measured.forwarded.is_empty() {
+        text.push('\n');
+        text.push_str(&show::forwarded(&measured.forwarded));
+    }
     text
 }
 

@@ -101,6 +101,7 @@ impl From<Trouble> for Problem {
             Trouble::Lacks { .. } => {
                 (Cause::Serving, "Use a kernel that has it, or a model without this limit.".to_owned())
             }
+            Trouble::Forwarder { .. } => (Cause::Serving, String::new()),
             Trouble::Calibrating(_) => {
                 (Cause::Serving, "`--uncalibrated` measures without a calibration.".to_owned())
             }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use load::plan::Extent;
-use model::{Calibration, Link, Model, Parameter};
+use model::{Calibration, Forwarded, Link, Model, Parameter, RoundTrip};
 use serde::Serialize;
 
 use super::measure::Unusable;
@@ -119,6 +119,47 @@ pub(super) fn calibrations(calibrations: &[Calibration]) -> String {
     table::render(heads, &calibrations.iter().map(row).collect::<Vec<_>>())
 }
 
+/// Round trips of links with a delay, without it and with it.
+pub(super) fn round_trips(trips: &[RoundTrip]) -> String {
+    let row = |of: &RoundTrip| {
+        let finding = if of.is_usable { "usable" } else { "unusable: later than the delay" };
+        [
+            of.machine.clone(),
+            milliseconds(of.delay_micros),
+            milliseconds(of.without_micros),
+            milliseconds(of.micros),
+            finding.to_owned(),
+        ]
+    };
+    let heads = ["DELAYED", "ONE WAY MS", "ROUND TRIP WITHOUT MS", "WITH MS", "ROWS"];
+    table::render(heads, &trips.iter().map(row).collect::<Vec<_>>())
+}
+
+/// Why a row is unusable whose links carry less or more than their rates.
+pub(super) fn too_slow(calibration: &Calibration) -> String {
+    format!("{:.1} % of the limit {}", calibration.share() * 100.0, calibration.direction.text())
+}
+
+/// Why a row is unusable whose frames are late.
+pub(super) fn late(trip: &RoundTrip) -> String {
+    let (found, delay) = (milliseconds(trip.micros), milliseconds(trip.delay_micros));
+    format!("round trips of {} take {found} ms, with a delay of {delay} ms in each direction", trip.machine)
+}
+
+/// What forwarders have done with frames.
+pub(super) fn forwarded(forwarded: &[Forwarded]) -> String {
+    let row = |of: &Forwarded| {
+        let link = format!("{} {}", of.machine, of.direction);
+        [link, of.frames.to_string(), of.lost.to_string(), of.dropped.to_string()]
+    };
+    table::render(["FORWARDED", "FRAMES", "LOST", "DROPPED"], &forwarded.iter().map(row).collect::<Vec<_>>())
+}
+
+/// Microseconds as milliseconds.
+fn milliseconds(micros: u64) -> String {
+    format!("{}.{:03}", micros / 1000, micros % 1000)
+}
+
 /// Rows that are not measured, and why.
 pub(super) fn unusable(rows: &[Unusable]) -> String {
     let mut text = "Not measured, since they would measure this machine:\n".to_owned();
@@ -167,6 +208,26 @@ mod tests {
         assert_eq!(
             words.iter().map(|word| word.trim()).collect::<Vec<_>>(),
             ["2", "4", "to the clients", "20.00", "18.00", "90.0 %", "unusable: this machine carries less"]
+        );
+    }
+
+    #[test]
+    fn a_late_link_is_told() {
+        let trip = RoundTrip {
+            client: 1,
+            machine: "vm-1".to_owned(),
+            delay_micros: 5000,
+            without_micros: 70,
+            micros: 10_560,
+            is_usable: false,
+        };
+        let shown = round_trips(std::slice::from_ref(&trip));
+        let line = shown.lines().nth(1).unwrap();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!(words[..5], ["vm-1", "5.000", "0.070", "10.560", "unusable:"]);
+        assert_eq!(
+            late(&trip),
+            "round trips of vm-1 take 10.560 ms, with a delay of 5.000 ms in each direction"
         );
     }
 }
