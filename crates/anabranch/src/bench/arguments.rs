@@ -39,12 +39,25 @@ pub(crate) enum ModelCommand {
     Shell(ModelShell),
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModelServer {
+    /// This program
+    Anabranch,
+    /// Samba, over SMB (apt-get install samba)
+    Samba,
+    /// NFS-Ganesha, over NFS (apt-get install nfs-ganesha nfs-ganesha-vfs gcc)
+    Ganesha,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct ModelRun {
     /// The model: its name, or a file with a description (.toml)
     pub(crate) model: String,
     #[command(flatten)]
     pub(crate) how_long: HowLong,
+    /// The server of the model
+    #[arg(long, value_enum, default_value_t = ModelServer::Anabranch)]
+    pub(crate) server: ModelServer,
     /// Measure also rows whose rates this machine does not carry, and do not find out which these are
     #[arg(long)]
     pub(crate) uncalibrated: bool,

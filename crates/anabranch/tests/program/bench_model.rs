@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::bench_peers::{is_root, processes};
+use crate::needs;
 use crate::server::program;
 
 /// A load that goes on for so many repetitions. Each is long enough for an operation through a slow link on a busy machine.
@@ -162,6 +163,34 @@ fn a_link_has_its_delay_and_its_losses() {
     // Late rows are not measured.
     let rows = |of: &str| measured[of].as_array().map_or(0, Vec::len);
     assert_eq!(rows("unusable") + rows("results"), 1, "{measured:#}");
+}
+
+/// Samba and Ganesha are served from a machine of the model, and measured through its links.
+#[test]
+fn a_peer_serves_in_a_model() {
+    let is_installed = |program: &str, flag: &str| {
+        needs::installed(program, Command::new(program).arg(flag).output()).is_some()
+    };
+    if !is_root() || !is_installed("smbd", "--version") || !is_installed("ganesha.nfsd", "-v") {
+        return;
+    }
+    for (server, over, name) in [("samba", "smb", "Samba "), ("ganesha", "nfs3", "NFS-Ganesha ")] {
+        let described = Described::new("out = \"8 MB/s\"");
+        let text = fs::read_to_string(described.file()).unwrap();
+        fs::write(described.file(), text.replace("over = \"smb\"", &format!("over = \"{over}\""))).unwrap();
+        let more = ["--server", server, "--repetitions", "2", "--json"];
+        let run = described.command("run", &[&LOAD[..], &more].concat()).output().unwrap();
+        assert_eq!(run.status.code(), Some(0), "{server}: {}", String::from_utf8_lossy(&run.stderr));
+        let measured: Value = serde_json::from_slice(&run.stdout).unwrap();
+        let result = &measured["results"][0];
+        let shown = result["environment"]["server"].to_string();
+        assert!(shown.contains(name), "{shown}");
+        assert!(result["rows"][0]["measure"]["rate"]["median"].as_f64().unwrap() > 0.0, "{result:#}");
+        let other = if server == "samba" { "ganesha" } else { "samba" };
+        let refused = described.command("run", &["--server", other]).output().unwrap();
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(refused.status.code() == Some(2) && said.contains("over its protocol"), "{said}");
+    }
 }
 
 /// One connection works; others of the client, by which files were made, may still send their last.

@@ -6,7 +6,7 @@ use load::plan::{Extent, Family, Plan};
 use load::result::{Mix, Protocol};
 use peers::ganesha::{self, Ganesha};
 use peers::samba::{self, Samba};
-use peers::{Account, Contender, Medium, Scratch, Shares};
+use peers::{Account, Contender, Medium, Scratch, Shares, Site};
 
 use crate::error::{Error, Result};
 use crate::own::Own;
@@ -58,14 +58,15 @@ impl Lineup {
                 disk: disk.directory(server, account)?,
             })
         };
+        let site = Site::loopback();
         let own = Own::start(&wanted.program, &disk, shares("files-of-anabranch")?, account, &password)?;
         let samba = if with_samba {
-            Some(Samba::start(&disk, shares("files-of-samba")?, account, &password)?)
+            Some(Samba::start(&site, &disk, shares("files-of-samba")?, account, &password)?)
         } else {
             None
         };
         let ganesha = if with_ganesha {
-            Some(Ganesha::start(&disk, shares("files-of-ganesha")?, account)?)
+            Some(Ganesha::start(&site, &disk, shares("files-of-ganesha")?, account)?)
         } else {
             None
         };

@@ -11,7 +11,9 @@ use std::time::Duration;
 use load::result::Protocol;
 use load::target::{NfsSecurity, NfsTarget, SmbLogon, SmbTarget, Target};
 use load::workers::{WorkerPlace, Workers};
-use peers::{Account, Daemon};
+use peers::ganesha::Ganesha;
+use peers::samba::Samba;
+use peers::{Account, Contender, Daemon, Medium, Scratch, Shares, Site};
 
 use crate::calibration::Calibration;
 use crate::ceiling::{Ceiling, Direction, Shape};
@@ -32,26 +34,114 @@ const CHANNELS: u32 = 16;
 /// A model that is built. Dropping it ends its server and its machines, and with them all that they have.
 #[derive(Debug)]
 pub struct Built {
-    server: Option<Daemon>,
+    anabranch: Option<Daemon>,
+    /// Its files end after it.
+    peer: Option<(Peer, Scratch)>,
     network: Network,
     password: String,
     account: Account,
 }
 
+/// A server that a model can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// This program.
+    Anabranch,
+    /// Samba, over SMB.
+    Samba,
+    /// NFS-Ganesha, over NFS.
+    Ganesha,
+}
+
+/// A server that is not Anabranch.
+#[derive(Debug)]
+enum Peer {
+    Samba(Samba),
+    Ganesha(Ganesha),
+}
+
+impl Which {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Anabranch => "Anabranch",
+            Self::Samba => "Samba",
+            Self::Ganesha => "NFS-Ganesha",
+        }
+    }
+
+    /// Whether it serves over a protocol.
+    #[must_use]
+    pub fn serves(self, protocol: Protocol) -> bool {
+        match self {
+            Self::Anabranch => true,
+            Self::Samba => protocol == Protocol::Smb,
+            Self::Ganesha => matches!(protocol, Protocol::Nfs3 | Protocol::Nfs41),
+        }
+    }
+}
+
 impl Built {
-    /// Builds a model, and starts Anabranch in it.
+    /// Builds a model, and starts a server in it.
     ///
     /// # Errors
     /// The program does not run as root, a program is missing, the kernel lacks something that the model needs, or the server
     /// does not start.
-    pub fn build(model: &Model, program: &Path, password: String) -> Result<Self, Trouble> {
+    pub fn build(model: &Model, which: Which, program: &Path, password: String) -> Result<Self, Trouble> {
         let network = Network::build(model)?;
         let account = Account::of_this_machine();
-        let mut built = Self { server: None, network, password, account };
-        built.server = Some(built.serve(model, program)?);
+        let mut built = Self { anabranch: None, peer: None, network, password, account };
+        match which {
+            Which::Anabranch => built.anabranch = Some(built.serve(model, program)?),
+            Which::Samba => {
+                built.peer = Some(built.serve_peer(|site, scratch, shares| {
+                    Samba::start(site, scratch, shares, account, &built.password).map(Peer::Samba)
+                })?);
+            }
+            Which::Ganesha => {
+                built.peer = Some(built.serve_peer(|site, scratch, shares| {
+                    Ganesha::start(site, scratch, shares, account).map(Peer::Ganesha)
+                })?);
+            }
+        }
         Ok(built)
     }
 
+    /// Starts a peer, with its files and all that it keeps in the memory of its machine.
+    fn serve_peer(
+        &self,
+        start: impl FnOnce(&Site, &Scratch, Shares) -> peers::Result<Peer>,
+    ) -> Result<(Peer, Scratch), Trouble> {
+        let machine = self.network.server().ok_or(Trouble::NotRoot)?;
+        let failed = |e: peers::Error| Trouble::Server { what: e.what, advice: e.advice };
+        let site = Site {
+            address: self.network.server_address(),
+            entering: machine.entering(),
+            directory: (machine.memory(), HOME.into()),
+        };
+        let scratch = Scratch::make(&machine.memory()).map_err(failed)?;
+        let files = scratch.directory(SHARE, self.account).map_err(failed)?;
+        let shares = Shares { memory: files.clone(), disk: files.clone(), provisioned: files };
+        let peer = start(&site, &scratch, shares).map_err(failed)?;
+        Ok((peer, scratch))
+    }
+
+    /// The server's name, and its version where that is not the program's own.
+    #[must_use]
+    pub fn server_name(&self, protocol: Protocol) -> Option<String> {
+        self.contender(protocol)?.access.server.name
+    }
+
+    fn contender(&self, protocol: Protocol) -> Option<Contender> {
+        let (peer, _) = self.peer.as_ref()?;
+        Some(match peer {
+            Peer::Samba(samba) => samba.contender(Medium::Memory),
+            Peer::Ganesha(ganesha) => ganesha.contender(protocol, Medium::Memory),
+        })
+    }
+
+    /// Starts Anabranch.
     fn serve(&self, model: &Model, program: &Path) -> Result<Daemon, Trouble> {
         let failed = |e: std::io::Error| Trouble::Server {
             what: format!("the server's files: {e}"),
@@ -100,6 +190,9 @@ impl Built {
     /// What load is made on.
     #[must_use]
     pub fn target(&self, protocol: Protocol) -> Target {
+        if let Some(contender) = self.contender(protocol) {
+            return contender.target;
+        }
         let host = self.network.server_address().to_string();
         match protocol {
             Protocol::Smb | Protocol::Directory => Target::Smb(SmbTarget {

@@ -27,7 +27,7 @@ mod tap;
 mod trouble;
 mod wire;
 
-pub use built::Built;
+pub use built::{Built, Which};
 pub use built_in::BUILT_IN;
 pub use calibration::{Calibration, Finding};
 pub use ceiling::{Ceiling, Direction, Shape};

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -100,13 +100,14 @@ impl Daemon {
         self.child.id()
     }
 
-    /// Waits until it answers at a port of the loopback.
+    /// Waits until a port is listened at in its network.
     ///
     /// # Errors
-    /// It has ended, or says nothing.
+    /// It has ended, or does not listen.
     pub fn wait_for(&self, port: u16) -> Result<()> {
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        self.wait_until(|_| TcpStream::connect(address).is_ok().then_some(()))
+        let sockets = format!("/proc/{}/net/tcp", self.pid());
+        let listens = || is_listened_at(&fs::read_to_string(&sockets).unwrap_or_default(), port);
+        self.wait_until(|_| listens().then_some(()))
     }
 
     /// Waits until `ready` finds in what it has said that it is.
@@ -180,6 +181,15 @@ pub(crate) fn version(program: &Path, flag: &str) -> String {
     word.trim_start_matches('V').trim_end_matches(',').to_owned()
 }
 
+/// Whether a socket of `/proc/PID/net/tcp` (proc_pid_net(5)) listens at a port: its state is 0A (TCP_LISTEN of linux/tcp_states.h).
+fn is_listened_at(sockets: &str, port: u16) -> bool {
+    let end = format!(":{port:04X}");
+    sockets.lines().any(|line| {
+        let mut fields = line.split_whitespace().skip(1);
+        fields.next().is_some_and(|local| local.ends_with(&end)) && fields.nth(1) == Some("0A")
+    })
+}
+
 fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines.get(lines.len().saturating_sub(5)..).unwrap_or_default().join("\n  ")
@@ -204,6 +214,13 @@ mod tests {
         let state = fs::read_to_string(format!("/proc/{started}/stat")).unwrap_or_default();
         assert!(state.is_empty() || state.contains(") Z "), "{state}");
         assert!(!RUNNING.lock().contains(&pid));
+    }
+
+    #[test]
+    fn a_listener_is_found_by_its_port() {
+        let sockets = "  sl  local_address rem_address   st\n   0: 0100007F:01BD 00000000:0000 0A 0\n   1: 0100007F:0801 0100007F:01BE 01 0\n";
+        assert!(is_listened_at(sockets, 445));
+        assert!(!is_listened_at(sockets, 2049) && !is_listened_at(sockets, 446) && !is_listened_at("", 445));
     }
 
     #[test]

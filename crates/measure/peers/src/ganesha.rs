@@ -1,6 +1,6 @@
-//! NFS-Ganesha, from Debian's packages, on the loopback and with directories of its own.
+//! NFS-Ganesha, from Debian's packages, with directories of its own: on the loopback, or in namespaces.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,9 +9,10 @@ use load::ServerProcess;
 use load::result::Protocol;
 use load::target::{NfsSecurity, NfsTarget, Target};
 
-use super::daemon::{Daemon, find, free_port, missing, version};
+use super::daemon::{Daemon, find, missing, version};
 use super::place::{Contender, Medium, Shares};
 use super::scratch::{Account, Scratch, trouble};
+use super::site::Site;
 use crate::error::{Cause, Error, Result};
 
 /// Ganesha 4.3 ends when no port mapper takes its registration, and asks none about the ports that it is given: this answers
@@ -26,6 +27,7 @@ const INITIALIZED: &str = "NFS SERVER INITIALIZED";
 pub struct Ganesha {
     daemon: Daemon,
     name: String,
+    site: Site,
     port: u16,
     mount_port: u16,
     account: Account,
@@ -37,18 +39,21 @@ impl Ganesha {
     ///
     /// # Errors
     /// A package is missing, or it does not start.
-    pub fn start(scratch: &Scratch, shares: Shares, account: Account) -> Result<Self> {
+    pub fn start(site: &Site, scratch: &Scratch, shares: Shares, account: Account) -> Result<Self> {
         let program = find("ganesha.nfsd", "nfs-ganesha")?;
         let plugins = plugins()?;
         let state = scratch.path().join("ganesha");
         fs::create_dir_all(state.join("recovery")).map_err(|e| trouble(&state, &e))?;
         let preloaded = preloaded(&state)?;
-        let [port, mount_port, lock_port] = [free_port()?, free_port()?, free_port()?];
+        let [port, mount_port, lock_port] = [site.port(2049)?, site.port(20048)?, site.port(32803)?];
         let ports = [port, mount_port, lock_port];
         let file = state.join("ganesha.conf");
-        fs::write(&file, configuration(&state, &plugins, ports, &shares)).map_err(|e| trouble(&file, &e))?;
+        fs::write(&file, configuration(site, &state, &plugins, ports, &shares))
+            .map_err(|e| trouble(&file, &e))?;
         let (log, pid) = (state.join("said"), state.join("pid"));
-        let arguments = [
+        let (file, pid, preloaded) = (site.seen(&file), site.seen(&pid), site.seen(&preloaded));
+        let words = site.words(&program);
+        let own = [
             OsStr::new("-F"),
             OsStr::new("-f"),
             file.as_os_str(),
@@ -57,12 +62,14 @@ impl Ganesha {
             OsStr::new("-p"),
             pid.as_os_str(),
         ];
+        let arguments: Vec<&OsStr> = words.iter().skip(1).map(OsString::as_os_str).chain(own).collect();
+        let first = words.first().map_or(program.as_path(), Path::new);
         let environment = [("LD_PRELOAD", preloaded.as_os_str())];
-        let daemon = Daemon::start("ganesha.nfsd", &program, &arguments, &environment, log)?;
+        let daemon = Daemon::start("ganesha.nfsd", first, &arguments, &environment, log)?;
         // It listens before it knows its own programs: a call that comes in between gets PROG_UNAVAIL.
         daemon.wait_until(|said| said.contains(INITIALIZED).then_some(()))?;
         let name = format!("NFS-Ganesha {}", version(&program, "-v"));
-        Ok(Self { daemon, name, port, mount_port, account, shares })
+        Ok(Self { daemon, name, site: site.clone(), port, mount_port, account, shares })
     }
 
     /// What is measured of it in a place.
@@ -71,10 +78,14 @@ impl Ganesha {
         let (place, v41) = (place.peers(), protocol == Protocol::Nfs41);
         let directory = self.shares.of(place);
         let target = Target::Nfs(NfsTarget {
-            host: "127.0.0.1".to_owned(),
+            host: self.site.address.to_string(),
             port: self.port,
             mount_port: Some(self.mount_port),
-            path: if v41 { format!("/{}", place.share()) } else { directory.display().to_string() },
+            path: if v41 {
+                format!("/{}", place.share())
+            } else {
+                self.site.seen(directory).display().to_string()
+            },
             v41,
             uid: self.account.uid,
             gid: self.account.gid,
@@ -110,11 +121,12 @@ fn preloaded(state: &Path) -> Result<PathBuf> {
 }
 
 /// No grace period, since nobody has anything to reclaim; no access control lists, no delegations.
-fn configuration(state: &Path, plugins: &Path, ports: [u16; 3], shares: &Shares) -> String {
+fn configuration(site: &Site, state: &Path, plugins: &Path, ports: [u16; 3], shares: &Shares) -> String {
+    let (state, address) = (site.seen(state), site.address);
     let (state, plugins, [port, mount_port, lock_port]) = (state.display(), plugins.display(), ports);
     let mut text = format!(
         "NFS_CORE_PARAM {{
-    Bind_addr = 127.0.0.1;
+    Bind_addr = {address};
     NFS_Port = {port}; MNT_Port = {mount_port}; NLM_Port = {lock_port};
     Protocols = 3, 4;
     Enable_NLM = false; Enable_RQUOTA = false; Enable_UDP = false;
@@ -132,7 +144,8 @@ LOG {{ Default_Log_Level = EVENT; }}
 "
     );
     for (number, (place, directory)) in (1..).zip(shares.peers()) {
-        let (share, path) = (place.share(), directory.display());
+        let (share, path) = (place.share(), site.seen(directory));
+        let path = path.display();
         text.push_str(&format!(
             "EXPORT {{
     Export_Id = {number}; Path = \"{path}\"; Pseudo = \"/{share}\";

@@ -12,8 +12,10 @@ pub mod ganesha;
 mod place;
 pub mod samba;
 mod scratch;
+mod site;
 
 pub use daemon::{Daemon, kill_all};
 pub use error::{Cause, Error, Result};
 pub use place::{Contender, Medium, Shares};
 pub use scratch::{Account, Scratch, trouble};
+pub use site::Site;

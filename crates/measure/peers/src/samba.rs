@@ -1,17 +1,19 @@
-//! Samba, from Debian's packages, on the loopback and with directories of its own.
+//! Samba, from Debian's packages, with directories of its own: on the loopback, or in namespaces.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::Write as _;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use load::ServerProcess;
 use load::target::{SmbLogon, SmbTarget, Target};
 
-use super::daemon::{Daemon, find, free_port, version};
+use super::daemon::{Daemon, find, version};
 use super::place::{Contender, Medium, Shares};
 use super::scratch::{Account, Scratch, trouble};
+use super::site::Site;
 use crate::error::{Cause, Error, Result};
 
 /// Samba that runs.
@@ -19,6 +21,7 @@ use crate::error::{Cause, Error, Result};
 pub struct Samba {
     daemon: Daemon,
     name: String,
+    address: Ipv4Addr,
     port: u16,
     account: Account,
     password: String,
@@ -30,23 +33,34 @@ impl Samba {
     ///
     /// # Errors
     /// A package is missing, or it does not start.
-    pub fn start(scratch: &Scratch, shares: Shares, account: Account, password: &str) -> Result<Self> {
+    pub fn start(
+        site: &Site,
+        scratch: &Scratch,
+        shares: Shares,
+        account: Account,
+        password: &str,
+    ) -> Result<Self> {
         let smbd = find("smbd", "samba")?;
         let smbpasswd = find("smbpasswd", "samba-common-bin")?;
-        let (state, port) = (scratch.path().join("samba"), free_port()?);
+        let (state, port) = (scratch.path().join("samba"), site.port(445)?);
         for part in ["private", "lock", "state", "cache", "run", "ncalrpc"] {
             let path = state.join(part);
             fs::create_dir_all(&path).map_err(|e| trouble(&path, &e))?;
         }
         let file = state.join("smb.conf");
-        fs::write(&file, configuration(&state, port, account, &shares)).map_err(|e| trouble(&file, &e))?;
-        add_account(&smbpasswd, &file, account, password)?;
+        fs::write(&file, configuration(site, &state, port, account, &shares))
+            .map_err(|e| trouble(&file, &e))?;
+        let seen = site.seen(&file);
+        add_account(site.command(&smbpasswd), &seen, account, password)?;
+        let words = site.words(&smbd);
         let arguments = ["--foreground", "--no-process-group", "-s"].map(OsStr::new);
-        let arguments = [&arguments[..], &[file.as_os_str()]].concat();
-        let daemon = Daemon::start("smbd", &smbd, &arguments, &[], state.join("said"))?;
+        let arguments = words.iter().skip(1).map(OsString::as_os_str).chain(arguments);
+        let arguments: Vec<&OsStr> = arguments.chain([seen.as_os_str()]).collect();
+        let first = words.first().map_or(smbd.as_path(), Path::new);
+        let daemon = Daemon::start("smbd", first, &arguments, &[], state.join("said"))?;
         daemon.wait_for(port)?;
         let name = format!("Samba {}", version(&smbd, "--version"));
-        Ok(Self { daemon, name, port, account, password: password.to_owned(), shares })
+        Ok(Self { daemon, name, address: site.address, port, account, password: password.to_owned(), shares })
     }
 
     /// What is measured of it in a place.
@@ -54,7 +68,7 @@ impl Samba {
     pub fn contender(&self, place: Medium) -> Contender {
         let target = Target::Smb(SmbTarget {
             logon: SmbLogon::Password { user: self.account.name.to_owned(), password: self.password.clone() },
-            host: "127.0.0.1".to_owned(),
+            host: self.address.to_string(),
             port: self.port,
             share: place.peers().share().to_owned(),
         });
@@ -65,14 +79,15 @@ impl Samba {
 
 /// Several channels, large credits and asynchronous I/O; signed and encrypted where the client asks for it. Nothing that
 /// another program might change beside it is looked for.
-fn configuration(state: &Path, port: u16, account: Account, shares: &Shares) -> String {
+fn configuration(site: &Site, state: &Path, port: u16, account: Account, shares: &Shares) -> String {
+    let (state, address) = (site.seen(state), site.address);
     let state = state.display();
     let mut text = format!(
         "[global]
     netbios name = PEER
     server role = standalone server
     smb ports = {port}
-    interfaces = \"127.0.0.1;speed=10000000000,capability=RSS\"
+    interfaces = \"{address};speed=10000000000,capability=RSS\"
     bind interfaces only = yes
     disable netbios = yes
     disable spoolss = yes
@@ -106,7 +121,8 @@ fn configuration(state: &Path, port: u16, account: Account, shares: &Shares) -> 
 "
     );
     for (place, directory) in shares.peers() {
-        let (share, path, user) = (place.share(), directory.display(), account.name);
+        let (share, path, user) = (place.share(), site.seen(directory), account.name);
+        let path = path.display();
         text.push_str(&format!(
             "[{share}]\n    path = {path}\n    read only = no\n    valid users = {user}\n"
         ));
@@ -115,9 +131,8 @@ fn configuration(state: &Path, port: u16, account: Account, shares: &Shares) -> 
 }
 
 /// An account of Samba's own database; the user of the machine is not touched.
-fn add_account(smbpasswd: &Path, file: &Path, account: Account, password: &str) -> Result<()> {
+fn add_account(mut command: Command, file: &Path, account: Account, password: &str) -> Result<()> {
     let failed = |why: String| Error::new(Cause::Serving, format!("smbpasswd: {why}"), "");
-    let mut command = Command::new(smbpasswd);
     command.arg("-c").arg(file).args(["-L", "-s", "-a", account.name]);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|e| failed(e.to_string()))?;

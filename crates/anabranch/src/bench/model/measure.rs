@@ -9,11 +9,11 @@ use load::bench::went_wrong;
 use load::plan::{Extent, Plan};
 use load::result::{Key, Protocol, ResultFile};
 use load::{Access, Server};
-use model::{Built, Calibration, Finding, Forwarded, Link, Model, Observer, Parameter, RoundTrip};
+use model::{Built, Calibration, Finding, Forwarded, Link, Model, Observer, Parameter, RoundTrip, Which};
 use serde::Serialize;
 
 use super::{build, find, show};
-use crate::bench::arguments::{HowLong, ModelRun};
+use crate::bench::arguments::{HowLong, ModelRun, ModelServer};
 use crate::bench::{PROGRAM, measure_unpaced, override_extent, show as show_result, stopping};
 use crate::print::{json, print};
 use crate::problem::{Cause, Problem, Result};
@@ -71,8 +71,10 @@ pub(super) fn run(arguments: &ModelRun) -> Result<()> {
             "Add [[rows]] or a [[job]], or use `bench model shell`.",
         ));
     }
+    let which = which(arguments.server);
+    let plans = served(&model, which, plans)?;
     let stop = stopping::flag()?;
-    let (built, program) = build(&model)?;
+    let (built, program) = build(&model, which)?;
     let calibration = if arguments.uncalibrated {
         None
     } else {
@@ -110,6 +112,28 @@ fn extent(how_long: &HowLong) -> Extent {
     let mut extent = Extent { file_bytes: FILE_BYTES, ramp_seconds, seconds, ..Extent::new(how_long.quick) };
     override_extent(&mut extent, how_long);
     extent
+}
+
+fn which(server: ModelServer) -> Which {
+    match server {
+        ModelServer::Anabranch => Which::Anabranch,
+        ModelServer::Samba => Which::Samba,
+        ModelServer::Ganesha => Which::Ganesha,
+    }
+}
+
+/// The rows that a server can have: over its protocols, and without a plan, which only Anabranch enforces.
+fn served(model: &Model, which: Which, mut plans: Vec<(Protocol, Plan)>) -> Result<Vec<(Protocol, Plan)>> {
+    plans.retain(|(protocol, _)| which.serves(*protocol));
+    let why = if plans.is_empty() {
+        "over its protocol"
+    } else if which != Which::Anabranch && model.server.plan.is_some() {
+        "that it can have: the model has a plan, which only Anabranch enforces"
+    } else {
+        return Ok(plans);
+    };
+    let what = format!("{} has no rows for {} {why}", model.name, which.name());
+    Err(Problem::new(Cause::Settings, what, "Choose another model, or another --server."))
 }
 
 /// The rows whose rates this machine carries, and the others.
@@ -187,7 +211,7 @@ impl Measurement<'_> {
             (format!("model {} {}", p.of, p.name), format!("{} (published: {})", p.built, p.published))
         });
         let server = Server {
-            name: Some(PROGRAM.to_owned()),
+            name: Some(self.built.server_name(protocol).unwrap_or_else(|| PROGRAM.to_owned())),
             settings: settings.into_iter().chain(limits).collect(),
             ..Server::default()
         };

@@ -6,7 +6,7 @@ mod show;
 
 use std::path::{Path, PathBuf};
 
-use model::{BUILT_IN, Built, Model, Trouble};
+use model::{BUILT_IN, Built, Model, Trouble, Which};
 
 use super::arguments::{ModelCommand, ModelShow};
 use crate::print::{json, print};
@@ -61,18 +61,19 @@ fn parse(place: &str, text: &str) -> Result<Model> {
         .map_err(|e| Problem::new(Cause::Settings, format!("{place}: {e}"), "docs/model.md has all keys."))
 }
 
-/// Builds a model, with a server of this program in it.
+/// Builds a model, with a server in it.
 ///
 /// # Errors
 /// It cannot be built here.
-fn build(model: &Model) -> Result<(Built, PathBuf)> {
+fn build(model: &Model, which: Which) -> Result<(Built, PathBuf)> {
     let serving = |what: String| Problem::new(Cause::Serving, what, "");
     let program =
         std::env::current_exe().map_err(|e| serving(format!("this program's file is not known: {e}")))?;
     let mut number = [0; 16];
     getrandom::fill(&mut number).map_err(|e| serving(format!("no random numbers: {e}")))?;
     let password = format!("{:032x}", u128::from_le_bytes(number));
-    let built = Built::build(model, &program, password).map_err(|trouble| cannot_be_built(model, trouble))?;
+    let built =
+        Built::build(model, which, &program, password).map_err(|trouble| cannot_be_built(model, trouble))?;
     Ok((built, program))
 }
 

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use load::result::Protocol;
 use load::target::{SmbLogon, Target};
-use model::Built;
+use model::{Built, Which};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{build, find};
@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &ModelShell) -> Result<()> {
         let _inside = runtime.enter();
         [SignalKind::interrupt(), SignalKind::quit()].map(signal)
     };
-    let (built, _) = build(&model)?;
+    let (built, _) = build(&model, Which::Anabranch)?;
     let mut words = built.entering(arguments.client.as_deref())?;
     words.extend(if arguments.command.is_empty() { vec![shell()] } else { arguments.command.clone() });
     let (program, rest) =
