@@ -1,8 +1,9 @@
 //! Checks the texts of this repository for faults that no other tool finds.
 //!
 //! Sources are ASCII and short, name nothing of one machine, use the words of CONTRIBUTING.md, and leave no notes to
-//! oneself. Links lead to existing pages and headings. Tokens that let a call to a store wait are made in few places.
+//! oneself. Links lead to existing pages and headings. Examples are run. Tokens that let a call to a store wait are made in few places.
 
+mod examples;
 mod glossary;
 mod lines;
 mod links;
@@ -118,6 +119,7 @@ fn file_faults(path: &str, raw: &[u8], texts: &Texts<'_>) -> Vec<String> {
             wrong.extend(lines::poor_name(line).map(|name| format!("line {number}: the name {name}")));
         }
     }
+    wrong.extend(examples::faults(path, &text, texts));
     wrong.extend(links::faults(path, &text, texts));
     wrong.extend(tokens::faults(path, &text));
     wrong

@@ -110,3 +110,27 @@ fn the_glossary_holds_for_pages() {
     let problem = check(planted.folder.path()).err().unwrap();
     assert_eq!(problem, "CONTRIBUTING.md: the glossary forbids no phrase: has its form changed?");
 }
+
+#[test]
+fn the_manifest_of_a_library_says_whether_it_has_examples() {
+    let planted = Planted::new();
+    let manifest = "crates/a/Cargo.toml";
+    planted.write(manifest, "[lib]\n");
+    assert!(planted.faults().is_empty(), "a program");
+    planted.write("crates/a/src/lib.rs", "//! ```text\n//! a\n//! ```\n");
+    assert_eq!(planted.faults(), [format!("{manifest}: no example, and no doctest = false")]);
+    planted.write(manifest, "[lib]\ndoctest = false\n");
+    assert!(planted.faults().is_empty());
+    let fault = [format!("{manifest}: doctest = false, and crates/a/src/b.rs has an example")];
+    for example in [
+        "    /// ```\n    /// a();\n",
+        "//! ```text\n//! ```\n//! ```no_run\n",
+        "#[doc = include_str!(\"../README.md\")]\n",
+    ] {
+        planted.write("crates/a/src/b.rs", example);
+        assert_eq!(planted.faults(), fault);
+        planted.write(manifest, "[lib]\n");
+        assert!(planted.faults().is_empty());
+        planted.write(manifest, "[lib]\ndoctest = false\n");
+    }
+}
