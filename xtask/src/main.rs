@@ -49,7 +49,9 @@ enum Chosen {
     /// harness. An input that fails belongs in the crate's corpus, in the commit that fixes the fault.
     Fuzz(fuzz::FuzzArguments),
     /// The simulation in a debug and in an optimized build: the same seeds must have the same histories
-    Simulation,
+    ///
+    /// Then a million operations, and each planted fault must be found.
+    Simulation(simulation::Form),
     /// One page of a report of `anabranch report`, on standard output
     ///
     /// Lists the statements of the documents that were reproduced, those that were not, and why the rest could not be
@@ -87,7 +89,7 @@ fn main() -> ExitCode {
         Chosen::Lab(given) => given.either("tests/interop/lab.sh", "long", "scripts/lab-long"),
         Chosen::Bench(chosen) => bench::run(&chosen),
         Chosen::Fuzz(given) => fuzz::run(&given),
-        Chosen::Simulation => simulation::run(),
+        Chosen::Simulation(form) => simulation::run(&form),
         Chosen::Report(given) => report::run(&given),
         Chosen::Dist(given) => dist::run(&given),
     };
