@@ -6,6 +6,8 @@ use clap::Args;
 use gateway::settings::CephPlace;
 use serde::{Deserialize, Serialize};
 
+use super::restart::named;
+
 /// As given by flags or by a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
@@ -42,11 +44,10 @@ impl CephGiven {
 
     /// The names of those that differ.
     pub(super) fn differ(&self, other: &Self) -> impl Iterator<Item = &'static str> {
-        let differ = [
+        named([
             ("ceph-config", self.ceph_config != other.ceph_config),
             ("ceph-user", self.ceph_user != other.ceph_user),
             ("ceph-file-system", self.ceph_file_system != other.ceph_file_system),
-        ];
-        differ.into_iter().filter_map(|(name, differs)| differs.then_some(name))
+        ])
     }
 }

@@ -2,6 +2,13 @@
 
 use super::Given;
 
+/// The names of the settings of which this is true.
+pub(super) fn named<const N: usize>(
+    settings: [(&'static str, bool); N],
+) -> impl Iterator<Item = &'static str> {
+    settings.into_iter().filter_map(|(name, is_so)| is_so.then_some(name))
+}
+
 impl Given {
     /// The settings of `other` that a server that was started with these settings uses as soon as it reads them.
     pub(crate) fn used_at_once(&self, other: &Self) -> Vec<&'static str> {
@@ -88,7 +95,7 @@ impl Given {
             two_machines,
         } = self;
         let is_certificate_late = !self.is_certificate_used_at_once(other);
-        let differ = [
+        let differ = named([
             ("smb", *smb != other.smb),
             ("smb-quic", *smb_quic != other.smb_quic),
             ("nfs", *nfs != other.nfs),
@@ -116,8 +123,7 @@ impl Given {
             ("log-format", *log_format != other.log_format),
             ("log", *log != other.log),
             ("discovery", *discovery != other.discovery),
-        ];
-        let differ = differ.into_iter().filter_map(|(name, differs)| differs.then_some(name));
+        ]);
         differ.chain(ceph.differ(&other.ceph)).chain(two_machines.differ(&other.two_machines)).collect()
     }
 }

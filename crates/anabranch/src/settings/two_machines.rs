@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use service_address::ServiceAddress;
 
 use super::Lists;
+use super::restart::named;
 
 /// As given by flags or by a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args, Serialize, Deserialize)]
@@ -83,11 +84,10 @@ impl TwoMachinesGiven {
 
     /// The names of those that differ.
     pub(super) fn differ(&self, other: &Self) -> impl Iterator<Item = &'static str> {
-        let differ = [
+        named([
             ("wait-for-state", self.wait_for_state != other.wait_for_state),
             ("service-address", self.service_address != other.service_address),
-        ];
-        differ.into_iter().filter_map(|(name, differs)| differs.then_some(name))
+        ])
     }
 }
 
