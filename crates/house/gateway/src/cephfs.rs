@@ -21,8 +21,8 @@ const LEAVE: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(crate) struct Cluster {
     place: Place,
-    /// Held while the file system is being mounted, so that this happens once. It stays mounted for shares to come: unmounting waits
-    /// for the cluster.
+    /// Held while the file system is being mounted, so that this happens once, and while it is asked whether it still is. It stays
+    /// mounted for shares to come: unmounting waits for the cluster.
     mount: Mutex<Option<Arc<Mount>>>,
 }
 
@@ -61,6 +61,16 @@ pub(crate) fn absolute(directory: &Path) -> Option<Result<PathBuf, &'static str>
     Some(Ok(PathBuf::from(format!("{SCHEME}/")).join(below)))
 }
 
+/// Looks for what keeps all shares in CephFS from being served, without asking the cluster.
+///
+/// # Errors
+/// Ceph's library or the configuration file cannot be used.
+pub(crate) fn check(place: &Place) -> problem::Result<()> {
+    storage_ceph::check(place).map_err(|error| {
+        Problem::new(Cause::Settings, format!("shares in CephFS cannot be served: {error}"), error.advice())
+    })
+}
+
 impl Cluster {
     pub(crate) fn new(place: Place) -> Self {
         Self { place, mount: Mutex::default() }
@@ -82,9 +92,13 @@ impl Cluster {
 
     /// Ends the session with the cluster. Nobody uses a store of [`Cluster::open`] any more, unless it has stopped answering.
     pub(crate) fn leave(&self) {
-        let Some(mount) = self.mount.lock().take() else { return };
-        let (still, left) = (Arc::downgrade(&mount), in_time::answer_within(LEAVE, move || drop(mount)));
-        if left.is_none() || still.strong_count() > 0 {
+        let mount = self.mount.try_lock_for(LEAVE).map(|mut mount| mount.take());
+        let is_left = mount.is_some_and(|mount| {
+            let Some(mount) = mount else { return true };
+            let (still, left) = (Arc::downgrade(&mount), in_time::answer_within(LEAVE, move || drop(mount)));
+            left.is_some() && still.strong_count() == 0
+        });
+        if !is_left {
             tracing::warn!(
                 "the session with the Ceph cluster is not ended: until the cluster ends it, no other gateway serves its shares"
             );
@@ -93,10 +107,8 @@ impl Cluster {
 
     /// Whether there was a session that the cluster has ended. The next share is opened in a new one.
     pub(crate) fn forget_if_ended(&self) -> bool {
-        let present = self.mount.lock().clone();
-        let Some(ended) = present.filter(Mount::is_ended) else { return false };
-        self.mount.lock().take_if(|mount| Arc::ptr_eq(mount, &ended));
-        true
+        let ended = self.mount.lock().take_if(|mount| mount.is_ended());
+        ended.is_some()
     }
 
     fn mounted(&self, gateway: &str) -> Result<Arc<Mount>, MountError> {

@@ -17,8 +17,8 @@ use crate::opening::NO_ANSWER;
 use crate::problem::Problem;
 use crate::settings::{Settings, ShareSettings, UserSettings};
 use crate::{
-    accounts, control_tls, directories, directory_numbers, identities, in_time, kerberos, nfs_tls, opening,
-    without_ntlm,
+    accounts, cephfs, control_tls, directories, directory_numbers, identities, in_time, kerberos, nfs_tls,
+    opening, without_ntlm,
 };
 
 /// What a finding is about.
@@ -152,6 +152,12 @@ impl Findings {
                 advice: advice.to_owned(),
             };
             self.0.push(finding);
+        }
+        let is_in_cephfs = |share: &ShareSettings| cephfs::path_of(&share.directory).is_some();
+        if settings.shares.iter().any(is_in_cephfs)
+            && let Err(problem) = cephfs::check(&settings.ceph)
+        {
+            self.add_of_path(Subject::Server("ceph-config"), &settings.ceph.configuration, problem);
         }
         let check = |given: ShareSettings| directories::check(&given.name, &given.directory, given.terms);
         let found = in_time::answers(settings.shares.clone(), check);
@@ -324,6 +330,29 @@ mod tests {
     fn user(name: &str, uid: Option<u32>, password: Option<&str>) -> UserSettings {
         let password = password.map(str::to_owned);
         UserSettings { name: name.to_owned(), uid, password, ..UserSettings::default() }
+    }
+
+    #[test]
+    fn a_machine_that_cannot_ask_a_ceph_cluster_is_found() {
+        let here = tempfile::tempdir().unwrap();
+        let ceph =
+            crate::settings::CephPlace { configuration: here.path().join("none"), ..Default::default() };
+        let of = |directory: &str| Settings {
+            shares: vec![ShareSettings::new("data", directory)],
+            ceph: ceph.clone(),
+            ..Settings::new(here.path().join("state"))
+        };
+        let told = |settings: &Settings| {
+            let found = findings(settings);
+            found.into_iter().find(|found| found.subject == Subject::Server("ceph-config"))
+        };
+        let told_of_cephfs = told(&of("cephfs:/data")).unwrap();
+        assert!(
+            told_of_cephfs.is_error
+                && told_of_cephfs.what.starts_with("shares in CephFS cannot be served: Ceph's c")
+        );
+        assert!(!told_of_cephfs.advice.is_empty());
+        assert_eq!(told(&of("/")).map(|found| found.what), None);
     }
 
     #[test]

@@ -42,5 +42,5 @@ mod streams;
 mod xattrs;
 
 pub use library::end_process;
-pub use mount::{Mount, MountError, Place};
+pub use mount::{Mount, MountError, Place, check};
 pub use store::{CephOptions, CephStore};

@@ -187,6 +187,18 @@ pub(crate) fn done(result: c_int) -> Result<usize, Errno> {
     usize::try_from(result).map_err(|_| Errno::from_raw_os_error(result.saturating_neg()))
 }
 
+/// Looks whether a mount can be tried: nothing is asked of the cluster.
+///
+/// # Errors
+/// [`MountError::Library`], [`MountError::Configuration`].
+pub fn check(place: &Place) -> Result<(), MountError> {
+    library::functions()?;
+    std::fs::File::open(&place.configuration).map(drop).map_err(|error| {
+        let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+        MountError::Configuration(place.configuration.clone(), errno)
+    })
+}
+
 fn text(text: &str, what: &'static str) -> Result<CString, MountError> {
     CString::new(text).map_err(|_| MountError::Nul(what))
 }
