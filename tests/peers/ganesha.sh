@@ -4,16 +4,20 @@
 #   KEYTAB (none)  the server's keys: krb5, krb5i and krb5p are served besides sys
 #   PRINCIPAL (nfs@files.lab.test)  the name of its keys, as GSS writes it
 #   KUSER, KUID, KGID (alice, 1000, 1000)  whom a ticket of KUSER stands for
+#   CEPH=CONF  SHARE_DIR is in the CephFS of this cluster (nfs-ganesha-ceph), as its user CEPH_USER (admin), and exists
 # NFSv3 mounts SHARE_DIR, NFSv4 mounts /data. Root is not squashed.
 set -euo pipefail
 ADDRESS=${ADDRESS:-127.0.0.1} PORT=${PORT:-12049} MOUNT_PORT=${MOUNT_PORT:-12050}
 STATE=${STATE:-${TMPDIR:-/tmp}/anabranch-peers/ganesha} SHARE_DIR=${SHARE_DIR:-$STATE/share}
 KEYTAB=${KEYTAB:-} PRINCIPAL=${PRINCIPAL:-nfs@files.lab.test} KUSER=${KUSER:-alice} KUID=${KUID:-1000} KGID=${KGID:-1000}
+CEPH=${CEPH:-} CEPH_USER=${CEPH_USER:-admin}
 LOG=$STATE/said
 
 conf() {
-    local plugins; plugins=$(dirname "$(find /usr/lib -path '*/ganesha/libfsalvfs.so' | head -n 1)")
-    [ "$plugins" != . ] || { echo "libfsalvfs.so is missing: it is in the package nfs-ganesha-vfs" >&2; exit 1; }
+    local plugins fsal=vfs store='Name = VFS;'
+    [ -z "$CEPH" ] || { fsal=ceph store="Name = CEPH; User_Id = \"$CEPH_USER\";"; printf 'CEPH { Ceph_Conf = "%s"; }\n' "$CEPH"; }
+    plugins=$(dirname "$(find /usr/lib -path "*/ganesha/libfsal$fsal.so" | head -n 1)")
+    [ "$plugins" != . ] || { echo "libfsal$fsal.so is missing: it is in the package nfs-ganesha-$fsal" >&2; exit 1; }
     cat <<C
 NFS_CORE_PARAM {
     Bind_addr = $ADDRESS;
@@ -40,7 +44,7 @@ EXPORT {
     SecType = sys$([ -n "$KEYTAB" ] && echo ", krb5, krb5i, krb5p");
     Protocols = 3, 4; PrivilegedPort = false; Disable_ACL = true;
     MaxRead = 1048576; MaxWrite = 1048576; PrefRead = 1048576; PrefWrite = 1048576;
-    FSAL { Name = VFS; }
+    FSAL { $store }
 }
 LOG { Default_Log_Level = EVENT; }
 C
@@ -55,7 +59,8 @@ idmap() {
 users() { grep -v "^$KUSER:" /etc/passwd; echo "$KUSER:x:$KUID:$KGID::/nonexistent:/usr/sbin/nologin"; }
 
 start() {
-    mkdir -p "$STATE"/{recovery,ccache} "$SHARE_DIR"
+    mkdir -p "$STATE"/{recovery,ccache}
+    [ -n "$CEPH" ] || mkdir -p "$SHARE_DIR"
     conf >"$STATE/ganesha.conf"; idmap >"$STATE/idmapd.conf"; users >"$STATE/passwd"
     # Ganesha 4.3 ends if no port mapper takes its registration.
     gcc -shared -fPIC -x c - -o "$STATE/no-port-mapper.so" <<<'_Bool svc_reg(void) { return 1; } _Bool rpcb_unset(void) { return 1; }'
@@ -87,5 +92,5 @@ stop() {
 
 case ${1:-} in
     start) start ;; stop) stop ;; pid) main_pid ;;
-    *) sed -n 2,7p "$0"; exit 2 ;;
+    *) sed -n 2,8p "$0"; exit 2 ;;
 esac

@@ -6,10 +6,11 @@
 #   BIND=0.0.0.0  listen everywhere, not only on these addresses
 #   MINPROTO=SMB3  (SMB2_02 for the torture suites)
 #   EXTRA="a line for [global]"
+#   CEPH=CONF  SHARE_DIR is in the CephFS of this cluster (vfs_ceph), as its user CEPH_USER (admin), and exists
 set -eu
 MODE=${MODE:-off} PROFILE=${PROFILE:-bench} PORT=${PORT:-11445} STATE=${STATE:-${TMPDIR:-/tmp}/anabranch-peers/samba}
 BUSER=${BUSER:-bench} BPASS=${BPASS:-bench-pass} SHARE_DIR=${SHARE_DIR:-$STATE/share} CHANNELS=${CHANNELS:-1} EXTRA=${EXTRA:-}
-MINPROTO=${MINPROTO:-SMB3}
+MINPROTO=${MINPROTO:-SMB3} CEPH=${CEPH:-} CEPH_USER=${CEPH_USER:-admin}
 CONF=$STATE/smb.conf
 
 conf() {
@@ -96,6 +97,7 @@ E
     read only = no
     $valid
 E
+    [ -z "$CEPH" ] || printf '    vfs objects = ceph\n    ceph:config_file = %s\n    ceph:user_id = %s\n' "$CEPH" "$CEPH_USER"
     [ "$PROFILE" = conf ] && cat <<E
 [admin]
     path = $SHARE_DIR
@@ -133,9 +135,10 @@ E
 }
 start() {
     if alive; then echo "already running: $(pids)"; return; fi
-    mkdir -p "$STATE"/{private,lock,state,cache,run,ncalrpc,log,share2,share3,shadow} "$SHARE_DIR"
+    mkdir -p "$STATE"/{private,lock,state,cache,run,ncalrpc,log,share2,share3,shadow}
     id "$BUSER" >/dev/null 2>&1 || useradd -M -s /usr/sbin/nologin "$BUSER"
-    chown "$BUSER": "$SHARE_DIR" "$STATE"/share2 "$STATE"/share3 "$STATE"/shadow
+    [ -n "$CEPH" ] || { mkdir -p "$SHARE_DIR"; chown "$BUSER": "$SHARE_DIR"; }
+    chown "$BUSER": "$STATE"/share2 "$STATE"/share3 "$STATE"/shadow
     conf >"$CONF"
     printf '%s\n%s\n' "$BPASS" "$BPASS" | smbpasswd -c "$CONF" -L -s -a "$BUSER" >/dev/null 2>&1
     smbd -s "$CONF" -D
@@ -155,5 +158,5 @@ stop() {
 case ${1:-} in
     start) start ;; stop) stop ;; restart) stop; start ;; conf) conf ;;
     pids) pids ;; pid) main_pid ;; status) alive && echo "running $(pids)" || echo "not running" ;;
-    *) sed -n 2,8p "$0"; exit 2 ;;
+    *) sed -n 2,9p "$0"; exit 2 ;;
 esac

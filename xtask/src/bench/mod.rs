@@ -6,6 +6,7 @@
 mod afterwards;
 mod bare_loop;
 mod baseline;
+mod cephfs;
 mod channels;
 mod client_cost;
 mod figures;
@@ -57,6 +58,13 @@ enum Bench {
     /// as in the suites). The load is `bench job` of PROGRAM for both. For each row it prints the median of the ratios
     /// of server CPU per operation, with the 95 % interval of that median. Exits 1 if an interval lies above 1.03.
     Baseline(baseline::BaselineArguments),
+    /// A share in CephFS, beside Samba and NFS-Ganesha on the same cluster
+    ///
+    /// A Ceph cluster of this machine (tests/lab/ceph-lab), Samba with vfs_ceph, NFS-Ganesha with FSAL_CEPH (Debian's
+    /// samba-vfs-modules and nfs-ganesha-ceph): rate and server CPU of reads, writes and metadata, interleaved. --write
+    /// writes its section of docs/measured/performance.md. About 8 minutes; root. ANABRANCH names another build than the release one.
+    #[command(name = "cephfs")]
+    CephFs(cephfs::CephFsArguments),
     /// What one SMB channel of the Linux kernel's client carries and what four carry
     ///
     /// Each channel has its own network interface of 200 Mbit/s. The client is in a guest (tests/lab); rounds are
@@ -171,6 +179,7 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
         None => list(),
         Some(Bench::BareLoop(given)) => bare_loop::run(given),
         Some(Bench::Baseline(given)) => baseline::run(given),
+        Some(Bench::CephFs(given)) => cephfs::run(given),
         Some(Bench::Channels(given)) => channels::run(given),
         Some(Bench::ClientCost(given)) => client_cost::run(given),
         Some(Bench::Fio(script)) => command::script("scripts/bench-fio", &script.arguments),
