@@ -43,8 +43,8 @@ refused "without Ceph's library it is said what to install" "Debian and Ubuntu: 
 
 check "a store has a quota and a pool of its own" timeout 120 "$on_ceph" "$conf" "$user" limits cephfs.data.lrs
 check "a directory is served by one gateway alone" timeout 120 "$on_ceph" "$conf" "$user" alone
-check "random calls return what they return on the in-memory store" timeout 300 "$on_ceph" "$conf" "$user" model 10
-timeout 300 "$on_ceph" "$conf" "$user" conformance >"$scratch/checks" 2>&1
+check "random calls return what they return on the in-memory store" timeout 600 "$on_ceph" "$conf" "$user" model 4
+timeout 600 "$on_ceph" "$conf" "$user" conformance >"$scratch/checks" 2>&1
 while read -r name; do pass "$name"; done < <(sed -n 's/^ok //p' "$scratch/checks")
 check "the store does what every store must do" grep -q '^[1-9][0-9]* checks passed, 0 failed$' "$scratch/checks"
 grep -v '^ok ' "$scratch/checks"
