@@ -105,10 +105,9 @@ impl Cluster {
         }
     }
 
-    /// Whether there was a session that the cluster has ended. The next share is opened in a new one.
-    pub(crate) fn forget_if_ended(&self) -> bool {
-        let ended = self.mount.lock().take_if(|mount| mount.is_ended());
-        ended.is_some()
+    /// The mount whose session the cluster has ended, if there was one. The next share is opened in a new one.
+    pub(crate) fn take_if_ended(&self) -> Option<Arc<Mount>> {
+        self.mount.lock().take_if(|mount| mount.is_ended())
     }
 
     fn mounted(&self, gateway: &str) -> Result<Arc<Mount>, MountError> {

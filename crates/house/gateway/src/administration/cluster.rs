@@ -24,7 +24,9 @@ impl Administration {
         let watch = move || loop {
             std::thread::sleep(LOOK);
             let Some(administration) = administration.upgrade() else { return };
-            if administration.declared().ceph.forget_if_ended() {
+            // It is held until its shares have ended, so that none of their clients has to wait for its end.
+            let ended = administration.declared().ceph.take_if_ended();
+            if ended.is_some() {
                 administration.open_again();
             }
         };
