@@ -51,6 +51,7 @@ must "a gateway starts" start_server || { cat "$scratch/server.log"; finish; exi
 # start_other: another gateway, with a state of its own.
 start_other() {
   mkdir -p -m 700 "$scratch/other-state"
+  : >"$scratch/other-ready" # what the one before has said
   setpriv --pdeathsig KILL -- "$ANABRANCH" serve --config "$other" --smb 127.0.0.1:0 --nfs 127.0.0.1:0 --control 127.0.0.1:0 \
     --state "$scratch/other-state" >"$scratch/other-ready" 2>>"$scratch/other.log" </dev/null &
   other_pid=$!
