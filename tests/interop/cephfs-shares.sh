@@ -57,8 +57,8 @@ start_other() {
   other_pid=$!
   until_true grep -q '^ready ' "$scratch/other-ready"
 }
-# until_true COMMAND...: waits for at most a minute.
-until_true() { local tries; for ((tries = 0; tries < 1200; tries++)); do ! "$@" >/dev/null 2>&1 || return 0; sleep 0.05; done; return 1; }
+# until_true COMMAND...: waits for at most three minutes.
+until_true() { local tries; for ((tries = 0; tries < 3600; tries++)); do ! "$@" >/dev/null 2>&1 || return 0; sleep 0.05; done; return 1; }
 end_of() { until_true eval "! kill -0 $1 2>/dev/null"; }
 smb() { timeout 120 smbclient -s /dev/null "//127.0.0.1/projects" -p "$SMB_PORT" -U "$SMB_USER%$SMB_PASS" -c "$1" 2>&1; }
 # put and get: smbclient says what fails, with status 0.
