@@ -132,12 +132,12 @@ impl Depot {
 
     /// Whether there may be directories of the old naming.
     pub(crate) fn has_old(&self) -> bool {
-        self.has_old.load(Ordering::Relaxed)
+        self.has_old.load(Ordering::Acquire)
     }
 
     /// Notes that there are no directories of the old naming any more.
     pub(crate) fn note_no_old(&self) {
-        self.has_old.store(false, Ordering::Relaxed);
+        self.has_old.store(false, Ordering::Release);
     }
 
     /// The lock on the directory with this number.

@@ -77,6 +77,8 @@ impl LocalNode {
         let depot = self.store.depot.as_ref().ok_or(Error::NotSupported)?;
         let Some(dir) = depot.reach(&self.store.root, make)? else { return Ok(None) };
         let folders = Folders { node: self, depot, dir };
+        // Asked before the number: the last directory of the old naming may be renewed meanwhile.
+        let has_old = depot.has_old();
         match self.streams_number(depot)? {
             Some(number) => {
                 if let Some(folder) = folders.open(&number.folder_name())?
@@ -85,7 +87,7 @@ impl LocalNode {
                     return Ok(Some(folder));
                 }
             }
-            None if !make && !depot.has_old() => return Ok(None),
+            None if !make && !has_old => return Ok(None),
             None => {}
         }
         // Only one call settles what is this object's: a second one would give it another number.
