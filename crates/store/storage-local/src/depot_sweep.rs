@@ -136,9 +136,13 @@ impl Sweep<'_> {
                 return Ok(());
             }
             let Some(handle) = old_depot::handle_of_folder(&name) else { continue };
-            match self.object(&handle)? {
-                Some(object) => drop(object.stream_folder(false)?),
-                None => remove_folder(&old, &name)?,
+            let renewed = self.object(&handle).and_then(|object| match object {
+                Some(object) => object.stream_folder(false).map(drop),
+                None => remove_folder(&old, &name),
+            });
+            // Its object may just have been removed, with its streams. The others have their turn.
+            if let Err(e) = renewed {
+                tracing::debug!("{} of the old naming of streams: {e}", name.escape_ascii());
             }
         }
         if unlinkat(self.dir, root_name, AtFlags::REMOVEDIR).is_ok() {
