@@ -45,13 +45,16 @@ impl Described {
         command
     }
 
+    /// Measures, and returns all that was found.
+    fn run(&self, more: &[&str]) -> Value {
+        let run = self.command("run", &[more, &["--json"]].concat()).output().unwrap();
+        assert_eq!(run.status.code(), Some(0), "{more:?}: {}", String::from_utf8_lossy(&run.stderr));
+        serde_json::from_slice(&run.stdout).unwrap()
+    }
+
     /// Measures, and returns what passed a link.
     fn measured(&self, link: [&str; 2]) -> Value {
-        let run =
-            self.command("run", &[&LOAD[..], &["--repetitions", "4", "--json"]].concat()).output().unwrap();
-        let said = String::from_utf8_lossy(&run.stderr).into_owned();
-        assert_eq!(run.status.code(), Some(0), "{said}");
-        let measured: Value = serde_json::from_slice(&run.stdout).unwrap();
+        let measured = self.run(&[&LOAD[..], &["--repetitions", "4"]].concat());
         let result = &measured["results"][0];
         assert_eq!(
             (&result["problems"], &result["environment"]["settings"]["model"]),
@@ -121,9 +124,7 @@ fn what_a_machine_carries_is_found_first() {
         return;
     }
     let described = Described::new("out = \"8 MB/s\"");
-    let run = described.command("run", &["--quick", "--file-size", "256k", "--json"]).output().unwrap();
-    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
-    let measured: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let measured = described.run(&["--quick", "--file-size", "256k"]);
     let calibrations = measured["calibration"].as_array().unwrap();
     assert_eq!(calibrations.len(), 1, "{measured:#}");
     let found = &calibrations[0];
@@ -147,9 +148,7 @@ fn a_link_has_its_delay_and_its_losses() {
         return;
     }
     let described = Described::new("out = \"8 MB/s\"\ndelay = \"2 ms\"\nloss = 0.01");
-    let run = described.command("run", &["--quick", "--file-size", "256k", "--json"]).output().unwrap();
-    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
-    let measured: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let measured = described.run(&["--quick", "--file-size", "256k"]);
     let trip = &measured["round-trips"][0];
     assert_eq!((&trip["machine"], &trip["delay-micros"]), (&json!("vm-1"), &json!(2000)));
     assert!(
@@ -178,10 +177,7 @@ fn a_peer_serves_in_a_model() {
         let described = Described::new("out = \"8 MB/s\"");
         let text = fs::read_to_string(described.file()).unwrap();
         fs::write(described.file(), text.replace("over = \"smb\"", &format!("over = \"{over}\""))).unwrap();
-        let more = ["--server", server, "--repetitions", "2", "--json"];
-        let run = described.command("run", &[&LOAD[..], &more].concat()).output().unwrap();
-        assert_eq!(run.status.code(), Some(0), "{server}: {}", String::from_utf8_lossy(&run.stderr));
-        let measured: Value = serde_json::from_slice(&run.stdout).unwrap();
+        let measured = described.run(&[&LOAD[..], &["--server", server, "--repetitions", "2"]].concat());
         let result = &measured["results"][0];
         let shown = result["environment"]["server"].to_string();
         assert!(shown.contains(name), "{shown}");

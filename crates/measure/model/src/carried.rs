@@ -173,10 +173,11 @@ mod tests {
             network.calibrate((shape, Direction::ToServer, ceiling), window, &go_on).unwrap().unwrap();
         println!("{found:?}");
         assert!(found.wire > 0 && found.limit == RATE && found.shape == shape);
-        let (bytes, micros) = network.carry(shape, Direction::ToServer, window).unwrap();
-        // What was received late is what was sent in the time before.
-        let lasted = u64::try_from(RAMP.as_micros()).unwrap() + micros;
-        assert!(bytes <= RATE * lasted / 1_000_000 + SLACK, "{bytes} in {micros} us");
+        let began = Instant::now();
+        let (bytes, _) = network.carry(shape, Direction::ToServer, window).unwrap();
+        // What was received late is what was sent in the time before, which a busy machine makes longer.
+        let lasted = u64::try_from(began.elapsed().as_micros()).unwrap();
+        assert!(bytes <= RATE * lasted / 1_000_000 + SLACK, "{bytes} in {lasted} us");
         // The other way has no limit, and is not the same.
         assert!(network.carry(shape, Direction::ToClients, window).unwrap().0 > 0);
         let stop = AtomicBool::new(true);

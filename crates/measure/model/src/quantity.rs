@@ -40,8 +40,7 @@ impl TryFrom<String> for Rate {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let (number, unit) = text.split_at(digits);
+        let (number, unit) = number_and_unit(&text);
         let names = || UNITS.map(|(name, _)| name).join(", ");
         let wrong = || {
             format!(
@@ -49,7 +48,7 @@ impl TryFrom<String> for Rate {
                 names()
             )
         };
-        let (_, bits) = UNITS.into_iter().find(|(name, _)| *name == unit.trim_start()).ok_or_else(wrong)?;
+        let (_, bits) = UNITS.into_iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
         let number: u64 = number.parse().map_err(|_| wrong())?;
         let bits = number.checked_mul(bits).filter(|bits| *bits >= 8);
         let bytes = bits.ok_or_else(|| format!("{text:?} is out of range"))? / 8;
@@ -61,6 +60,13 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+/// The digits in front, and what follows them and blanks.
+fn number_and_unit(text: &str) -> (&str, &str) {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    (number, unit.trim_start())
 }
 
 /// How long a link holds each frame, in one direction: `2 ms`, `500 us`.
@@ -88,9 +94,8 @@ impl TryFrom<String> for Delay {
 
     fn try_from(text: String) -> Result<Self, String> {
         let wrong = || format!("{text:?} is no delay: give \"0 ms\" to \"1000 ms\", in whole ms or us");
-        let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-        let (number, unit) = text.split_at(digits);
-        let unit = match unit.trim_start() {
+        let (number, unit) = number_and_unit(&text);
+        let unit = match unit {
             "ms" => 1000,
             "us" => 1,
             _ => return Err(wrong()),
