@@ -22,8 +22,10 @@ const KEPT: Duration = Duration::from_secs(15 * 60);
 const NOBODY_KEPT: Duration = Duration::from_secs(60);
 /// How long the last answer about somebody is better than none.
 const STALE_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// The most answers that are kept, and the most questions that wait.
+/// The most entries: answers that are kept, and questions that wait.
 const ENTRIES_MAX: usize = 10_000;
+/// The most questions that wait. Fewer than the entries: however many ask for names that nobody knows, there is room for answers.
+const QUESTIONS_MAX: usize = ENTRIES_MAX / 2;
 /// The threads that ask the name service.
 const THREADS: usize = 2;
 
@@ -171,7 +173,7 @@ where
     /// # Errors
     /// The system has no more threads.
     pub(crate) fn start(thread: &str, ask: Arc<Ask<Q, A>>, tally: &Arc<Tally>) -> io::Result<Arc<Self>> {
-        let (questions, waiting) = sync_channel(ENTRIES_MAX);
+        let (questions, waiting) = sync_channel(QUESTIONS_MAX);
         let waiting = Arc::new(Mutex::new(waiting));
         let asked = Arc::new(Self { questions, entries: Mutex::default(), tally: Arc::clone(tally) });
         let holder: Weak<Self> = Arc::downgrade(&asked);
@@ -351,5 +353,26 @@ mod tests {
             asked.take(2_000_000 + number, NameAnswer::Known("one of many".to_owned()), now);
         }
         assert!(asked.entries.lock().len() <= ENTRIES_MAX + 1);
+    }
+
+    #[test]
+    fn questions_without_an_answer_do_not_drive_out_who_was_found() {
+        let gate = Arc::new(Mutex::new(()));
+        let closed = gate.lock();
+        let asked = asked({
+            let gate = Arc::clone(&gate);
+            move |_| {
+                drop(gate.lock());
+                NameAnswer::Unknown
+            }
+        });
+        let now = Instant::now();
+        asked.take(7, NameAnswer::Known("otto".to_owned()), now);
+        let refused = (100..100 + 2 * u32::try_from(ENTRIES_MAX).unwrap())
+            .filter(|number| matches!(asked.ask(*number, now), Outcome::Here(Heard::Nothing)))
+            .count();
+        assert!(refused >= 2 * ENTRIES_MAX - QUESTIONS_MAX - THREADS, "{refused} questions had no place");
+        assert!(matches!(asked.ask(7, now), Outcome::Here(Heard::Somebody(_))), "who was found is still known");
+        drop(closed);
     }
 }
