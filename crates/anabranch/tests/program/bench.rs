@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::connections;
 use crate::lying::{Liar, Lie};
-use crate::server::{Server, flags, path, program};
+use crate::server::{Server, flags, flags_with_plan, path, program};
 
 struct Running {
     directory: TempDir,
@@ -20,7 +20,7 @@ struct Running {
 impl Running {
     fn start(more: &[&str]) -> Self {
         let directory = TempDir::new().unwrap();
-        let flags = flags(&directory);
+        let flags = flags_with_plan(&directory, "custom iops=1000");
         // Who changes bytes on the way is to be found by what is read, not by the signature.
         let unsigned = ["--smb-signing", "enabled"];
         let flags = flags.iter().map(String::as_str).chain(unsigned).chain(more.iter().copied());

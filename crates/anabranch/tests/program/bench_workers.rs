@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::connections;
 use crate::needs;
-use crate::server::{Server, flags, path, program};
+use crate::server::{Server, flags_with_plan, path, program};
 
 const SHORT: [&str; 8] = ["--seconds", "0.2", "--ramp", "0.1", "--repetitions", "2", "--file-size", "256k"];
 
@@ -24,7 +24,7 @@ struct Running {
 impl Running {
     fn start() -> Self {
         let directory = TempDir::new().unwrap();
-        let flags = flags(&directory);
+        let flags = flags_with_plan(&directory, "custom iops=1000");
         let server = Server::start(&flags.iter().map(String::as_str).collect::<Vec<_>>());
         Self { directory, server }
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::chromium::{Chromium, Screen};
-use crate::server::{Server, flags, path, program};
+use crate::server::{Server, flags_with_plan, path, program};
 
 const PHONE: Screen = Screen { width: 360, height: 740, dark: false };
 const DESKTOP: Screen = Screen { width: 1280, height: 900, dark: false };
@@ -28,8 +28,8 @@ impl Results {
     /// Results of both protocols, and of a directory.
     fn of_all() -> Self {
         let results = Self::of_directory();
-        let mut server =
-            Server::start(&flags(&results.directory).iter().map(String::as_str).collect::<Vec<_>>());
+        let flags = flags_with_plan(&results.directory, "custom iops=1000");
+        let mut server = Server::start(&flags.iter().map(String::as_str).collect::<Vec<_>>());
         let smb = format!("smb://anna:hush-hush@{}/data", server.address("smb"));
         let nfs = format!("nfs://{}/data?vers=4.1", server.address("nfs"));
         results.measure("smb-mc-multifile", &smb, "channels.json");

@@ -372,7 +372,10 @@ mod tests {
             .filter(|number| matches!(asked.ask(*number, now), Outcome::Here(Heard::Nothing)))
             .count();
         assert!(refused >= 2 * ENTRIES_MAX - QUESTIONS_MAX - THREADS, "{refused} questions had no place");
-        assert!(matches!(asked.ask(7, now), Outcome::Here(Heard::Somebody(_))), "who was found is still known");
+        assert!(
+            matches!(asked.ask(7, now), Outcome::Here(Heard::Somebody(_))),
+            "who was found is still known"
+        );
         drop(closed);
     }
 }

@@ -93,3 +93,16 @@ pub(crate) fn flags(directory: &TempDir) -> Vec<String> {
     .map(str::to_owned)
     .to_vec()
 }
+
+/// The same, with a share that has a plan: what the server is asked for at full speed keeps no processor busy.
+pub(crate) fn flags_with_plan(directory: &TempDir, plan: &str) -> Vec<String> {
+    let flags = flags(directory);
+    let config = path(directory, "server.toml");
+    let share = format!(
+        "[[share]]\nname = \"data\"\ndirectory = \"{}\"\nplan = \"{plan}\"\n",
+        path(directory, "data")
+    );
+    std::fs::write(&config, share).unwrap();
+    let at = flags.iter().position(|flag| flag == "--share").unwrap();
+    [&flags[..at], &["--config".to_owned(), config], &flags[at + 2..]].concat()
+}
