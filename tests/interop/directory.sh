@@ -1,12 +1,13 @@
 #!/bin/bash
 # Users of a domain whose numbers somebody is asked for (domain-id-mapping), with tickets of the domain of tests/lab/ad-lab.
-#   directory.sh [nss] [rfc2307]     (both)
+#   directory.sh [nss] [rfc2307] [names]     (all)
 # rfc2307: the server asks the domain controller over LDAPS, with the password of its machine account.
 # nss: the server's name service is winbind, that of the lab's domain controller, in a mount namespace of the server.
+# names: numbers follow from SIDs, and the directory says who AD\group is in the lists of a share.
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab/ad-lab
 export AD_LAB_NETNS=anabranch-dir-$$
-parts=${*:-nss rfc2307}
+parts=${*:-nss rfc2307 names}
 
 [ "$(id -u)" = 0 ] || { echo "needs root (network namespaces)"; exit 1; }
 end_lab() { end_scratch; "$lab" down; }
@@ -94,8 +95,19 @@ S2
   check "he logs on" eventually client "put /etc/hostname of-bob"
   check "with his numbers" owner_is of-bob 10002:10000
 
+  only 'write = ["@ADLAB\\editors"]'
+  must "the share is for a group by winbind's word" reload
+  check "bob, who is not in it, is refused" refused NT_STATUS_ACCESS_DENIED
+  check "alice gets a ticket once more" ticket alice
+  check "she is in it" client "put /etc/hostname of-editors"
+  only 'write = ["ADLAB\\bob"]'
+  must "it is for bob" reload
+  check "alice is refused" refused NT_STATUS_ACCESS_DENIED
+  only
+
   sed -i '1i domain-nss-names = "realm"' "$config"
   mark
+  check "bob gets a ticket then" ticket bob
   must "the server asks for bob@AD.LAB.TEST" reload
   check "whom winbind does not know, so he is refused" refused NT_STATUS_LOGON_FAILURE
   check "the log says so" log_has "the user has no number here"
@@ -185,6 +197,62 @@ listening = socket.create_server(("10.79.0.3", 636)); open(sys.argv[1], "w").clo
   check "the server's log shows neither a panic nor a password" log_is_clean
   check "nor that of the directory" no_secret
 }
+part_names() {
+  START="ip netns exec $LAB_NETNS"
+  install -m 600 "$LAB_STATE/machine.secret" "$scratch/ldap.password"
+  must "a server whose numbers follow from SIDs starts" serve || return
+  only 'write = ["ADLAB\\staff"]'
+  check "without a directory, nobody can be asked who a name is" says "nobody can be asked who ADLAB.staff is" reload
+  only
+  mkdir "$scratch/made"
+  check "nor for a share that is made by command" says "nobody can be asked who @ADLAB.staff is" \
+    anabranch share create made "$scratch/made" --write '@ADLAB\staff'
+  local directory=('domain-ldap-server = "dc1.ad.lab.test"' 'domain-ldap-account = "FILES$@AD.LAB.TEST"'
+    "domain-ldap-password-file = \"$scratch/ldap.password\"" "domain-ldap-ca = \"$LAB_STATE/ca.pem\"")
+  { printf '%s\n' "${directory[@]}"; cat "$config"; } >"$scratch/with-directory"; cp "$scratch/with-directory" "$config"
+  only 'read = ["@ad.lab.test\\staff"]' 'write = ["ADLAB\\Editors"]'
+  must "the directory says who is meant" reload
+  check "alice gets a ticket" ticket alice
+  check "an editor writes" client "put /etc/hostname by-editors"
+  check "which of the entries gives that is told" says "elevated  *ADLAB.Editors" anabranch domain test alice@AD.LAB.TEST
+  check "bob gets a ticket" ticket bob
+  check "who is in staff alone, reads" client "get by-editors /dev/null"
+  check "and does not write" refused_to "put /etc/hostname by-staff" NT_STATUS_ACCESS_DENIED
+  check "many gets a ticket" ticket many
+  check "and is in neither" refused NT_STATUS_ACCESS_DENIED
+  only 'write = ["ADLAB\\many"]' 'read = ["@staff@ad.lab.test"]'
+  must "a user by name, and the group in its other form" reload
+  check "many writes" client "put /etc/hostname by-many"
+  check "bob gets a ticket again" ticket bob
+  check "bob reads" client "get by-many /dev/null"
+  mark
+  only 'write = ["ADLAB\\nobody-there", "@ADLAB\\alice", "OTHER\\staff"]'
+  must "names that the directory does not have" reload
+  check "give nothing" refused NT_STATUS_ACCESS_DENIED
+  check "the log says so" log_has 'ADLAB\nobody-there, which does not exist'
+  check "a user is no group" log_has '@ADLAB\alice, which does not exist'
+  check "another domain is told" log_has 'is that of the domain ADLAB (ad.lab.test), not of OTHER'
+  only 'write = ["ADLAB\\many"]'
+  must "a name that is known" reload
+  must "the domain controller falls silent" signal -STOP .
+  only 'write = ["ADLAB\\many"]' 'comment = "again"'
+  check "what it said last holds" reload
+  cp "$LAB_STATE/ccache" "$scratch/of-bob"
+  check "bob is refused" refused NT_STATUS_ACCESS_DENIED
+  must "the domain controller is back" signal -CONT .
+  check "many gets a ticket again" ticket many
+  check "many writes again" client "put /etc/hostname by-many-again"
+  must "SIGTERM ends the server" stop_server
+  check "the server's log shows neither a panic nor a password" log_is_clean
+  check "nor that of the directory" no_secret
+}
+# only LINE...: the share in the configuration has these lines besides its name and its directory.
+only() {
+  sed -i '/^\[\[share\]\]/,$d' "$config"
+  printf '%s\n' "[[share]]" "name = \"$SHARE\"" "directory = \"$share_dir\"" "$@" >>"$config"
+}
+# refused_to COMMANDS STATUS
+refused_to() { local said; said=$(client "$1" 2>&1) && return 1; echo "$said"; grep -q "$2" <<<"$said"; }
 # tickets USER: that for the server, too.
 tickets() { ticket "$1" && "$lab" tool kvno cifs/files.ad.lab.test; }
 no_secret() { ! grep -F -f "$LAB_STATE/machine.secret" "$scratch/server.log" && ! grep -F wrong-Passw0rd "$scratch/server.log"; }

@@ -91,7 +91,7 @@ impl Reloader {
             Err(mistakes) => {
                 for mistake in &mistakes {
                     let (what, advice) = (mistake.what(), &mistake.advice);
-                    tracing::error!("{by}: the configuration is unchanged: {what} {advice}");
+                    tracing::error!("{by}: the configuration is unchanged: {what}. {advice}");
                 }
                 self.reloads.fail(SystemTime::now(), mistakes.iter().map(written).collect());
                 let first = mistakes.first().map(Mistake::what).unwrap_or_default();

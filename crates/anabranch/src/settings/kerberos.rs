@@ -162,7 +162,8 @@ pub(crate) struct KerberosGiven {
     /// [default: netbios]
     #[arg(long, value_enum, value_name = "FORM")]
     domain_nss_names: Option<NssNamesGiven>,
-    /// With `rfc2307`: the domain controller that is asked over LDAPS, by the name in its certificate, with a port if that is not 636
+    /// The domain controller that is asked over LDAPS for numbers (`rfc2307`) and for names in lists of shares, by the name in its
+    /// certificate, with a port if that is not 636
     #[arg(long, value_name = "HOST[:PORT]")]
     domain_ldap_server: Option<DirectoryServer>,
     /// The entry below which users and groups are [default: the one that the domain controller names]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use acl::Sid;
-use ldap3::SearchEntry;
+use ldap3::{SearchEntry, ldap_escape};
 
 /// What a search asks for.
 pub(crate) const ATTRIBUTES: [&str; 3] = [SID, UID_NUMBER, GID_NUMBER];
@@ -54,6 +54,12 @@ pub(crate) fn filter(sids: &[Sid]) -> String {
     filter
 }
 
+/// The filter for the user or group of this name; `is_group`: a group alone.
+pub(crate) fn filter_by_name(name: &str, is_group: bool) -> String {
+    let class = if is_group { "(objectClass=group)" } else { "(|(objectClass=user)(objectClass=group))" };
+    format!("(&(sAMAccountName={}){class}(objectSid=*))", ldap_escape(name))
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
@@ -70,6 +76,19 @@ mod tests {
         assert_eq!(
             filter(&[sid("S-1-5-32-544"), sid("S-1-5-21-10")]),
             r"(|(objectSid=\01\02\00\00\00\00\00\05\20\00\00\00\20\02\00\00)(objectSid=\01\02\00\00\00\00\00\05\15\00\00\00\0a\00\00\00))"
+        );
+    }
+
+    /// RFC 4515 3: what has a meaning in a filter is escaped.
+    #[test]
+    fn a_name_is_a_value_in_a_filter_and_nothing_else() {
+        assert_eq!(
+            filter_by_name("Domain Users", true),
+            "(&(sAMAccountName=Domain Users)(objectClass=group)(objectSid=*))"
+        );
+        assert_eq!(
+            filter_by_name("*)(uid=a\\", false),
+            r"(&(sAMAccountName=\2a\29\28uid=a\5c)(|(objectClass=user)(objectClass=group))(objectSid=*))"
         );
     }
 

@@ -1,9 +1,11 @@
-//! The directory of a domain, asked over LDAPS: which numbers its users and groups have (`uidNumber`, `gidNumber`; RFC 2307), by their SIDs.
+//! The directory of a domain, asked over LDAPS: which numbers its users and groups have (`uidNumber`, `gidNumber`; RFC 2307), by their SIDs,
+//! and which SIDs, by their names.
 //!
 //! Each question waits for the network, so none may be asked on a thread that serves clients. There is no LDAP without TLS here, the
 //! certificate of the directory is checked against authorities that the administrator names, and referrals to other directories are not
 //! followed.
 
+mod domain;
 mod entry;
 mod link;
 mod secret;
@@ -14,8 +16,9 @@ use std::time::{Duration, Instant};
 use acl::Sid;
 use parking_lot::Mutex;
 
+use crate::domain::Domain;
 pub use crate::entry::Entry;
-use crate::entry::filter;
+use crate::entry::{filter, filter_by_name};
 use crate::link::Link;
 
 /// How long one step of a conversation with the directory may take: to connect, to bind, or to search.
@@ -81,12 +84,37 @@ impl Directory {
     /// # Errors
     /// The directory cannot be reached, or does not answer.
     pub fn entries(&self, sids: &[Sid]) -> Result<Vec<Entry>, Error> {
+        self.asked(|link| search(link, sids))
+    }
+
+    /// The user or group of this name in this domain (its NetBIOS name or its DNS name); `is_group`: no user. Waits like [`Self::entries`].
+    ///
+    /// # Errors
+    /// The directory cannot be reached, or does not answer; or it is that of another domain.
+    pub fn by_name(&self, domain: &str, name: &str, is_group: bool) -> Result<Option<Entry>, Error> {
+        let (own, found) =
+            self.asked(|link| Ok((link.domain()?, link.search(&filter_by_name(name, is_group))?)))?;
+        if own.is_called(domain) {
+            let mut found = found.into_iter();
+            // Of several, none is meant.
+            return Ok(found.next().filter(|_| found.next().is_none()));
+        }
+        let (server, Domain { netbios, dns }) = (&self.settings.server, own);
+        Err(Error {
+            what: format!(
+                "the directory at {server} is that of the domain {netbios} ({dns}), not of {domain}"
+            ),
+            advice: "write users and groups of other domains by their SIDs",
+        })
+    }
+
+    fn asked<T>(&self, question: impl Fn(&mut Link) -> Result<T, Error>) -> Result<T, Error> {
         if let Some((at, error)) = &*self.trouble.lock()
             && at.elapsed() < REST
         {
             return Err(error.clone());
         }
-        let found = self.ask(sids);
+        let found = self.ask(question);
         let now = Instant::now();
         let before =
             std::mem::replace(&mut *self.trouble.lock(), found.as_ref().err().map(|e| (now, e.clone())));
@@ -104,17 +132,17 @@ impl Directory {
         }
     }
 
-    fn ask(&self, sids: &[Sid]) -> Result<Vec<Entry>, Error> {
+    fn ask<T>(&self, question: impl Fn(&mut Link) -> Result<T, Error>) -> Result<T, Error> {
         let kept = self.free.lock().pop();
         // The directory may have closed a connection that was not used for some time.
         if let Some(mut link) = kept
-            && let Ok(found) = search(&mut link, sids)
+            && let Ok(found) = question(&mut link)
         {
             self.keep(link);
             return Ok(found);
         }
         let mut link = Link::open(&self.settings)?;
-        let found = search(&mut link, sids)?;
+        let found = question(&mut link)?;
         self.keep(link);
         Ok(found)
     }

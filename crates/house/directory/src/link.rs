@@ -6,12 +6,19 @@ use std::sync::Arc;
 
 use ldap3::{
     LdapConn, LdapConnSettings, LdapError, LdapResult, ResultEntry, Scope, SearchEntry, SearchResult,
+    ldap_escape,
 };
 use rustls::ClientConfig;
 
+use crate::domain::Domain;
 use crate::entry::{ATTRIBUTES, Entry};
 use crate::secret::{authorities, password};
 use crate::{Error, STEP_TIMEOUT, Settings};
+
+/// The root of a directory tells which directory it is. RFC 4512 5.1.
+const ROOT: (&str, Scope) = ("", Scope::Base);
+/// Where a domain controller has its domain. [MS-ADTS] 3.1.1.3.2.
+const DEFAULT_CONTEXT: &str = "defaultNamingContext";
 
 /// invalidCredentials, RFC 4511 appendix A.
 const INVALID_CREDENTIALS: u32 = 49;
@@ -44,6 +51,24 @@ impl Link {
             None => naming_context(&mut connection, server)?,
         };
         Ok(Self { connection, server: server.clone(), base })
+    }
+
+    /// The domain whose directory this is, by its cross-reference. [MS-ADTS] 6.1.1.2.1.1.4.
+    pub(crate) fn domain(&mut self) -> Result<Domain, Error> {
+        const CONFIGURATION: &str = "configurationNamingContext";
+        const NAMES: [&str; 2] = ["nETBIOSName", "dnsRoot"];
+        let Self { connection, server, .. } = self;
+        let nameless = || Error {
+            what: format!("the directory at {server} does not say what its domain is called"),
+            advice: "write users and groups of the domain by their SIDs",
+        };
+        let root = search(connection, server, ROOT, "(objectClass=*)", &[DEFAULT_CONTEXT, CONFIGURATION])?;
+        let context = |name| value(&root, name).ok_or_else(nameless);
+        let base = format!("CN=Partitions,{}", context(CONFIGURATION)?);
+        let filter = format!("(nCName={})", ldap_escape(context(DEFAULT_CONTEXT)?));
+        let found = search(connection, server, (&base, Scope::OneLevel), &filter, &NAMES)?;
+        let [netbios, dns] = NAMES.map(|name| value(&found, name));
+        Ok(Domain { netbios: netbios.ok_or_else(nameless)?, dns: dns.ok_or_else(nameless)? })
     }
 
     /// The users and groups that a filter finds.
@@ -79,15 +104,18 @@ fn search(
     })
 }
 
-/// The entry below which a domain controller has everything. RFC 4512 5.1; [MS-ADTS] 3.1.1.3.2.
+/// The entry below which a domain controller has everything.
 fn naming_context(connection: &mut LdapConn, server: &str) -> Result<String, Error> {
-    const NAME: &str = "defaultNamingContext";
-    let root = search(connection, server, ("", Scope::Base), "(objectClass=*)", &[NAME])?;
-    let named = root.into_iter().find_map(|mut root| root.attrs.remove(NAME)?.into_iter().next());
-    named.ok_or_else(|| Error {
-        what: format!("the directory at {server} has no {NAME}"),
+    let root = search(connection, server, ROOT, "(objectClass=*)", &[DEFAULT_CONTEXT])?;
+    value(&root, DEFAULT_CONTEXT).ok_or_else(|| Error {
+        what: format!("the directory at {server} has no {DEFAULT_CONTEXT}"),
         advice: "name the entry below which users and groups are: domain-ldap-base",
     })
+}
+
+/// The first value that any of these entries has.
+fn value(entries: &[SearchEntry], name: &str) -> Option<String> {
+    entries.iter().find_map(|entry| entry.attrs.get(name)?.first().cloned())
 }
 
 fn tls(file: &std::path::Path) -> Result<Arc<ClientConfig>, Error> {

@@ -31,9 +31,9 @@ impl FromStr for Admin {
     fn from_str(text: &str) -> Result<Self, String> {
         let (who, scope) = text.split_once(':').map_or((text, None), |(who, scope)| (who, Some(scope)));
         let who: Who = who.parse().map_err(|e| format!("{e}"))?;
-        if matches!(&who, Who::User(name) if name.contains('@')) {
+        if matches!(&who, Who::User(name) if name.contains('@')) || matches!(&who, Who::OfDomain(_)) {
             return Err(format!(
-                "{who} is the user of a domain, whose password this server cannot check: name an account"
+                "{who} is of a domain, whose passwords this server cannot check: name an account, or a group of this machine"
             ));
         }
         let scope = match scope {
@@ -82,7 +82,7 @@ impl Admins {
     pub(crate) fn groups(&self) -> Vec<String> {
         let group = |admin: &Admin| match &admin.who {
             Who::Group(name) => Some(name.clone()),
-            Who::User(_) | Who::Sid(_) => None,
+            Who::User(_) | Who::Sid(_) | Who::OfDomain(_) => None,
         };
         self.list.read().iter().filter_map(group).collect()
     }
@@ -231,7 +231,12 @@ mod tests {
             assert_eq!(text.parse::<Admin>().unwrap().to_string(), text);
         }
         assert_eq!("anna:all".parse::<Admin>().unwrap().to_string(), "anna");
-        for (bad, why) in [("anna:write", "no scope"), ("", "names nobody"), ("a@B.C", "user of a domain")] {
+        for (bad, why) in [
+            ("anna:write", "no scope"),
+            ("", "names nobody"),
+            ("a@B.C", "is of a domain"),
+            ("@AD\\a:read", "is of a domain"),
+        ] {
             let refused = bad.parse::<Admin>().unwrap_err();
             assert!(refused.contains(why), "{refused}");
         }

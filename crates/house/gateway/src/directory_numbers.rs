@@ -57,7 +57,7 @@ pub fn check_server(server: &str) -> std::result::Result<(), String> {
 pub(crate) fn settings(settings: &KerberosSettings) -> Result<directory::Settings> {
     let DirectorySettings { server, base, account, password_file, authorities } = settings.directory.clone();
     let missing = |key: &str| {
-        let what = format!("domain-id-mapping = \"rfc2307\" needs {key}");
+        let what = format!("the directory of the domain cannot be asked without {key}");
         Problem::new(
             Cause::Settings,
             what,

@@ -11,13 +11,14 @@ use auth::Numbering;
 use directory::Directory;
 use krb5::keytab::{BYTES_MAX, Keytab};
 use rustix::process::geteuid;
-use share::{AUTORID_LEN, Domains, Formula, Slice};
+use share::{AUTORID_LEN, Domains, Formula, Right, Slice};
 use smb_server::KerberosKeys;
 use state::State;
 
 use crate::accounts::AccountBook;
 use crate::directory_numbers::{self, DirectoryNumbers};
 pub use crate::directory_numbers::{DirectorySettings, check_server};
+use crate::names::domain_names;
 pub use crate::numbers::NssNames;
 use crate::numbers::NssNumbers;
 use crate::problem::{Cause, Problem, Result, serving};
@@ -76,7 +77,7 @@ pub struct KerberosSettings {
     pub id_mapping: IdMapping,
     /// How the name service calls the users of a domain, where it has the numbers.
     pub nss_names: NssNames,
-    /// Where the directory of the domain is, if that has the numbers.
+    /// Where the directory of the domain is, if it may be asked for numbers or names.
     pub directory: DirectorySettings,
     /// The SIDs of the domains that are known beforehand; empty: the domain of the keytab, whichever it is.
     pub domains: Vec<Sid>,
@@ -113,6 +114,24 @@ impl KerberosSettings {
         };
         of(self) == of(other)
     }
+}
+
+/// Checks that somebody can look up the users and groups of domains in the list of a share.
+///
+/// # Errors
+/// One has a name for which nobody can be asked.
+pub(crate) fn check_names(share: &str, rights: &[Right], settings: &KerberosSettings) -> Result<()> {
+    if settings.directory.server.is_some() || settings.id_mapping == IdMapping::Nss {
+        return Ok(());
+    }
+    let Some(name) = domain_names(rights).next() else { return Ok(()) };
+    Err(Problem::new(
+        Cause::Settings,
+        format!("the share {share}: nobody can be asked who {name} is"),
+        "Name the directory of the domain (domain-ldap-server, docs/kerberos.md), or write a user as anna@EXAMPLE.ORG and a group as its \
+         SID. A member of the domain tells the SID: `wbinfo --name-to-sid GROUP`, `Get-ADGroup GROUP` in PowerShell, or `rpcclient DC -U \
+         USER -c 'lookupnames GROUP'`.",
+    ))
 }
 
 /// Checks that this can be the realm of a server's accounts. RFC 4120 6.1: no `/`, `:` or NUL in the style of domains.
@@ -199,6 +218,11 @@ impl Tickets {
         }
     }
 
+    /// The directory of the domain, if there is one that may be asked.
+    pub(crate) fn directory(&self) -> Option<Arc<Directory>> {
+        self.numbers.as_ref()?.directory.clone()
+    }
+
     /// Whether somebody must be asked for numbers.
     pub(crate) fn are_asked_for(&self) -> bool {
         self.numbers.as_ref().is_some_and(|numbers| matches!(numbers.numbering, Numbering::Asked { .. }))
@@ -214,7 +238,7 @@ impl Tickets {
 #[derive(Debug, Clone)]
 pub(crate) struct DomainNumbers {
     pub(crate) numbering: Numbering,
-    /// The directory of the domain, if that has the numbers.
+    /// The directory of the domain, if there is one that may be asked.
     pub(crate) directory: Option<Arc<Directory>>,
     is_known: bool,
 }
@@ -247,7 +271,8 @@ impl DomainNumbers {
                 })?
             }
         };
-        Ok(Self { numbering: Numbering::Formula(Arc::new(domains)), directory: None, is_known })
+        let directory = directory_for_names(settings)?;
+        Ok(Self { numbering: Numbering::Formula(Arc::new(domains)), directory, is_known })
     }
 
     /// The same as before if the settings are the same: what others were asked for is not asked again.
@@ -279,13 +304,19 @@ impl DomainNumbers {
         let source = NssNumbers::start(settings.nss_names, &accounts.lookups.numbers);
         let source = source.map_err(serving("cannot start a thread for the numbers of domains"))?;
         let numbering = Numbering::Asked { source: Arc::new(source), domains: settings.domains.clone() };
-        Ok(Self { numbering, directory: None, is_known: false })
+        Ok(Self { numbering, directory: directory_for_names(settings)?, is_known: false })
     }
 
     /// Whether it is known beforehand which domains there are, so that numbers lead back to SIDs.
     pub(crate) fn is_known(&self) -> bool {
         self.is_known
     }
+}
+
+/// The directory of the domain, if the settings name one: it knows the names of users and groups, although it does not give the numbers.
+fn directory_for_names(settings: &KerberosSettings) -> Result<Option<Arc<Directory>>> {
+    let is_named = settings.directory != DirectorySettings::default();
+    is_named.then(|| Ok(Arc::new(Directory::new(directory_numbers::settings(settings)?)))).transpose()
 }
 
 /// The slice of a domain in the order in which domains came.

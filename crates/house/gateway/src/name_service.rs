@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
 
 use nix::unistd;
-use share::{Group, folded_name};
+use share::{DomainName, Group, InDomain, folded_name};
 
 /// The answer of the name service about a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub(crate) trait NameService: Send {
     fn host(&self, name: &str) -> NameAnswer<Vec<IpAddr>>;
     /// A group of users.
     fn group(&self, name: &str) -> NameAnswer<Group>;
+    /// A user or a group of a domain that the name service asks (winbind, SSSD).
+    fn in_domain(&self, name: &DomainName) -> NameAnswer<InDomain>;
 }
 
 /// A user of this machine.
@@ -158,6 +160,14 @@ impl NameService for System {
             Ok(None) => NameAnswer::Unknown,
             // getgrnam_r(3) of glibc fails only if the last service that it asked could not answer.
             Err(error) => NameAnswer::Unavailable(error.to_string()),
+        }
+    }
+
+    fn in_domain(&self, name: &DomainName) -> NameAnswer<InDomain> {
+        let plain = name.plain();
+        match gid_of(&plain) {
+            NameAnswer::Unknown if !name.is_group => uid_of(&plain).map(InDomain::Uid),
+            group => group.map(InDomain::Gid),
         }
     }
 }

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use share::{Group, Names, Right, Rules, Share, ShareId, ShareTable, Who};
+use directory::Directory;
+use share::{DomainName, Group, InDomain, Names, Right, Rules, Share, ShareId, ShareTable, Who};
 
 use crate::accounts::AccountBook;
 use crate::admins::Admins;
@@ -70,6 +71,7 @@ struct Lookup {
     changed: Changed,
     hosts: Remembered<Vec<IpAddr>>,
     groups: Remembered<Group>,
+    of_domains: Remembered<InDomain>,
     /// The generation of each share's rules at the last lookup.
     generations: HashMap<ShareId, u64>,
 }
@@ -83,7 +85,9 @@ impl Lookup {
         changed: Changed,
     ) -> Self {
         let (hosts, groups) = (Remembered::new("machine"), Remembered::new("group"));
-        Self { shares, accounts, admins, service, changed, hosts, groups, generations: HashMap::new() }
+        let of_domains = Remembered::new("user or group of a domain");
+        let generations = HashMap::new();
+        Self { shares, accounts, admins, service, changed, hosts, groups, of_domains, generations }
     }
 
     fn run(&mut self, asked: &Receiver<Asked>) {
@@ -100,11 +104,12 @@ impl Lookup {
     fn look(&mut self, now: Instant, waiting: &[Asked]) {
         self.hosts.begin();
         self.groups.begin();
+        self.of_domains.begin();
         let shares = self.shares.present();
         let mut in_turn: Vec<(&Arc<Share>, Arc<Rules>)> =
             shares.iter().map(|share| (share, share.rules())).collect();
         // A share with few names does not wait for those of other shares.
-        in_turn.sort_by_key(|(_, rules)| rules.host_names().count() + groups(&rules.rights).count());
+        in_turn.sort_by_key(|(_, rules)| rules.host_names().count() + rules.rights.len());
         for (share, rules) in in_turn {
             share.set_names(self.names(&rules, now));
             let generation = share.rules_generation();
@@ -122,11 +127,12 @@ impl Lookup {
         self.generations.retain(|id, _| shares.by_id(*id).is_some());
         self.hosts.end();
         self.groups.end();
+        self.of_domains.end();
     }
 
     /// The meaning of the names in these rules.
     fn names(&mut self, rules: &Rules, now: Instant) -> Names {
-        let Self { hosts, groups: of_system, service, accounts, .. } = self;
+        let Self { hosts, groups: of_system, of_domains, service, accounts, .. } = self;
         let mut names = Names {
             hosts: hosts.look(rules.host_names(), now, |name| service.host(name)),
             people: accounts.people(),
@@ -135,6 +141,13 @@ impl Lookup {
         if !rules.rights.is_empty() || rules.default_role.is_some() {
             names.accounts = accounts.by_uid();
             names.groups = of_system.look(groups(&rules.rights), now, |name| service.group(name));
+            let directory = accounts.tickets().directory();
+            names.of_domains = domain_names(&rules.rights)
+                .filter_map(|name| {
+                    let ask = |_: &str| in_domain(name, directory.as_deref(), &**service);
+                    Some((name.clone(), of_domains.one(&name.to_string(), now, ask)?))
+                })
+                .collect();
         }
         names
     }
@@ -144,8 +157,32 @@ impl Lookup {
 fn groups(rights: &[Right]) -> impl Iterator<Item = &str> {
     rights.iter().filter_map(|right| match &right.who {
         Who::Group(name) => Some(name.as_str()),
-        Who::User(_) | Who::Sid(_) => None,
+        Who::User(_) | Who::Sid(_) | Who::OfDomain(_) => None,
     })
+}
+
+/// The users and groups of domains that these rights name.
+pub(crate) fn domain_names(rights: &[Right]) -> impl Iterator<Item = &DomainName> {
+    rights.iter().filter_map(|right| match &right.who {
+        Who::OfDomain(name) => Some(name),
+        Who::User(_) | Who::Group(_) | Who::Sid(_) => None,
+    })
+}
+
+/// The meaning of a name of a domain: by the domain's directory, or if none is known, by the name service of the machine.
+fn in_domain(
+    name: &DomainName,
+    directory: Option<&Directory>,
+    service: &dyn NameService,
+) -> NameAnswer<InDomain> {
+    match directory {
+        Some(directory) => match directory.by_name(&name.domain, &name.name, name.is_group) {
+            Ok(Some(entry)) => NameAnswer::Known(InDomain::Sid(entry.sid)),
+            Ok(None) => NameAnswer::Unknown,
+            Err(error) => NameAnswer::Unavailable(format!("{error}: {}", error.advice)),
+        },
+        None => service.in_domain(name),
+    }
 }
 
 /// The last meanings of the names of one kind.
@@ -198,18 +235,23 @@ impl<T: Clone> Remembered<T> {
     ) -> HashMap<String, T> {
         let mut known = HashMap::new();
         for name in names {
-            let entry = self.by_name.entry(name.to_owned()).or_default();
-            if std::mem::replace(&mut entry.round, self.round) != self.round
-                && let Some((said, why)) = entry.settle(ask(name), now)
-                && entry.said.replace(said) != Some(said)
-            {
-                said.tell(self.kind, name, &why);
-            }
-            if let Some((last, _)) = &entry.last {
-                known.insert(name.to_owned(), last.clone());
+            if let Some(meaning) = self.one(name, now, &ask) {
+                known.insert(name.to_owned(), meaning);
             }
         }
         known
+    }
+
+    /// The meaning of this name, if it is known.
+    fn one(&mut self, name: &str, now: Instant, ask: impl FnOnce(&str) -> NameAnswer<T>) -> Option<T> {
+        let entry = self.by_name.entry(name.to_owned()).or_default();
+        if std::mem::replace(&mut entry.round, self.round) != self.round
+            && let Some((said, why)) = entry.settle(ask(name), now)
+            && entry.said.replace(said) != Some(said)
+        {
+            said.tell(self.kind, name, &why);
+        }
+        entry.last.as_ref().map(|(last, _)| last.clone())
     }
 }
 
@@ -324,6 +366,10 @@ mod tests {
         fn group(&self, _: &str) -> NameAnswer<Group> {
             self.answer(|number| Group { gid: number.into(), members: Vec::new() })
         }
+
+        fn in_domain(&self, _: &DomainName) -> NameAnswer<InDomain> {
+            self.answer(|number| InDomain::Gid(number.into()))
+        }
     }
 
     /// A share, the lookup of the names in its rules, and the number of changes that it has reported.
@@ -402,18 +448,20 @@ mod tests {
 
     #[test]
     fn groups_are_remembered_as_machines_are() {
-        let (share, mut lookup, service, _) = told(NameAnswer::Known(50));
-        let staff = Right { who: "@staff".parse().unwrap(), role: share::Role::Reader };
-        share.set_rules(Rules { rights: vec![staff], ..Rules::default() });
-        let identity = share::Identity::unix(7, 50, Vec::new());
-        let anna = share::Proof::Password("anna".into());
-        let may = || share.role(&identity, &anna).is_some();
-        for (answer, is_member) in
-            [(NameAnswer::Known(50), true), (out(), true), (NameAnswer::Unknown, false), (out(), false)]
-        {
-            *service.0.lock() = answer;
-            lookup.look(Instant::now(), &[]);
-            assert_eq!(may(), is_member);
+        for group in ["@staff", "AD\\staff", "@AD\\staff"] {
+            let (share, mut lookup, service, _) = told(NameAnswer::Known(50));
+            let staff = Right { who: group.parse().unwrap(), role: share::Role::Reader };
+            share.set_rules(Rules { rights: vec![staff], ..Rules::default() });
+            let identity = share::Identity::unix(7, 50, Vec::new());
+            let anna = share::Proof::Password("anna".into());
+            let may = || share.role(&identity, &anna).is_some();
+            for (answer, is_member) in
+                [(NameAnswer::Known(50), true), (out(), true), (NameAnswer::Unknown, false), (out(), false)]
+            {
+                *service.0.lock() = answer;
+                lookup.look(Instant::now(), &[]);
+                assert_eq!(may(), is_member, "{group}");
+            }
         }
     }
 }

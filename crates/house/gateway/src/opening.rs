@@ -18,6 +18,7 @@ use storage_local::{LocalOptions, LocalStore, RecordsError};
 use crate::apart::Apart;
 use crate::cephfs::{self, Cluster, Wanted};
 use crate::declared::{Declared, DeclaredShare, Idle};
+use crate::kerberos::check_names;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Encryption, Settings, ShareSettings};
 use crate::{directories, in_time};
@@ -133,6 +134,7 @@ pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declare
     let mut shares = Vec::new();
     let mut apart = Apart::from_state(state);
     for (given, found) in settings.shares.iter().zip(found) {
+        check_names(&given.name, &given.rules.rights, &settings.kerberos)?;
         let share = if let Some(found) = found {
             let directory = found?;
             apart.check(&given.name, &directory)?;

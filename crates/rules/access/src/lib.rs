@@ -15,7 +15,7 @@ use identity::{Identity, People, Proof};
 
 pub use client::{ClientRule, Squash, is_privileged};
 pub use network::{CertificateName, Network, NotANetwork};
-pub use rights::{Group, NamesNobody, RIGHTS_MAX, Right, Role, Who};
+pub use rights::{DomainName, Group, InDomain, NamesNobody, RIGHTS_MAX, Right, Role, Who};
 
 /// Entries of a share's client list.
 pub const CLIENT_RULES_MAX: usize = 256;
@@ -136,6 +136,8 @@ pub struct Names {
     pub hosts: HashMap<String, Vec<IpAddr>>,
     /// The groups of the system, by name.
     pub groups: HashMap<String, Group>,
+    /// Users and groups of domains.
+    pub of_domains: HashMap<DomainName, InDomain>,
     /// The names of the accounts that may log on, folded, by uid.
     pub accounts: HashMap<u32, Vec<String>>,
     /// For whom numbers and SIDs stand.

@@ -71,6 +71,19 @@ pub enum Who {
     Group(String),
     /// The user or the members of the group with this SID, from wherever.
     Sid(Sid),
+    /// A user or the members of a group of a domain, by a name that somebody must look up there.
+    OfDomain(DomainName),
+}
+
+/// The name of a user or a group of a domain: `DOMAIN\NAME`, or for groups alone `@DOMAIN\NAME` or `@NAME@DOMAIN`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct DomainName {
+    /// The domain by its NetBIOS name or its DNS name.
+    pub domain: String,
+    /// The account name there (`sAMAccountName`).
+    pub name: String,
+    /// Whether only a group may be meant.
+    pub is_group: bool,
 }
 
 /// An entry of the list.
@@ -95,7 +108,7 @@ impl Who {
     /// Whether an account, or a user of a domain, with this name and identity is meant.
     fn is(&self, names: &Names, account: &str, identity: &Identity) -> bool {
         match self {
-            Self::Sid(_) => self.is_by_sid(identity),
+            Self::Sid(_) | Self::OfDomain(_) => self.is_by_identity(names, identity),
             Self::User(name) => *name == account,
             Self::Group(name) => names.groups.get(name).is_some_and(|group| {
                 identity.is_in_group(group.gid) || group.members.iter().any(|member| member == account)
@@ -104,12 +117,29 @@ impl Who {
     }
 
     /// Whether whoever has this identity is meant, whatever the name.
-    fn is_by_sid(&self, identity: &Identity) -> bool {
+    fn is_by_identity(&self, names: &Names, identity: &Identity) -> bool {
         match self {
             Self::Sid(sid) => identity.token().holds(sid),
+            Self::OfDomain(name) => match names.of_domains.get(name) {
+                Some(InDomain::Sid(sid)) => identity.token().holds(sid),
+                Some(InDomain::Gid(gid)) => identity.is_in_group(*gid),
+                Some(InDomain::Uid(uid)) => identity.uid() == *uid,
+                None => false,
+            },
             Self::User(_) | Self::Group(_) => false,
         }
     }
+}
+
+/// What the name of a user or a group of a domain stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InDomain {
+    /// The user or group with this SID: the directory of the domain says so.
+    Sid(Sid),
+    /// The group with this gid: the name service of the machine says so.
+    Gid(u32),
+    /// The user with this uid: the name service of the machine says so.
+    Uid(u32),
 }
 
 /// The entry of this list that gives a user the most; None: none gives anything.
@@ -125,8 +155,8 @@ pub(super) fn listed<'r>(
         Proof::Password(name) | Proof::Ticket(name) => of_account(&folded_name(name)),
         Proof::Stated => {
             let accounts = names.accounts.get(&identity.uid()).into_iter().flatten();
-            let by_sid = rights.iter().filter(|right| right.who.is_by_sid(identity));
-            highest(accounts.filter_map(|account| of_account(account)).chain(by_sid))
+            let by_identity = rights.iter().filter(|right| right.who.is_by_identity(names, identity));
+            highest(accounts.filter_map(|account| of_account(account)).chain(by_identity))
         }
         Proof::Guest => None,
     }
@@ -149,27 +179,35 @@ pub(super) fn is_known(names: &Names, identity: &Identity, proof: &Proof) -> boo
 
 /// The text names no user or group.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NamesNobody {
-    /// It is no name.
-    #[error(
-        "{0:?} names nobody: expected the name of a user (anna), of a user of a domain (anna@EXAMPLE.ORG), @ and the name of a group of this machine, or a SID (groups of a domain have no other name here)"
-    )]
-    Unclear(String),
-    /// It names a group of a domain, or a user in a form that only the domain can resolve.
-    #[error(
-        "{0:?} is a name that only a domain controller can look up, and this server asks none: write a user as anna@EXAMPLE.ORG, and a group as its SID. A member of the domain tells the SID: `wbinfo --name-to-sid GROUP`, `Get-ADGroup GROUP` in PowerShell, or `rpcclient DC -U USER -c 'lookupnames GROUP'`"
-    )]
-    OfDomain(String),
+#[error(
+    "{0:?} names nobody: expected the name of a user (anna), of a user of a domain (anna@EXAMPLE.ORG or EXAMPLE\\anna), @ and the name of a group of this machine, a group of a domain (EXAMPLE\\staff), or a SID"
+)]
+pub struct NamesNobody(pub String);
+
+impl DomainName {
+    /// The name in a text without the `@` of groups. None: it has no domain, or is none.
+    fn parse(text: &str, is_group: bool) -> Option<Self> {
+        let (domain, name) = match text.split_once('\\') {
+            Some(parts) => parts,
+            None => text.rsplit_once('@').filter(|_| is_group).map(|(name, domain)| (domain, name))?,
+        };
+        // The schema of Active Directory forbids these in sAMAccountName, except @. A space is common, as in "Domain Users".
+        let bad = |c: char| c.is_control() || "\"/\\[]:|<>+=;?,*@".contains(c);
+        let is_name = |part: &str| !part.is_empty() && part.trim() == part && !part.contains(bad);
+        let is_good = is_name(domain) && !domain.contains(' ') && is_name(name);
+        is_good.then(|| Self { domain: domain.to_owned(), name: name.to_owned(), is_group })
+    }
+
+    /// The name as winbind and Samba know it: `DOMAIN\NAME`.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        format!("{}\\{}", self.domain, self.name)
+    }
 }
 
-impl NamesNobody {
-    fn of(text: &str) -> Self {
-        let is_parted_by = |separator| {
-            text.split_once(separator).is_some_and(|(one, two)| !one.is_empty() && !two.is_empty())
-        };
-        let is_of_domain = is_parted_by('\\')
-            || text.strip_prefix('@').is_some_and(|group| group.contains('@') && !group.starts_with('@'));
-        if is_of_domain { Self::OfDomain(text.to_owned()) } else { Self::Unclear(text.to_owned()) }
+impl fmt::Display for DomainName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}\\{}", if self.is_group { "@" } else { "" }, self.domain, self.name)
     }
 }
 
@@ -177,7 +215,7 @@ impl FromStr for Who {
     type Err = NamesNobody;
 
     fn from_str(text: &str) -> Result<Self, NamesNobody> {
-        let nobody = || NamesNobody::of(text);
+        let nobody = || NamesNobody(text.to_owned());
         if text.get(..2).is_some_and(|start| start.eq_ignore_ascii_case("S-"))
             && let Ok(sid) = text.parse()
         {
@@ -185,6 +223,11 @@ impl FromStr for Who {
         }
         let group = text.strip_prefix('@');
         let name = group.unwrap_or(text);
+        if name.len() <= NAME_BYTES_MAX
+            && let Some(name) = DomainName::parse(name, group.is_some())
+        {
+            return Ok(Self::OfDomain(name));
+        }
         let bad = |c: char| c.is_control() || c.is_whitespace() || matches!(c, ',' | '@' | ':' | '\\' | '/');
         let is_bad = |part: &str| part.is_empty() || part.chars().any(bad);
         let (local, realm) = match name.split_once('@').filter(|_| group.is_none()) {
@@ -205,6 +248,7 @@ impl fmt::Display for Who {
             Self::User(name) => f.write_str(name),
             Self::Group(name) => write!(f, "@{name}"),
             Self::Sid(sid) => write!(f, "{sid}"),
+            Self::OfDomain(name) => write!(f, "{name}"),
         }
     }
 }
@@ -358,23 +402,50 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_a_domain_are_not_looked_up_and_it_says_so() {
-        for name in ["AD\\projects", "@AD\\projects", "@projects@AD.LAB.TEST"] {
-            let refused = name.parse::<Who>().unwrap_err();
-            assert_eq!(refused, NamesNobody::OfDomain(name.to_owned()));
-            assert!(refused.to_string().contains("SID"), "{refused}");
+    fn names_of_a_domain_mean_whom_the_domain_says() {
+        let sid = |rid: u32| format!("S-1-5-21-1-2-3-{rid}").parse::<Sid>().unwrap();
+        let of = |text: &str| match text.parse() {
+            Ok(Who::OfDomain(name)) => name,
+            other => panic!("{text}: {other:?}"),
+        };
+        let list = rights(&["AD\\projects", "@AD\\Domain Users"], &["AD\\alice", "AD\\unknown"]);
+        let known = [
+            (of("AD\\projects"), InDomain::Sid(sid(1110))),
+            (of("@AD\\Domain Users"), InDomain::Gid(10_000)),
+            (of("AD\\alice"), InDomain::Sid(sid(1104))),
+        ];
+        let names = Names { of_domains: known.into(), ..names() };
+        let asked = |user: Option<u32>, groups: &[u32], gids: &[u32], proof: &Proof| {
+            let sids: Vec<Sid> = groups.iter().map(|rid| sid(*rid)).collect();
+            listed_role(&list, &names, &identity(5000, 7, gids).with_sids(user.map(sid), sids), proof)
+        };
+        let ticket = Proof::Ticket("somebody@AD.LAB.TEST".into());
+        for proof in [&ticket, &Proof::Stated] {
+            assert_eq!(asked(Some(1105), &[1110], &[], proof), Some(Role::Reader), "{proof:?}");
+            assert_eq!(asked(Some(1104), &[1110], &[], proof), Some(Role::Contributor), "{proof:?}");
+            assert_eq!(asked(Some(1105), &[], &[10_000], proof), Some(Role::Reader), "{proof:?}");
+            assert_eq!(asked(Some(1105), &[1111], &[10_001], proof), None, "{proof:?}");
         }
-        assert_eq!("\\projects".parse::<Who>(), Err(NamesNobody::Unclear("\\projects".to_owned())));
-        assert_eq!("@@staff".parse::<Who>(), Err(NamesNobody::Unclear("@@staff".to_owned())));
+        assert_eq!(asked(Some(1104), &[1110], &[10_000], &Proof::Guest), None);
+        assert_eq!(of("@projects@ad.lab.test"), of("@ad.lab.test\\projects"));
+        assert!(of("@AD\\x").is_group && !of("AD\\x").is_group);
     }
 
     #[test]
     fn what_is_read_is_written_the_same() {
-        for text in ["anna", "@Staff", "w.e-i_rd$", "anna@ad.lab.test", "S-1-5-21-1-2-3-1104", "s-team"] {
+        for text in ["anna", "@Staff", "w.e-i_rd$", "anna@ad.lab.test", "S-1-5-21-1-2-3-1104", "s-team"]
+            .into_iter()
+            .chain(["AD\\Alice", "@ad.lab.test\\Domain Users"])
+        {
             assert_eq!(text.parse::<Who>().unwrap().to_string(), text);
         }
         assert_eq!("ANNA".parse::<Who>().unwrap().to_string(), "anna");
-        for bad in ["", "@", "a b", "@@staff", "a,b", "DOMAIN\\anna", "anna@", "a@b@c", "@staff@REALM"] {
+        for bad in
+            ["", "@", "a b", "@@staff", "a,b", "anna@", "a@b@c", "\\anna", "AD\\", "@AD\\", "A D\\anna"]
+        {
+            assert_eq!(bad.parse::<Who>(), Err(NamesNobody(bad.to_owned())));
+        }
+        for bad in ["AD\\a\\b", "AD\\ anna", "AD\\an*a", "AD\\anna@x", "@staff@", "@a@b@c"] {
             assert!(bad.parse::<Who>().is_err(), "{bad:?}");
         }
     }

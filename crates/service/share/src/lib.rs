@@ -43,8 +43,8 @@ mod watch;
 mod xattrs;
 
 pub use access::{
-    CLIENT_RULES_MAX, ClientRule, Entrance, Group, Names, NamesNobody, Network, NotANetwork, Peer, Protocols,
-    RIGHTS_MAX, Right, Role, Rules, Squash, Who, folded_name,
+    CLIENT_RULES_MAX, ClientRule, DomainName, Entrance, Group, InDomain, Names, NamesNobody, Network,
+    NotANetwork, Peer, Protocols, RIGHTS_MAX, Right, Role, Rules, Squash, Who, folded_name,
 };
 pub use access_log::{AccessLog, Actor, Event, Kind};
 pub use accounting::{

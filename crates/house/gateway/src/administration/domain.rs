@@ -10,7 +10,7 @@ use control::{Refusal, certificate_warning};
 
 use super::identities::{of_server, rule};
 use super::{Administration, Serving, refused};
-use crate::kerberos::Tickets;
+use crate::kerberos::{IdMapping, Tickets};
 use crate::lookups::{Subject, Tallied};
 
 /// A question that each directory of a domain can answer: BUILTIN\Administrators. [MS-DTYP] 2.4.2.4.
@@ -79,14 +79,14 @@ fn told(tallied: Tallied) -> Option<Lookups> {
     })
 }
 
-/// Whether the directory of the domain answers now, if it has the numbers. May wait for it.
+/// Whether the directory of the domain answers now. May wait for it.
 fn directory(tickets: &Tickets) -> Option<TestFinding> {
-    let directory = tickets.numbers.as_ref()?.directory.as_ref()?;
-    let error = directory.entries(&[ADMINISTRATORS.parse().ok()?]).err()?;
-    Some(TestFinding {
-        what: format!("{error}; what it said before counts for 7 days"),
-        advice: format!("{}.", error.advice),
-    })
+    let error = tickets.directory()?.entries(&[ADMINISTRATORS.parse().ok()?]).err()?;
+    let kept = match tickets.settings.id_mapping {
+        IdMapping::Rfc2307 => "what it said before counts for 7 days",
+        _ => "what it said before of names in shares counts for 24 hours",
+    };
+    Some(TestFinding { what: format!("{error}; {kept}"), advice: format!("{}.", error.advice) })
 }
 
 /// The name service could not answer, and has not since.

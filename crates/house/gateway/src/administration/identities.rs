@@ -248,8 +248,10 @@ impl Test<'_> {
 
     /// Says what the directory of the domain says of a user now, if that has the numbers. May wait for it.
     fn ask_directory(&self, tested: &mut TestedUser, sid: &Sid) {
-        let directory = self.tickets.numbers.as_ref().and_then(|numbers| numbers.directory.as_ref());
-        let Some(directory) = directory else { return };
+        let Some(directory) = self.tickets.directory() else { return };
+        if self.tickets.settings.id_mapping != IdMapping::Rfc2307 {
+            return;
+        }
         let server = directory.server();
         match directory.entries(&[*sid]).as_deref() {
             Ok([entry, ..]) => {

@@ -14,6 +14,7 @@ use super::{Administration, Serving, failed, invalid};
 use crate::apart::Apart;
 use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
+use crate::kerberos::check_names;
 use crate::opening::Opener;
 use crate::problem::Problem;
 use crate::settings::{check_share_name, same_share_name, split_directory, written_directory};
@@ -137,7 +138,7 @@ impl Administration {
         let plan = parse_plan(name, new.plan.as_deref().unwrap_or("unlimited"))?;
         self.check_pools(name, &plan, &made)?;
         let rules = new.rules.of(&Rules::default());
-        check_rules(name, &rules)?;
+        self.check_rules(name, &rules)?;
         check_comment(name, &new.comment)?;
         let mut record = ShareRecord {
             name: name.clone(),
@@ -195,7 +196,7 @@ impl Administration {
             check_directory(&record.name, &record.directory, terms)?;
         }
         record.rules = change.rules.of(&record.rules);
-        check_rules(&record.name, &record.rules)?;
+        self.check_rules(&record.name, &record.rules)?;
         if let Some(comment) = &change.comment {
             check_comment(&record.name, comment)?;
             record.comment.clone_from(comment);
@@ -208,6 +209,15 @@ impl Administration {
         drop(idle);
         tracing::info!(share = record.name, ?terms, plan = record.plan, "a share was changed");
         Ok(self.tell_made(&record))
+    }
+
+    /// Checks what a share is to have for rules. Whom names of a domain mean is for the server that runs.
+    fn check_rules(&self, name: &str, rules: &Rules) -> Result<()> {
+        let refused = |e| invalid(format!("the share {name}: {e}"), "docs/shares.md has the forms.");
+        let rules = rules::parse(rules).map_err(refused)?;
+        let Some(serving) = &self.serving else { return Ok(()) };
+        check_names(name, &rules.rights, &serving.accounts.tickets().settings)
+            .map_err(|Problem { what, advice, .. }| invalid(what, &advice))
     }
 
     /// Makes the running server use a share as it is now. A share that could not be served is tried again.
@@ -350,11 +360,6 @@ fn use_rules(serving: &Serving, share: &share::Share, terms: Terms, rules: share
 fn check_comment(name: &str, comment: &str) -> Result<()> {
     rules::check_comment(comment)
         .map_err(|e| invalid(format!("the share {name}: {e}"), "Take a shorter one."))
-}
-
-fn check_rules(name: &str, rules: &Rules) -> Result<()> {
-    let refused = |e| invalid(format!("the share {name}: {e}"), "docs/shares.md has the forms.");
-    rules::parse(rules).map(|_| ()).map_err(refused)
 }
 
 const NAME_ADVICE: &str =

@@ -58,8 +58,8 @@ fn entry(text: &str) -> Entry {
         };
     };
     match format!("@{group}").parse::<Who>() {
-        Ok(_) => Entry::Group(group.to_owned()),
-        Err(_) => Entry::Unknown("cannot be the name of a group of the system"),
+        Ok(Who::Group(_)) => Entry::Group(group.to_owned()),
+        Ok(_) | Err(_) => Entry::Unknown("cannot be the name of a group of the system"),
     }
 }
 
