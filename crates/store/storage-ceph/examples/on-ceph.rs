@@ -19,7 +19,7 @@ use proptest::test_runner::{Config, TestRunner};
 use storage::conformance::{CHECKS, MAY, Subject};
 use storage::{
     Error, Name, NewKind, NewNode, Node, NodeRef, Replace, Result, SetAttributes, SetTime, Stability,
-    Storage, StreamName, Wait,
+    Storage, StreamName, View, Wait,
 };
 
 #[path = "../../storage-local/tests/model/mod.rs"]
@@ -231,8 +231,23 @@ fn alone(place: &Place, mount: &Arc<Mount>) -> ExitCode {
     let written = file.write(0, &[IoSlice::new(b"late")], Stability::File, Wait::May(MAY));
     println!("the session that was ended wrote: {written:?}");
     assert!(written.is_err());
-    made(&*again.root(), "new", NewKind::Regular);
+    let new = made(&*again.root(), "new", NewKind::Regular);
     drop((beside, held));
+    // What is in memory counts as long as the store is alone, and no longer.
+    let read = |file: &dyn Node, wait: Wait<'_>| {
+        let mut data = [0; 3];
+        file.read(0, &mut data, wait).map(|count| data[..count].to_vec())
+    };
+    let write = |file: &dyn Node, data| file.write(0, &[IoSlice::new(data)], Stability::File, Wait::May(MAY));
+    assert_eq!(write(&*new, b"old"), Ok(3));
+    assert_eq!(read(&*new, Wait::May(MAY)).as_deref(), Ok(b"old".as_slice()));
+    assert_eq!(read(&*new, Wait::Never(View::FRESH)).as_deref(), Ok(b"old".as_slice()));
+    let other = CephStore::open(&second, &inner, &shared).unwrap();
+    let theirs = other.root().lookup(Name::new(b"new").unwrap(), Wait::May(MAY)).unwrap();
+    assert_eq!(write(&*theirs, b"new"), Ok(3));
+    again.end_exclusive();
+    assert_eq!(read(&*new, Wait::Never(View::FRESH)), Err(Error::WouldBlock));
+    assert_eq!(read(&*new, Wait::May(MAY)).as_deref(), Ok(b"new".as_slice()));
     ExitCode::SUCCESS
 }
 

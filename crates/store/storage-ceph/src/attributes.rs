@@ -121,6 +121,7 @@ impl CephNode {
             // A new size is a change of the data. The library is told the time: without it, it can set the time to 0. A time that
             // is to be set is set afterwards: the metadata server would set the present one instead.
             let stat = CStat { size, mtime: stored(now()), ..self.stat()? };
+            let _change = self.changing_data(size, None);
             self.set_stat(&stat, SET_SIZE | SET_MTIME)?;
         }
         let mode = self.mode_after(set)?;

@@ -2,12 +2,15 @@
 
 use std::io::IoSlice;
 use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
 
 use storage::{Error, FileKind, Result, Stability};
 
+use crate::data_cache::{BLOCK_BYTES, Change, DataCache, FileKey, Found};
 use crate::errno::from_errno;
 use crate::node::CephNode;
 use crate::open_file::OpenFile;
+use crate::store::OwnData;
 
 /// The largest offset, as on Linux. The file system may have a smaller one (`max_file_size`).
 pub(crate) const OFFSET_MAX: u64 = i64::MAX.unsigned_abs();
@@ -76,8 +79,52 @@ impl CephNode {
         if into.is_empty() {
             return Ok(0);
         }
-        let offset = check_range(offset, 0)?;
-        self.reader()?.read(offset, into).map_err(from_errno)
+        let Some((cache, file)) = self.cached() else {
+            return self.reader()?.read(check_range(offset, 0)?, into).map_err(from_errno);
+        };
+        if let Some(Found { count, is_whole: true }) = cache.read(file, offset, into) {
+            return Ok(count);
+        }
+        let wanted = into.len() as u64;
+        let begin = offset - offset % BLOCK_BYTES as u64;
+        let end = (offset + wanted).next_multiple_of(BLOCK_BYTES as u64).min(OFFSET_MAX);
+        let fill = cache.fill(file);
+        if begin == offset && end == offset + wanted {
+            let count = self.reader()?.read(check_range(begin, 0)?, into).map_err(from_errno)?;
+            fill.keep(begin, into.get(..count).unwrap_or_default(), count < into.len());
+            return Ok(count);
+        }
+        let mut blocks = vec![0; usize::try_from(end - begin).map_err(|_| Error::TooLarge)?];
+        let count = self.reader()?.read(check_range(begin, 0)?, &mut blocks).map_err(from_errno)?;
+        let is_end = count < blocks.len();
+        blocks.truncate(count);
+        fill.keep(begin, &blocks, is_end);
+        let skipped = usize::try_from(offset - begin).unwrap_or(count).min(count);
+        let found = blocks.get(skipped..).unwrap_or_default();
+        let count = found.len().min(into.len());
+        into.get_mut(..count).unwrap_or_default().copy_from_slice(found.get(..count).unwrap_or_default());
+        Ok(count)
+    }
+
+    /// Reads what is in memory.
+    pub(crate) fn read_at_hand(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
+        let found = self.cached().and_then(|(cache, file)| cache.read(file, offset, into));
+        match found {
+            Some(Found { count, is_whole }) if count > 0 || is_whole => Ok(count),
+            _ => Err(Error::WouldBlock),
+        }
+    }
+
+    /// Where data of this file is in memory; None: others may change it.
+    fn cached(&self) -> Option<(&DataCache, FileKey)> {
+        let OwnData { store, is_certain } = &self.store.data;
+        let file = FileKey { store: *store, number: self.id.number };
+        is_certain.load(Ordering::Acquire).then_some((&self.inode.mount.data, file))
+    }
+
+    /// To be held while data from `offset` on is changed: [`DataCache::change`].
+    pub(crate) fn changing_data(&self, offset: u64, length: Option<u64>) -> Option<Change<'_>> {
+        self.cached().map(|(cache, file)| cache.change(file, offset, length))
     }
 
     pub(crate) fn write_data(
@@ -92,12 +139,14 @@ impl CephNode {
             return Ok(0);
         }
         let file = self.writer()?;
+        let change = self.changing_data(offset, Some(total as u64));
         match data {
             [one] => file.write(at, one),
             // One call: others must not see a part.
             many => file.write(at, &many.iter().flat_map(|slice| slice.iter().copied()).collect::<Vec<u8>>()),
         }
         .map_err(from_errno)?;
+        drop(change);
         if stability != Stability::Unstable {
             // The data is on the OSDs. What finds it again, the size among it, is with the metadata server only now.
             file.sync().map_err(from_errno)?;
@@ -120,6 +169,7 @@ impl CephNode {
         let at = check_range(offset, length)?;
         let length = i64::try_from(length).map_err(|_| Error::TooLarge)?;
         let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+        let _change = self.changing_data(offset, Some(length.unsigned_abs()));
         self.writer()?.allocate(mode, at, length).map_err(from_errno)
     }
 
@@ -137,6 +187,7 @@ impl CephNode {
         let count = self.reader()?.read(at, &mut piece).map_err(from_errno)?;
         if count > 0 {
             check_range(to_offset, count as u64)?;
+            let _change = to.changing_data(to_offset, Some(count as u64));
             to.writer()?.write(to_at, piece.get(..count).unwrap_or_default()).map_err(from_errno)?;
         }
         Ok(count as u64)

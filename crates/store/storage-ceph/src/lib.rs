@@ -25,6 +25,7 @@
 mod attributes;
 mod claim;
 mod data;
+mod data_cache;
 mod depot;
 mod errno;
 mod handle;

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 
 use rustix::io::Errno;
 
+use crate::data_cache::DataCache;
 use crate::inode::Inode;
 use crate::library::{self, CFile, CInode, CMount, CPerms, Functions};
 
@@ -19,7 +20,7 @@ const ANSWER: &CStr = c"8";
 
 /// What is set, whatever the configuration file says.
 const OPTIONS: [(&CStr, &CStr); 4] = [
-    // Data is written when a call returns, and memory is for the caches of the server.
+    // Data is written when a call returns. What was read is kept by this crate, which needs less memory and does not write slower.
     (c"client_oc", c"false"),
     (c"client_mount_timeout", ANSWER),
     // A program's lines are its own.
@@ -133,6 +134,8 @@ pub struct Mount {
     /// What lets go of objects; None before the file system is mounted.
     closer: Option<Closer>,
     place: Place,
+    /// Data of files in memory.
+    pub(crate) data: DataCache,
 }
 
 /// A thread that lets go of what nothing uses any more: that may wait for the cluster, and objects are dropped on any thread.
@@ -220,7 +223,8 @@ impl Mount {
             .map_err(|e| MountError::Other(place.clone(), e))?;
         let root = Perms::new(functions, 0, 0);
         // From here on `Drop` gives back what there is.
-        let mut made = Self { functions, mount, root, closer: None, place: place.clone() };
+        let mut made =
+            Self { functions, mount, root, closer: None, place: place.clone(), data: DataCache::default() };
         made.configure(&path)?;
         if let Some(name) = &place.file_system {
             let name = text(name, "name of the file system")?;

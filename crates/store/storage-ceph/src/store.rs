@@ -1,7 +1,7 @@
 //! The store: a directory of a mounted file system.
 
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -63,6 +63,14 @@ pub struct CephStore {
     sweeper: Option<JoinHandle<()>>,
 }
 
+/// The data of a store in memory.
+pub(crate) struct OwnData {
+    /// [`crate::data_cache::DataCache::new_store`]
+    pub(crate) store: u64,
+    /// Whether nobody else changes the data.
+    pub(crate) is_certain: AtomicBool,
+}
+
 /// What the nodes of a store share.
 pub(crate) struct Shared {
     pub(crate) mount: Arc<Mount>,
@@ -75,6 +83,8 @@ pub(crate) struct Shared {
     pub(crate) handle_key: SipHasher24,
     pub(crate) reserved: ReservedNames,
     pub(crate) name_locks: NameLocks,
+    /// The number of the store in the cache of data, while it is alone.
+    pub(crate) data: OwnData,
     /// How many names were replaced in two calls.
     pub(crate) replaced_in_two: AtomicU64,
     /// Held while a directory is moved. It guards no data.
@@ -117,6 +127,10 @@ impl CephStore {
             handle_key: SipHasher24::new_with_key(&options.handle_key),
             reserved: reserved.collect(),
             name_locks: NameLocks::default(),
+            data: OwnData {
+                store: mount.data.new_store(),
+                is_certain: AtomicBool::new(options.is_exclusive),
+            },
             replaced_in_two: AtomicU64::new(0),
             moving: Mutex::default(),
             changes: OwnChanges::new(FEED_LIMITS),
@@ -129,6 +143,7 @@ impl CephStore {
 
     /// Others may change the directory from now on, or may have changed it: nothing that was read of it is certain any more.
     pub fn end_exclusive(&self) {
+        self.shared.data.is_certain.store(false, Ordering::Release);
         self.shared.changes.tell_all();
     }
 
