@@ -12,6 +12,7 @@ use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 
 use crate::disk::Disk;
+use crate::logged::logged;
 use crate::raw::Client;
 use crate::server::{Server, flags, path, program};
 
@@ -262,5 +263,34 @@ fn logons_of_one_address_are_counted_and_not_written_one_by_one() {
         }
         assert!(all < LOGONS && begun.elapsed() < Duration::from_secs(120), "{all} of {LOGONS}: {said}");
         std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// Who reaches the control address needs no token to be refused.
+#[test]
+fn refused_requests_of_one_address_are_counted_and_quoted_in_short() {
+    const REQUESTS: u64 = 200;
+    let directory = TempDir::new().unwrap();
+    let log = directory.path().join("log");
+    let flags = flags(&directory);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let server = Server::start_logging(&flags, std::fs::File::create(&log).unwrap().into());
+    let long = "x".repeat(8 << 10);
+    for (target, host) in [(format!("/v1/{long}"), "localhost"), ("/healthz".to_owned(), &long)] {
+        for _ in 0..REQUESTS {
+            let mut stream = TcpStream::connect(server.address("control")).unwrap();
+            write!(stream, "GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+            stream.read_to_end(&mut Vec::new()).unwrap();
+        }
+    }
+    for words in ["showed no token", "asks for another name"] {
+        let said = logged(&log, &format!("{words}: "));
+        let lines: Vec<_> = said.lines().filter(|line| line.contains(words)).collect();
+        assert!(lines.iter().all(|line| line.len() < 500), "{said}");
+        let left_out = lines
+            .iter()
+            .map(|line| number_after(line, "left_out=") + number_after(line, &format!("{words}: ")));
+        let (written, left_out) = (lines.len() as u64, left_out.sum::<u64>());
+        assert!(written < REQUESTS / 2 && left_out > 0, "{written} lines, {left_out} left out: {said}");
     }
 }

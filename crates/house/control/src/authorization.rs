@@ -80,8 +80,8 @@ pub(crate) async fn authorize(
                 next.run(request).await
             }
             Ok(Admitted { bearer, .. }) => {
-                let name = bearer.shown.name();
-                tracing::warn!(%peer, %method, path, name, "a request to the control address asked for too much");
+                let what = format_args!("{method} {path}, {}", bearer.shown.name());
+                about.complaints.warn(peer, "asked for too much", &what);
                 forbidden(&bearer, needed(&method, path))
             }
             Err(why) => {
@@ -90,9 +90,7 @@ pub(crate) async fn authorize(
                     true => {
                         tracing::debug!(%peer, %method, path, "nobody is signed in: a request {}", words(&why))
                     }
-                    false => {
-                        tracing::warn!(%peer, %method, path, "a request to the control address {}", words(&why))
-                    }
+                    false => about.complaints.warn(peer, words(&why), &format_args!("{method} {path}")),
                 }
                 refusal(why)
             }

@@ -13,6 +13,7 @@ use axum::http::{StatusCode, Version};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use crate::About;
 use crate::api::refuse;
 use crate::server::Peer;
 
@@ -78,12 +79,12 @@ impl Hosts {
 
 /// Refuses requests for other hosts.
 pub(crate) async fn check(
-    State(hosts): State<Arc<Hosts>>,
+    State(about): State<Arc<About>>,
     Extension(peer): Extension<Peer>,
     request: Request,
     next: Next,
 ) -> Response {
-    match hosts.check(peer.server, &request) {
+    match about.hosts.check(peer.server, &request) {
         Ok(()) => next.run(request).await,
         Err(WrongHost::Unclear) => {
             let message = "the request does not say with one header Host whom it asks";
@@ -95,7 +96,7 @@ pub(crate) async fn check(
             )
         }
         Err(WrongHost::Foreign(name)) => {
-            tracing::warn!(peer = %peer.client, name, "a request to the control address asks for another name");
+            about.complaints.warn(peer.client, "asks for another name", &name);
             let message = format!("the control address does not answer to the name {name}");
             let advice =
                 format!("Ask for its address or for localhost, or give it the name: --control-name {name}");

@@ -10,6 +10,7 @@ mod administrators;
 mod api;
 mod authorization;
 pub mod clients;
+mod complaints;
 pub mod configuration;
 mod connections;
 mod console;
@@ -66,6 +67,7 @@ pub use health::{Concerns, Health, StuckShard, alarms, certificate_warning, heal
 pub use token::{Digest, Token};
 
 use clients::Clients;
+use complaints::Complaints;
 use connections::ControlLimits;
 use cookie::Transport;
 use files::Holdings;
@@ -154,12 +156,14 @@ impl Control {
         };
         let tls = subject.tls.take().map(TlsAcceptor::from);
         let transport = if tls.is_some() { Transport::Tls } else { Transport::Plain };
-        let routes = router(About::new(subject, transport));
+        let about = Arc::new(About::new(subject, transport));
+        let routes = router(&about);
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name("control".to_owned()).spawn(move || {
             runtime.block_on(async {
                 tokio::select! {
                     never = server::serve(listener, tls, routes, limits) => match never {},
+                    () = about.complaints.tell_overdue() => {}
                     _ = stopped => {}
                 }
             });
@@ -181,27 +185,34 @@ struct About {
     subject: Subject,
     started: Instant,
     transport: Transport,
+    hosts: Hosts,
     sign_ins: SignIns,
     throttle: Throttle,
+    complaints: Complaints,
 }
 
 impl About {
-    fn new(subject: Subject, transport: Transport) -> Self {
-        let (sign_ins, throttle) = (SignIns::default(), Throttle::default());
-        Self { subject, started: Instant::now(), transport, sign_ins, throttle }
+    fn new(mut subject: Subject, transport: Transport) -> Self {
+        Self {
+            hosts: Hosts::new(std::mem::take(&mut subject.names)),
+            subject,
+            started: Instant::now(),
+            transport,
+            sign_ins: SignIns::default(),
+            throttle: Throttle::default(),
+            complaints: Complaints::default(),
+        }
     }
 }
 
-fn router(mut about: About) -> Router {
-    let hosts = Arc::new(Hosts::new(std::mem::take(&mut about.subject.names)));
-    let about = Arc::new(about);
+fn router(about: &Arc<About>) -> Router {
     Router::new()
         .route("/healthz", get(tell_health))
         .route("/metrics", get(write_metrics))
-        .nest("/v1", api::router(&about))
+        .nest("/v1", api::router(about))
         .merge(console::router())
-        .with_state(about)
-        .layer(middleware::from_fn_with_state(hosts, host::check))
+        .with_state(Arc::clone(about))
+        .layer(middleware::from_fn_with_state(Arc::clone(about), host::check))
         .layer(middleware::from_fn(console::harden))
 }
 

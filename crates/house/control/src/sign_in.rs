@@ -152,7 +152,7 @@ async fn by_token(about: &About, peer: Peer, token: Digest) -> Result<(Holder, B
     let Some(bearer) = about.subject.tokens.holder(token) else {
         let verdict = about.throttle.failed(peer, ACCOUNT, now);
         wait(verdict).await?;
-        tracing::warn!(peer = %peer.client, "a sign-in to the console showed a wrong token");
+        about.complaints.warn(peer.client, "showed a wrong token", &"a sign-in to the console");
         return Err(wrong_token());
     };
     let verdict = about.throttle.passed(peer, ACCOUNT, now);
@@ -172,7 +172,8 @@ pub(crate) async fn by_password(
     let Some((administrator, scope)) = about.subject.administrators.known(user, password) else {
         let verdict = about.throttle.failed(peer, user, now);
         wait(verdict).await?;
-        tracing::warn!(peer = %peer.client, user, "no administrator has this account and password");
+        let what = format_args!("the account {user:?}");
+        about.complaints.warn(peer.client, "showed no account and password of an administrator", &what);
         return Err(wrong_password());
     };
     let verdict = about.throttle.passed(peer, user, now);
