@@ -142,7 +142,7 @@ fn each_signature_and_cipher_is_spoken() {
 }
 
 /// A certificate that has signed itself, and its key, as files.
-fn certify(directory: &TempDir, name: &str) -> [String; 2] {
+pub(crate) fn certify(directory: &TempDir, name: &str) -> [String; 2] {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
     let files =
         [(format!("{name}.pem"), made.cert.pem()), (format!("{name}.key"), made.signing_key.serialize_pem())];

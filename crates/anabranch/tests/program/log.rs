@@ -11,6 +11,7 @@ use smb_wire::NtStatus;
 use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 
+use crate::bench::certify;
 use crate::disk::Disk;
 use crate::logged::logged;
 use crate::raw::Client;
@@ -293,4 +294,26 @@ fn refused_requests_of_one_address_are_counted_and_quoted_in_short() {
         let (written, left_out) = (lines.len() as u64, left_out.sum::<u64>());
         assert!(written < REQUESTS / 2 && left_out > 0, "{written} lines, {left_out} left out: {said}");
     }
+}
+
+/// Anybody may begin TLS over NFS, with no certificate to show.
+#[test]
+fn tls_of_clients_without_a_certificate_is_counted_and_not_written_for_each_connection() {
+    const CONNECTIONS: u64 = 30;
+    let directory = TempDir::new().unwrap();
+    let log = directory.path().join("log");
+    let [certificate, key] = certify(&directory, "server");
+    let flags = flags(&directory);
+    let more = ["--control-certificate", &certificate, "--control-key", &key, "--nfs-tls", "offered"];
+    let flags: Vec<&str> = flags.iter().map(String::as_str).chain(more).collect();
+    let server = Server::start_logging(&flags, std::fs::File::create(&log).unwrap().into());
+    let target = format!("nfs://{}/data?vers=3&xprtsec=tls&ca={certificate}", server.address("nfs"));
+    let (connections, begun) = (CONNECTIONS.to_string(), Instant::now());
+    let of_load = ["--seconds", "0.3", "--ramp", "0.05", "--repetitions", "1", "--file-size", "1M"];
+    let job = ["bench", "job", "--target", &target, "--connections", &connections];
+    let ran = program(&[&job[..], &of_load].concat()).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let said = logged(&log, "NFS over TLS");
+    let lines = said.lines().filter(|line| line.contains("NFS over TLS")).count() as u64;
+    assert!(lines <= 1 + begun.elapsed().as_secs() / 10, "{lines} lines: {said}");
 }

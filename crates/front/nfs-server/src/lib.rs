@@ -60,7 +60,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use net::Origin;
-use net::{ConnectionLimits, Outbox, Peer, Service};
+use net::{ConnectionLimits, Outbox, Peer, Repeats, Service};
 use nfs_proto::filehandle::FileHandleCodec;
 use share::{OpenKey, Share, ShareId};
 
@@ -123,6 +123,7 @@ impl NfsServer {
             owner_names: config.owner_names,
             gss: Gss::default(),
             tls: config.tls,
+            encrypted: Repeats::default(),
             file_handles: FileHandleCodec::new(&config.file_handle_key),
             write_verifier: config.write_verifier,
             repeated: Arc::new(RepeatedCalls::new(config.repeated_calls)),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use net::Repeats;
 use nfs_proto::filehandle::FileHandleCodec;
 use nfs_wire::v3::types::WriteVerifier;
 use share::{AccessLog, Share, Terms};
@@ -29,6 +30,8 @@ pub(crate) struct ServerState {
     /// Who knows the groups of users; None: their clients.
     pub(crate) user_directory: Option<Arc<dyn UserDirectory>>,
     pub(crate) tls: Option<Arc<Tls>>,
+    /// Connections with TLS that were logged lately.
+    pub(crate) encrypted: Repeats,
     /// RPCSEC_GSS.
     pub(crate) gss: Gss,
     /// Who knows the names of owners.

@@ -16,12 +16,16 @@ const STARTTLS: OpaqueAuth<'static> = OpaqueAuth { flavor: flavor::AUTH_NONE, bo
 
 impl Connection {
     /// Notes that the connection is encrypted. RFC 9289 7.1: "implementations are REQUIRED to provide an audit log of
-    /// RPC-with-TLS security mode selection".
+    /// RPC-with-TLS security mode selection". Anybody may begin TLS without a certificate: such connections are counted.
     pub(crate) fn encrypted(&self, with: Secured) {
-        let Secured { cipher, certificate } = &with;
-        let names = certificate.as_ref().map(|certificate| certificate.names.join(" "));
-        let fingerprint = certificate.as_ref().map(|certificate| certificate.fingerprint.as_str());
-        tracing::info!(address = %self.peer(), cipher, certificate = names, fingerprint, "NFS over TLS");
+        const KIND: &str = "NFS over TLS";
+        let (address, Secured { cipher, certificate }) = (self.peer(), &with);
+        if let Some(certificate) = certificate {
+            let (names, fingerprint) = (certificate.names.join(" "), &certificate.fingerprint);
+            tracing::info!(%address, cipher, certificate = names, fingerprint, "{KIND}");
+        } else if let Some(left_out) = self.server.encrypted.admit_from(address, KIND) {
+            tracing::info!(%address, cipher, left_out, "{KIND}");
+        }
         self.callers.shown(certificate.as_ref().map_or(&[], |certificate| &certificate.names));
         self.traffic.encrypted(with.clone());
         let _ = self.secured.set(with);
