@@ -116,7 +116,10 @@ async fn home(ctx: &InSession<'_>, target: &TreeTarget) -> Result<Option<Vec<u8>
     match home_of(share, &call, &user).await {
         Ok(home) => Ok(Some(home)),
         Err(share::Error::Storage(storage::Error::NotFound | storage::Error::NotDirectory)) => {
-            tracing::warn!(share = share.name(), user = ctx.login.user, "this user has no home directory");
+            let kind = "this user has no home directory";
+            if let Some(left_out) = ctx.server.repeats.admit_from(ctx.connection.peer.address, kind) {
+                tracing::warn!(share = share.name(), user = ctx.login.user, left_out, "{kind}");
+            }
             Err(NtStatus::BAD_NETWORK_NAME.into())
         }
         Err(error) => Err(error.into()),
