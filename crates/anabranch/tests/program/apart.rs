@@ -96,14 +96,19 @@ fn another_mount_of_a_directory_is_the_same_directory() {
     let directory = directories();
     let (state, data, mounted) =
         (path(&directory, "state"), path(&directory, "other"), path(&directory, "other/mounted"));
-    std::fs::create_dir(&mounted).unwrap();
-    let script = r#"mount --bind "$1" "$2" || exit 77; shift 2; exec "$@""#;
+    for made in [&mounted, &path(&directory, "upper"), &path(&directory, "work")] {
+        std::fs::create_dir(made).unwrap();
+    }
     let share = format!("x={mounted}");
-    for (source, how) in
-        [(state.as_str(), "is the state directory"), (directory.path().to_str().unwrap(), "holds")]
-    {
+    let top = directory.path().to_str().unwrap();
+    for (options, source, how) in [
+        ("--bind", state.as_str(), "is the state directory"),
+        ("--bind", top, "holds"),
+        ("-t overlay -o lowerdir=$1/state,upperdir=$1/upper,workdir=$1/work", top, "is the state directory"),
+    ] {
+        let script = format!(r#"mount {options} "$1" "$2" || exit 77; shift 2; exec "$@""#);
         let ran = Command::new("unshare")
-            .args(["--mount", "sh", "-c", script, "sh", source, &mounted, env!("CARGO_BIN_EXE_anabranch")])
+            .args(["--mount", "sh", "-c", &script, "sh", source, &mounted, env!("CARGO_BIN_EXE_anabranch")])
             .args([
                 "serve",
                 "--smb",

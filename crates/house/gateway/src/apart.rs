@@ -1,8 +1,8 @@
 //! Directories that must not contain each other: those of two shares, or that of a share and the state directory.
 //!
 //! Directories are compared by their paths without symbolic links, and by their places on their file systems, so that
-//! it does not matter through which mount a directory is named. A file system that is mounted below a share's directory
-//! does not belong to the share (`RESOLVE_NO_XDEV`).
+//! it does not matter through which mount a directory is named. An overlay shows the directories of its layers. A file
+//! system that is mounted below a share's directory does not belong to the share (`RESOLVE_NO_XDEV`).
 
 use std::ffi::OsString;
 use std::fs;
@@ -12,6 +12,9 @@ use std::path::{Component, Path, PathBuf};
 use crate::directories::absolute;
 use crate::problem::{Cause, Problem, Result};
 use crate::{cephfs, in_time};
+
+/// How many overlays may lie on each other. Linux: `FILESYSTEM_MAX_STACK_DEPTH` in linux/fs.h.
+const STACKED_MAX: usize = 2;
 
 /// The directories that shares use, and the state directory.
 #[derive(Debug)]
@@ -26,8 +29,8 @@ pub(crate) struct Apart {
 struct Location {
     /// Absolute, without symbolic links.
     path: PathBuf,
-    /// The file system, and the path on it; None: the system does not report it.
-    on_disk: Option<(String, PathBuf)>,
+    /// File systems, and the paths on them: one, as far as the system reports it, and those below an overlay.
+    on_disk: Vec<(String, PathBuf)>,
 }
 
 /// One line of `/proc/self/mountinfo` (proc(5)).
@@ -37,6 +40,8 @@ struct Mount {
     /// The directory of the file system that is mounted.
     root: PathBuf,
     point: PathBuf,
+    /// The directories that an overlay shows.
+    layers: Vec<PathBuf>,
 }
 
 /// The relation of one directory to another.
@@ -112,29 +117,38 @@ fn overlap(name: &str, directory: &Path, lie: Lie, other: &str, other_directory:
 
 impl Location {
     fn of(directory: &Path, mounts: &[Mount]) -> Self {
-        let path = directory.to_owned();
-        let resolved = in_time::answer(move || resolved(&path));
-        Self::at(resolved.unwrap_or_else(|| absolute(directory)), mounts)
+        Self::at(resolved_in_time(directory), mounts)
     }
 
     fn at(path: PathBuf, mounts: &[Mount]) -> Self {
-        // Of several mounts at one place, the last one is visible.
-        let mount = mounts.iter().filter(|mount| path.starts_with(&mount.point));
-        let mount = mount.max_by_key(|mount| mount.point.components().count());
-        let on_disk = mount.and_then(|mount| {
-            let below = path.strip_prefix(&mount.point).ok()?;
-            Some((mount.file_system.clone(), mount.root.join(below)))
-        });
+        let on_disk = on_disk(&path, mounts, STACKED_MAX);
         Self { path, on_disk }
     }
 
     fn lie(&self, other: &Self) -> Option<Lie> {
-        let on_disk = || match (&self.on_disk, &other.on_disk) {
-            (Some((mine, path)), Some((theirs, other))) if mine == theirs => lie(path, other),
-            _ => None,
+        let of_pair = |mine: &(String, PathBuf), theirs: &(String, PathBuf)| {
+            if mine.0 == theirs.0 { lie(&mine.1, &theirs.1) } else { None }
         };
+        let on_disk =
+            || self.on_disk.iter().find_map(|mine| other.on_disk.iter().find_map(|o| of_pair(mine, o)));
         lie(&self.path, &other.path).or_else(on_disk)
     }
+}
+
+/// The file systems on which a directory is, and its paths there.
+fn on_disk(path: &Path, mounts: &[Mount], stacked: usize) -> Vec<(String, PathBuf)> {
+    // Of several mounts at one place, the last one is visible.
+    let mount = mounts.iter().filter(|mount| path.starts_with(&mount.point));
+    let Some(mount) = mount.max_by_key(|mount| mount.point.components().count()) else { return Vec::new() };
+    let place = mount.root.join(path.strip_prefix(&mount.point).unwrap_or(path));
+    let mut found = Vec::new();
+    if let (Some(stacked), Ok(below)) = (stacked.checked_sub(1), place.strip_prefix("/")) {
+        for layer in &mount.layers {
+            found.extend(on_disk(&resolved_in_time(&layer.join(below)), mounts, stacked));
+        }
+    }
+    found.push((mount.file_system.clone(), place));
+    found
 }
 
 fn lie(one: &Path, other: &Path) -> Option<Lie> {
@@ -147,6 +161,12 @@ fn lie(one: &Path, other: &Path) -> Option<Lie> {
     } else {
         None
     }
+}
+
+/// As [`resolved`], and the path as given if the storage does not answer.
+fn resolved_in_time(path: &Path) -> PathBuf {
+    let given = path.to_owned();
+    in_time::answer(move || resolved(&given)).unwrap_or_else(|| absolute(path))
 }
 
 /// The path without symbolic links. The part that does not exist yet stays as written.
@@ -171,11 +191,26 @@ fn resolved(path: &Path) -> PathBuf {
 
 fn read_mounts(mountinfo: &str) -> Vec<Mount> {
     let of_line = |line: &str| {
-        let mut fields = line.split(' ').skip(2);
+        let (of_mount, of_file_system) = line.split_once(" - ")?;
+        let mut fields = of_mount.split(' ').skip(2);
         let file_system = fields.next()?.to_owned();
-        Some(Mount { file_system, root: unescaped(fields.next()?), point: unescaped(fields.next()?) })
+        let (root, point) = (unescaped(fields.next()?), unescaped(fields.next()?));
+        Some(Mount { file_system, root, point, layers: layers(of_file_system) })
     };
     mountinfo.lines().filter_map(of_line).collect()
+}
+
+/// The layers of an overlay, from its type and options. Linux: Documentation/filesystems/overlayfs.rst.
+fn layers(of_file_system: &str) -> Vec<PathBuf> {
+    let Some(("overlay", of_overlay)) = of_file_system.split_once(' ') else { return Vec::new() };
+    let options = of_overlay.rsplit(' ').next().unwrap_or_default().split(',');
+    let of_option = |option: &str| match option.split_once('=') {
+        Some(("lowerdir", several)) => several.split(':').map(unescaped).collect(),
+        Some(("lowerdir+" | "datadir+" | "upperdir", one)) => vec![unescaped(one)],
+        _ => Vec::new(),
+    };
+    // One that is not absolute counts from where somebody was when it was mounted.
+    options.flat_map(of_option).filter(|layer| layer.is_absolute()).collect()
 }
 
 /// Decodes blanks and similar characters, which are written as three octal digits.
@@ -262,5 +297,27 @@ mod tests {
         assert_eq!(lie("/mnt/x", "/var/lib/x"), Some(Lie::Same));
         assert_eq!(lie("/mnt/x", "/var/lib/y"), None);
         assert_eq!(lie("/srv/a", "/mnt/other"), None);
+    }
+
+    #[test]
+    fn an_overlay_shows_its_layers() {
+        let mounts = read_mounts(
+            "22 1 8:1 / / rw shared:1 - ext4 /dev/sda1 rw\n\
+             30 22 0:40 / /mnt/one rw - overlay none rw,lowerdir=/nowhere/a\\040b:/nowhere/c,upperdir=/nowhere/up,workdir=/nowhere/w\n\
+             31 22 0:41 / /mnt/two rw - overlay none ro,lowerdir+=/mnt/one/x,lowerdir+=relative\n\
+             32 22 0:40 /part /mnt/part rw - overlay none rw,lowerdir=/nowhere/a\\040b:/nowhere/c,upperdir=/nowhere/up\n\
+             33 22 0:42 / /nowhere/self rw - overlay none ro,lowerdir=/nowhere/self\n",
+        );
+        let lie = |one: &str, other: &str| {
+            Location::of(Path::new(one), &mounts).lie(&Location::of(Path::new(other), &mounts))
+        };
+        assert_eq!(lie("/mnt/one", "/nowhere/a b/state"), Some(Lie::Around));
+        assert_eq!(lie("/mnt/one/x", "/nowhere/c/x"), Some(Lie::Same));
+        assert_eq!(lie("/nowhere/up/x/y", "/mnt/one/x"), Some(Lie::In));
+        assert_eq!(lie("/mnt/two", "/nowhere/c/x/state"), Some(Lie::Around));
+        assert_eq!(lie("/mnt/part", "/nowhere/up/part/state"), Some(Lie::Around));
+        assert_eq!(lie("/mnt/part", "/nowhere/up/state"), None);
+        assert_eq!(lie("/mnt/one", "/nowhere/w"), None);
+        assert_eq!(lie("/nowhere/self", "/nowhere/other"), None);
     }
 }
