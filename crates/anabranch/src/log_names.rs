@@ -5,7 +5,7 @@ use logging::{LEVELS, Names};
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 40] = [
+const PARTS: [&str; 41] = [
     "access",
     "access_log",
     "accounting",
@@ -36,6 +36,7 @@ const PARTS: [&str; 40] = [
     "nfs_wire",
     "peers",
     "report",
+    "schedule",
     "service_address",
     "share",
     "smb_proto",
