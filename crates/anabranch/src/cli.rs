@@ -1,5 +1,7 @@
 //! The command line.
 
+mod snapshots;
+
 use std::net::IpAddr;
 use std::path::PathBuf;
 
@@ -14,6 +16,8 @@ use crate::report::ReportCommand;
 use crate::rules_given::RulesGiven;
 use crate::settings::Given;
 use crate::state_directory;
+
+pub(crate) use self::snapshots::{SnapshotCommand, SnapshotCreate};
 
 /// A file server: serves directories over SMB 3.1.1 and over NFS v3, v4.1 and v4.2 at the same time.
 #[derive(Debug, Parser)]
@@ -47,6 +51,9 @@ pub(crate) enum Command {
     /// Create, change and remove shares of a running server, or in the state directory of a stopped one
     #[command(subcommand)]
     Share(ShareCommand),
+    /// List, take, protect and remove snapshots of the shares of a running server
+    #[command(subcommand)]
+    Snapshot(SnapshotCommand),
     /// Show what is going on: health, clients, and each share with its use, its plan and what waits
     Status(Asking),
     /// List and close the files that clients have open

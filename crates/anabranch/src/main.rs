@@ -35,6 +35,7 @@ mod sample;
 mod serve;
 mod settings;
 mod shares;
+mod snapshots;
 mod sources;
 mod standby;
 mod state_command;
@@ -80,6 +81,7 @@ fn run(command: Command) -> problem::Result<()> {
         Command::Reload(asking) => config_command::reload(&asking),
         Command::Client(command) => client::run(&command),
         Command::Share(command) => shares::run(&command),
+        Command::Snapshot(command) => snapshots::run(&command),
         Command::Status(asking) => status::run(&asking),
         Command::File(command) => files::run(&command),
         Command::Lock(command) => files::run_lock(&command),

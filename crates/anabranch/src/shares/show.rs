@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use control::activity::{ApiActivity, CacheActivity, ShareActivity};
 use control::shares::Share;
+use control::snapshots::SnapshotSummary;
+use schedule::Utc;
 use serde::Serialize;
 use share::Role;
 
@@ -48,6 +50,7 @@ pub(super) fn render(shown: &Shown) -> String {
     for client in &share.rules.clients {
         let _ = writeln!(text, "client     {client}");
     }
+    text.push_str(&share.snapshots.as_ref().map_or_else(String::new, snapshots));
     if let Some(place) = &share.declared_in {
         let _ = writeln!(text, "declared   in {place}");
     }
@@ -57,6 +60,15 @@ pub(super) fn render(shown: &Shown) -> String {
         text.push_str(&calls(activity));
     }
     text
+}
+
+fn snapshots(of_share: &SnapshotSummary) -> String {
+    let SnapshotSummary { count, newest, unsupported } = of_share;
+    if let Some(why) = unsupported {
+        return format!("snapshots  none: {why}\n");
+    }
+    let newest = newest.map_or_else(String::new, |secs| format!(", the newest of {}", Utc::from_secs(secs)));
+    format!("snapshots  {count}{newest}\n")
 }
 
 fn limits(activity: &ShareActivity) -> String {
@@ -156,6 +168,16 @@ mod tests {
     use control::activity::LimitWaits;
 
     use super::*;
+
+    #[test]
+    fn what_there_is_of_snapshots_is_shown() {
+        let shown = |count, newest, why: Option<&str>| {
+            snapshots(&SnapshotSummary { count, newest, unsupported: why.map(str::to_owned) })
+        };
+        assert_eq!(shown(0, None, None), "snapshots  0\n");
+        assert_eq!(shown(2, Some(5), None), "snapshots  2, the newest of 1970-01-01T00:00:05Z\n");
+        assert_eq!(shown(0, None, Some("they need Btrfs")), "snapshots  none: they need Btrfs\n");
+    }
 
     #[test]
     fn what_waited_for_which_limit_is_shown_with_what_is_used() {

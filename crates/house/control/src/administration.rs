@@ -6,6 +6,7 @@ use crate::configuration::{Configuration, Reload};
 use crate::domain::Domain;
 use crate::identities::TestedUser;
 use crate::shares::{NewShare, Share, ShareChange, Shares};
+use crate::snapshots::{NewSnapshot, Snapshot, SnapshotChange, Snapshots};
 use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
 use crate::users::{NewUser, User, UserChange, Users};
 
@@ -36,6 +37,26 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// There is no share with this name, or the configuration declares it.
     fn remove_share(&self, name: &str) -> Result<Share, Refusal>;
+    /// The snapshots of a share that is served.
+    ///
+    /// # Errors
+    /// The share is not served, or its storage has no snapshots.
+    fn snapshots(&self, share: &str) -> Result<Snapshots, Refusal>;
+    /// Takes a snapshot of a share.
+    ///
+    /// # Errors
+    /// Those of [`Administration::snapshots`], a value is invalid, there are too many, or there is no space.
+    fn take_snapshot(&self, share: &str, new: NewSnapshot) -> Result<Snapshot, Refusal>;
+    /// Protects a snapshot for longer.
+    ///
+    /// # Errors
+    /// There is no such snapshot, another program made it, or it is protected for longer already.
+    fn change_snapshot(&self, share: &str, name: &str, change: SnapshotChange) -> Result<Snapshot, Refusal>;
+    /// Removes a snapshot.
+    ///
+    /// # Errors
+    /// There is no such snapshot, another program made it, or it is protected.
+    fn remove_snapshot(&self, share: &str, name: &str) -> Result<Snapshot, Refusal>;
     /// All users, by name.
     ///
     /// # Errors
@@ -123,6 +144,10 @@ pub enum RefusalKind {
     Busy,
     /// The maximum number is reached.
     TooMany,
+    /// The storage of the share has no snapshots.
+    NoSnapshots,
+    /// Nobody may remove it yet.
+    Protected,
     /// The server failed.
     Failed,
 }
@@ -153,7 +178,9 @@ impl Refusal {
             | RefusalKind::Overlap
             | RefusalKind::Plan
             | RefusalKind::Busy
-            | RefusalKind::TooMany => StatusCode::CONFLICT,
+            | RefusalKind::TooMany
+            | RefusalKind::NoSnapshots
+            | RefusalKind::Protected => StatusCode::CONFLICT,
             RefusalKind::Invalid | RefusalKind::Directory => StatusCode::UNPROCESSABLE_ENTITY,
             RefusalKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -170,6 +197,8 @@ impl Refusal {
             RefusalKind::Plan => "plan",
             RefusalKind::Busy => "busy",
             RefusalKind::TooMany => "too-many",
+            RefusalKind::NoSnapshots => "no-snapshots",
+            RefusalKind::Protected => "protected",
             RefusalKind::Failed => "failed",
         }
     }

@@ -1,5 +1,7 @@
 //! The API below `/v1`: JSON, for callers with a token. [`crate::openapi`] describes it.
 
+mod snapshots;
+
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +12,7 @@ use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, delete, get, patch, post};
 use axum::{Extension, Json, Router};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -81,6 +83,16 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/shares/{name}/trace",
         methods: &["get", "post"],
         handlers: || get(trace_part).post(begin_trace),
+    },
+    Route {
+        path: "/shares/{name}/snapshots",
+        methods: &["get", "post"],
+        handlers: || get(snapshots::list).post(snapshots::take),
+    },
+    Route {
+        path: "/shares/{name}/snapshots/{snapshot}",
+        methods: &["patch", "delete"],
+        handlers: || patch(snapshots::change).delete(snapshots::remove),
     },
     Route { path: "/domain", methods: &["get"], handlers: || get(domain) },
     Route { path: "/identities/{name}", methods: &["get"], handlers: || get(identity) },

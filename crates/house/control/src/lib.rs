@@ -33,6 +33,7 @@ pub mod shares;
 pub mod sign_in;
 mod sign_ins;
 pub mod simulation;
+pub mod snapshots;
 pub mod status;
 mod token;
 pub mod tokens;

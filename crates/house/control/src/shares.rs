@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use share::Role;
 
+use crate::snapshots::SnapshotSummary;
+
 /// All shares, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shares {
@@ -63,6 +65,9 @@ pub struct Share {
     /// The protocols over which the share is served: those in its rules, and if encryption is required, only those that
     /// can encrypt.
     pub served_by: Vec<String>,
+    /// Its snapshots, where one share is asked for that is served and answers.
+    #[serde(default)]
+    pub snapshots: Option<SnapshotSummary>,
 }
 
 /// Who may use a share.

@@ -28,6 +28,26 @@ impl Administration for Nobody {
     fn remove_share(&self, name: &str) -> Result<shares::Share, Refusal> {
         Err(Refusal::new(RefusalKind::Declared, name, ""))
     }
+    fn snapshots(&self, _: &str) -> Result<snapshots::Snapshots, Refusal> {
+        Err(Refusal::new(RefusalKind::NoSnapshots, "there are none", ""))
+    }
+    fn take_snapshot(&self, _: &str, _: snapshots::NewSnapshot) -> Result<snapshots::Snapshot, Refusal> {
+        Ok(snapshots::Snapshot {
+            name: "anabranch.manual.1970-01-01T00:00:00Z".to_owned(),
+            ..Default::default()
+        })
+    }
+    fn change_snapshot(
+        &self,
+        _: &str,
+        _: &str,
+        _: snapshots::SnapshotChange,
+    ) -> Result<snapshots::Snapshot, Refusal> {
+        none()
+    }
+    fn remove_snapshot(&self, _: &str, name: &str) -> Result<snapshots::Snapshot, Refusal> {
+        Err(Refusal::new(RefusalKind::Protected, name, ""))
+    }
     fn users(&self) -> Result<users::Users, Refusal> {
         Ok(users::Users::default())
     }

@@ -412,12 +412,12 @@ impl State {
         self.change(vec![TOKENS.remove(name.to_ascii_lowercase().as_bytes())])
     }
 
-    fn keep(&self, table: Table, key: &str, record: &impl serde::Serialize) -> Result<()> {
+    pub(crate) fn keep(&self, table: Table, key: &str, record: &impl serde::Serialize) -> Result<()> {
         let json = serde_json::to_vec(record).map_err(|e| self.trouble(e))?;
         self.change(vec![table.put(key.as_bytes(), &json)])
     }
 
-    fn records<T: serde::de::DeserializeOwned>(&self, table: Table) -> Result<Vec<T>> {
+    pub(crate) fn records<T: serde::de::DeserializeOwned>(&self, table: Table) -> Result<Vec<T>> {
         let records = self.store.scan(table).map_err(|e| self.trouble(e))?;
         records.iter().map(|(_, json)| serde_json::from_slice(json).map_err(|e| self.trouble(e))).collect()
     }

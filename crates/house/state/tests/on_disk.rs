@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use anabranch_state::{
-    LockHostTable, NfsClientTable, PasswordKeys, PersistentOpenTable, Secrets, ShareRecord, State,
-    TokenRecord, UserRecord,
+    LockHostTable, NfsClientTable, PasswordKeys, PersistentOpenTable, ProtectedSnapshot, Secrets,
+    ShareRecord, State, TokenRecord, UserRecord,
 };
 use control::Token;
 use control::shares::Rules;
@@ -23,6 +23,7 @@ const ACCOUNT_KEYS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("acc
 const MADE_SHARES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("made-shares");
 const ADDED_USERS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("added-users");
 const TOKENS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("tokens");
+const PROTECTED: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("protected-snapshots");
 const OPENS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("persistent-opens");
 const CLIENTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("nfs-clients");
 const LOCK_HOSTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("nfs-lock-hosts");
@@ -74,6 +75,8 @@ fn written_by_hand(directory: &Path) {
     transaction.open_table(ADDED_USERS).unwrap().insert("ANNA", USER.as_bytes()).unwrap();
     let open = serde_json::to_vec(&PersistentOpen { id: 300, ..PersistentOpen::default() }).unwrap();
     transaction.open_table(OPENS).unwrap().insert(300, open.as_slice()).unwrap();
+    let protected = r#"{"directory":"/srv","name":"a","until":5}"#;
+    transaction.open_table(PROTECTED).unwrap().insert("/srv\0a", protected.as_bytes()).unwrap();
     transaction.open_table(CLIENTS).unwrap().insert(b"client".as_slice(), ()).unwrap();
     transaction.open_table(LOCK_HOSTS).unwrap().insert(LOCK_HOST, ()).unwrap();
     transaction.open_table(HANDLES).unwrap().insert(5, (1, 2, 3, b"name".as_slice())).unwrap();
@@ -96,6 +99,8 @@ fn what_is_on_the_disk_is_read() {
     let user = &state.added_users().unwrap()[0];
     assert_eq!((&*user.name, user.uid, user.nt_hash), ("Anna", Some(1000), Some([7; 16])));
     assert_eq!(user.keys, None, "a record of a program that made no keys");
+    let protected = state.protected_snapshots(Path::new("/srv")).unwrap();
+    assert_eq!((&*protected[0].name, protected[0].until), ("a", 5));
     assert_eq!(PersistentOpenTable(state.store()).all().unwrap()[0].id, 300);
     assert_eq!(NfsClientTable(state.store()).all().unwrap(), [ClientRecord { owner: b"client".to_vec() }]);
     assert_eq!(LockHostTable(state.store()).all().unwrap(), [lock_host()]);
@@ -122,6 +127,8 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     let digest = Token::new([0; 32]).digest();
     let token = TokenRecord { name: "CI".to_owned(), scope: Scope::Read, digest, made: 5 };
     state.keep_token(&token).unwrap();
+    let protected = ProtectedSnapshot { directory: "/srv".into(), name: "a".to_owned(), until: 5 };
+    state.protect_snapshot(&protected).unwrap();
     let open_file = PersistentOpen { id: u64::MAX - 1, ..PersistentOpen::default() };
     PersistentOpenTable(state.store()).write(&[Change::Keep(Box::new(open_file))]).unwrap();
     NfsClientTable(state.store()).keep(&ClientRecord { owner: b"client".to_vec() }).unwrap();
@@ -140,6 +147,9 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
         let table = transaction.open_table(table).unwrap();
         assert_eq!(table.first().unwrap().unwrap().0.value(), key);
     }
+    let protected =
+        transaction.open_table(PROTECTED).unwrap().get("/srv\0a").unwrap().unwrap().value().to_vec();
+    assert_eq!(protected, br#"{"directory":"/srv","name":"a","until":5}"#);
     let users = transaction.open_table(ADDED_USERS).unwrap();
     let account_keys = transaction.open_table(ACCOUNT_KEYS).unwrap();
     for record in [users.get("ANNA").unwrap(), account_keys.get("anna").unwrap()] {

@@ -3,5 +3,6 @@
 mod agreement;
 mod budget;
 mod security;
+mod snapshots;
 mod store;
 mod watch;

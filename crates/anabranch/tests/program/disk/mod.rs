@@ -1,4 +1,4 @@
-//! A local disk that stalls when it is told to: an ext4 file system in a file, which is frozen.
+//! A local disk in a file: one that stalls when it is told to, an ext4 file system, which is frozen; and a Btrfs, for snapshots.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -32,6 +32,16 @@ impl Disk {
         std::fs::create_dir(at).unwrap();
         let (mut format, mut mount) = (Command::new("mkfs.ext4"), Command::new("mount"));
         let made = succeeds(format.args(["-q", "-F"]).arg(image), "no file system in a file")
+            && succeeds(mount.args(["-o", "loop"]).arg(image).arg(at), "no right to mount a file");
+        made.then(|| Self(at.to_owned()))
+    }
+
+    /// A Btrfs of 256 MiB. None, which is said, where this user may not mount, or a program is missing.
+    pub(crate) fn mount_btrfs(image: &Path, at: &Path) -> Option<Self> {
+        std::fs::File::create(image).unwrap().set_len(256 << 20).unwrap();
+        std::fs::create_dir(at).unwrap();
+        let (mut format, mut mount) = (Command::new("mkfs.btrfs"), Command::new("mount"));
+        let made = succeeds(format.arg("-q").arg(image), "no Btrfs in a file")
             && succeeds(mount.args(["-o", "loop"]).arg(image).arg(at), "no right to mount a file");
         made.then(|| Self(at.to_owned()))
     }

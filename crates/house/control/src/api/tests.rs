@@ -20,6 +20,7 @@ use crate::program::{AdvicePiece, Advices, AdvisedChange, Log, LogLine, WorkAdvi
 use crate::shares::{NewShare, Rules, RulesChange, Share, ShareChange, Shares};
 use crate::sign_in::{NewSignIn, SignIn};
 use crate::simulation::{NewSimulation, Percentiles, SimulatedCredits, SimulatedLimit, SimulatedPlan};
+use crate::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotSummary, Snapshots};
 use crate::status::{ShareStatus, Status};
 use crate::tokens::{MadeToken, NewToken, Scope, TokenInfo, Tokens};
 use crate::users::{NewUser, Password, User, UserChange, Users};
@@ -108,6 +109,7 @@ fn a_share() -> Share {
         plan: String::new(),
         rules: Rules::default(),
         served_by: Vec::new(),
+        snapshots: None,
     }
 }
 
@@ -266,6 +268,19 @@ fn of_identities() -> [(&'static str, Value); 7] {
     ]
 }
 
+/// The types of snapshots.
+fn of_snapshots() -> [(&'static str, Value); 5] {
+    let new =
+        NewSnapshot { label: Some(String::new()), protect_for_seconds: Some(1), protected_until: Some(1) };
+    [
+        ("Snapshots", json(Snapshots::default())),
+        ("Snapshot", json(Snapshot::default())),
+        ("NewSnapshot", json(new)),
+        ("SnapshotChange", json(SnapshotChange::default())),
+        ("SnapshotSummary", json(SnapshotSummary::default())),
+    ]
+}
+
 /// The types of simulations, and of distributions.
 fn of_simulations() -> [(&'static str, Value); 7] {
     [
@@ -337,7 +352,12 @@ fn every_type_is_described_with_its_fields() {
         ("Clients", json(Clients::default())),
         ("ApiError", json(ApiError { error: String::new(), message: String::new(), advice: String::new() })),
     ];
-    let others = of_holdings().into_iter().chain(of_program()).chain(of_simulations()).chain(of_identities());
+    let others = of_holdings()
+        .into_iter()
+        .chain(of_program())
+        .chain(of_simulations())
+        .chain(of_identities())
+        .chain(of_snapshots());
     let values: Vec<_> = values.into_iter().chain(others).collect();
     let names: BTreeSet<_> = values.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, schemas.keys().map(String::as_str).collect());

@@ -11,6 +11,7 @@ mod identities;
 mod refused;
 mod reload;
 mod shares;
+mod snapshots;
 mod tokens;
 mod users;
 
@@ -24,6 +25,7 @@ use control::configuration::{Configuration, Configured, Reload};
 use control::domain::Domain;
 use control::identities::TestedUser;
 use control::shares::{NewShare, Share, ShareChange, Shares};
+use control::snapshots::{NewSnapshot, Snapshot, SnapshotChange, Snapshots};
 use control::tokens::{KnownTokens, MadeToken, NewToken, TokenInfo, Tokens};
 use control::users::{NewUser, User, UserChange, Users};
 use control::{Refusal, RefusalKind};
@@ -72,6 +74,8 @@ pub struct Administration {
     /// Guards the list of awaited shares, by folded name and directory, for which threads wait, with what they wait for, as far as
     /// they know.
     waiting: Mutex<HashMap<(String, PathBuf), Option<String>>>,
+    /// Held while a snapshot is taken or removed. It guards no data.
+    taking_snapshots: Mutex<()>,
     /// Who knows the configuration as it was written. Nobody, if it cannot be read again.
     configured: OnceLock<Arc<dyn Configured>>,
 }
@@ -79,9 +83,15 @@ pub struct Administration {
 impl Administration {
     /// The administration of a running server.
     pub(crate) fn of_server(state: Arc<State>, declared: Declared, serving: Serving, idle: Idle) -> Self {
-        let declared = RwLock::new(Arc::new(declared));
-        let (idle, waiting) = (Mutex::new(idle), Mutex::default());
-        Self { state, declared, serving: Some(serving), idle, waiting, configured: OnceLock::new() }
+        Self {
+            state,
+            declared: RwLock::new(Arc::new(declared)),
+            serving: Some(serving),
+            idle: Mutex::new(idle),
+            waiting: Mutex::default(),
+            taking_snapshots: Mutex::default(),
+            configured: OnceLock::new(),
+        }
     }
 
     /// The present declarations of the configuration.
@@ -92,9 +102,15 @@ impl Administration {
     /// The administration of a state directory that no server uses. The configuration's declarations are not known
     /// here.
     pub fn of_state(state: State) -> Self {
-        let (declared, idle, waiting) = (RwLock::default(), Mutex::default(), Mutex::default());
-        let configured = OnceLock::new();
-        Self { state: Arc::new(state), declared, serving: None, idle, waiting, configured }
+        Self {
+            state: Arc::new(state),
+            declared: RwLock::default(),
+            serving: None,
+            idle: Mutex::default(),
+            waiting: Mutex::default(),
+            taking_snapshots: Mutex::default(),
+            configured: OnceLock::new(),
+        }
     }
 
     /// Says who knows the configuration as it was written, and reads it again. Only the first call has an effect.
@@ -146,6 +162,22 @@ impl control::Administration for Administration {
 
     fn remove_share(&self, name: &str) -> Result<Share, Refusal> {
         self.end_share(name)
+    }
+
+    fn snapshots(&self, share: &str) -> Result<Snapshots, Refusal> {
+        self.all_snapshots(share)
+    }
+
+    fn take_snapshot(&self, share: &str, new: NewSnapshot) -> Result<Snapshot, Refusal> {
+        self.enter_snapshot(share, &new)
+    }
+
+    fn change_snapshot(&self, share: &str, name: &str, change: SnapshotChange) -> Result<Snapshot, Refusal> {
+        self.set_snapshot(share, name, &change)
+    }
+
+    fn remove_snapshot(&self, share: &str, name: &str) -> Result<Snapshot, Refusal> {
+        self.end_snapshot(share, name)
     }
 
     fn users(&self) -> Result<Users, Refusal> {

@@ -28,7 +28,7 @@ impl Administration {
         self.state.made_shares().map_err(failed)
     }
 
-    fn made_share(&self, name: &str) -> Result<ShareRecord> {
+    pub(super) fn made_share(&self, name: &str) -> Result<ShareRecord> {
         let declared = self.declared();
         if let Some(share) = declared.share(name) {
             let (name, place) = (&share.given.name, declared.share_place(name));
@@ -61,7 +61,8 @@ impl Administration {
             Some(share) => self.tell_declared(share, &declared),
             None => self.tell_made(&self.made_share(name)?),
         };
-        Ok(Share { alarms: self.alarms(&share.name), ..share })
+        let snapshots = self.summary(&share.name);
+        Ok(Share { alarms: self.alarms(&share.name), snapshots, ..share })
     }
 
     fn tell_made(&self, record: &ShareRecord) -> Share {
@@ -411,6 +412,7 @@ fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
         access_log: !terms.contains(Terms::UNLOGGED),
         rules: Rules::default(),
         served_by: Vec::new(),
+        snapshots: None,
         plan,
     }
 }

@@ -1,0 +1,335 @@
+//! The snapshots of [`Administration`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use control::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotSummary, Snapshots};
+use control::{Refusal, RefusalKind};
+use schedule::Utc;
+use share::Share;
+use state::ProtectedSnapshot;
+use storage::{MayWait, SnapshotName};
+
+use super::{Administration, failed, invalid};
+use crate::waiting::wait_for;
+
+type Result<T> = std::result::Result<T, Refusal>;
+
+/// How long a storage may take for a call on its snapshots. One that hangs holds up nobody else.
+const CALL_TIME: Duration = Duration::from_secs(60);
+/// The most snapshots of a share that were taken by command, or by going back to one.
+const BY_COMMAND_MAX: usize = 255;
+/// For how long a snapshot can be protected: nobody can take that back.
+const PROTECTED_SECS_MAX: u64 = 3660 * 24 * 3600;
+/// The label of a snapshot that was given none.
+const MANUAL: &str = "manual";
+
+const LIST_ADVICE: &str = "`anabranch snapshot list SHARE` lists the snapshots.";
+
+impl Administration {
+    pub(super) fn all_snapshots(&self, share: &str) -> Result<Snapshots> {
+        let share = self.served(share)?;
+        let protected = self.protected(&share)?;
+        let listed = asked(&share, |snapshots, may| snapshots.list(may))?;
+        Ok(Snapshots { snapshots: listed.into_iter().map(|snapshot| tell(snapshot, &protected)).collect() })
+    }
+
+    pub(super) fn enter_snapshot(&self, share: &str, new: &NewSnapshot) -> Result<Snapshot> {
+        let label = new.label.as_deref().unwrap_or(MANUAL);
+        check_label(label)?;
+        let until = protected_until(new, now())?;
+        let share = self.served(share)?;
+        let _turn = self.turn()?;
+        let listed = asked(&share, |snapshots, may| snapshots.list(may))?;
+        let by_command =
+            listed.iter().filter(|snapshot| snapshot.is_own && of_policy(&snapshot.name).is_none());
+        if by_command.count() >= BY_COMMAND_MAX {
+            let what = format!(
+                "{BY_COMMAND_MAX} snapshots of the share {} were taken by command already",
+                share.name()
+            );
+            return Err(Refusal::new(RefusalKind::TooMany, what, "Remove one that nobody needs."));
+        }
+        let taken = take(&share, label)?;
+        if let Some(until) = until {
+            self.keep_protected(&share, &taken.name, until)?;
+        }
+        tracing::info!(share = share.name(), snapshot = taken.name, "a snapshot was taken");
+        Ok(tell(taken, &self.protected(&share)?))
+    }
+
+    pub(super) fn set_snapshot(&self, share: &str, name: &str, change: &SnapshotChange) -> Result<Snapshot> {
+        let until = change.protected_until;
+        check_until(until, now())?;
+        let share = self.served(share)?;
+        let _turn = self.turn()?;
+        let found = find(&share, name)?;
+        if !found.is_own {
+            let what = format!("another program made the snapshot {name}, so it cannot be protected here");
+            return Err(invalid(what, "It is removed by whoever made it, whatever this server says."));
+        }
+        let known = tell(found.clone(), &self.protected(&share)?).protected_until;
+        if let Some(known) = known.filter(|known| *known > until) {
+            let what = format!("the snapshot {name} is protected until {}, which is later", written(known));
+            return Err(Refusal::new(RefusalKind::Protected, what, "A protection can only be extended."));
+        }
+        self.keep_protected(&share, name, until)?;
+        tracing::info!(
+            share = share.name(),
+            snapshot = name,
+            until = written(until),
+            "a snapshot is protected"
+        );
+        Ok(tell(found, &self.protected(&share)?))
+    }
+
+    pub(super) fn end_snapshot(&self, share: &str, name: &str) -> Result<Snapshot> {
+        let share = self.served(share)?;
+        let _turn = self.turn()?;
+        let found = find(&share, name)?;
+        if !found.is_own {
+            let what = format!("another program made the snapshot {name}, so it is not removed here");
+            return Err(invalid(what, "Remove it with the program that made it."));
+        }
+        let told = tell(found.clone(), &self.protected(&share)?);
+        if let Some(until) = told.protected_until.filter(|until| *until > now().secs_since_1970()) {
+            let what = format!("the snapshot {name} is protected until {}", written(until));
+            return Err(Refusal::new(
+                RefusalKind::Protected,
+                what,
+                "Nobody can remove it before, nor shorten that.",
+            ));
+        }
+        asked(&share, move |snapshots, may| snapshots.remove(found.id, may))?;
+        self.state.forget_protection(&self.directory_of(share.name())?, name).map_err(failed)?;
+        tracing::info!(share = share.name(), snapshot = name, "a snapshot was removed");
+        Ok(told)
+    }
+
+    /// What there is to say of the snapshots of a share. None: it is not served, or its storage does not answer.
+    pub(super) fn summary(&self, share: &str) -> Option<SnapshotSummary> {
+        let share = self.serving.as_ref()?.shares.present().by_name(share).cloned()?;
+        if share.store_health().is_stuck {
+            return None;
+        }
+        match asked(&share, |snapshots, may| snapshots.list(may)) {
+            Ok(listed) => Some(SnapshotSummary {
+                count: listed.len() as u64,
+                newest: listed.last().map(|snapshot| snapshot.taken.secs),
+                unsupported: None,
+            }),
+            Err(Refusal { kind: RefusalKind::NoSnapshots, advice, .. }) => {
+                Some(SnapshotSummary { unsupported: Some(advice), ..SnapshotSummary::default() })
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// A share that is served.
+    fn served(&self, name: &str) -> Result<Arc<Share>> {
+        let serving = self.serving.as_ref().ok_or_else(|| {
+            let what = "no server is running, and only a running one has the snapshots of shares";
+            Refusal::new(RefusalKind::NotFound, what, "Start it: anabranch serve")
+        })?;
+        serving.shares.present().by_name(name).cloned().ok_or_else(|| {
+            let what = format!("no share {name} is served");
+            Refusal::new(RefusalKind::NotFound, what, "`anabranch share list` lists the shares.")
+        })
+    }
+
+    /// The turn to take or remove snapshots: one at a time has it, whatever the share. Two shares may lie in one file system.
+    fn turn(&self) -> Result<parking_lot::MutexGuard<'_, ()>> {
+        self.taking_snapshots.try_lock_for(CALL_TIME).ok_or_else(|| {
+            let what = "another snapshot is being taken or removed, and takes long";
+            Refusal::new(RefusalKind::Busy, what, "Try again later.")
+        })
+    }
+
+    /// The directory of a share, as shares are declared or created now.
+    fn directory_of(&self, share: &str) -> Result<PathBuf> {
+        if let Some(declared) = self.declared().share(share) {
+            return Ok(declared.directory.clone());
+        }
+        Ok(self.made_share(share)?.directory)
+    }
+
+    fn protected(&self, share: &Share) -> Result<Vec<ProtectedSnapshot>> {
+        self.state.protected_snapshots(&self.directory_of(share.name())?).map_err(failed)
+    }
+
+    fn keep_protected(&self, share: &Share, name: &str, until: u64) -> Result<()> {
+        let directory = self.directory_of(share.name())?;
+        let kept = ProtectedSnapshot { directory, name: name.to_owned(), until };
+        self.state.protect_snapshot(&kept).map_err(failed)
+    }
+}
+
+/// Takes a snapshot.
+fn take(share: &Arc<Share>, label: &str) -> Result<storage::Snapshot> {
+    let label = label.to_owned();
+    asked(share, move |snapshots, may| snapshots.take(&label, may))
+}
+
+fn find(share: &Arc<Share>, name: &str) -> Result<storage::Snapshot> {
+    let listed = asked(share, |snapshots, may| snapshots.list(may))?;
+    listed.into_iter().find(|snapshot| snapshot.name == name).ok_or_else(|| {
+        let what = format!("the share {} has no snapshot {name}", share.name());
+        Refusal::new(RefusalKind::NotFound, what, LIST_ADVICE)
+    })
+}
+
+/// Makes a call to the snapshots of a share, and waits for it, but not for ever.
+fn asked<T: Send + 'static>(
+    share: &Arc<Share>,
+    call: impl FnOnce(&dyn storage::Snapshots, MayWait<'_>) -> storage::Result<T> + Send + 'static,
+) -> Result<T> {
+    let name = share.name();
+    let answer = wait_for(async { tokio::time::timeout(CALL_TIME, share.with_snapshots(call)).await })?;
+    let refuse = |kind, what: String, advice: &str| Err(Refusal::new(kind, what, advice));
+    match answer {
+        Ok(Ok(Ok(answer))) => Ok(answer),
+        Ok(Ok(Err(why))) => {
+            let what = format!("the share {name} has no snapshots");
+            refuse(RefusalKind::NoSnapshots, what, &why.to_string())
+        }
+        Ok(Err(share::Error::Storage(storage::Error::NoSpace))) => {
+            let what = format!("the file system of the share {name} is full");
+            refuse(
+                RefusalKind::Failed,
+                what,
+                "Remove something there: files, or snapshots that nobody needs.",
+            )
+        }
+        Ok(Err(e)) => refuse(RefusalKind::Failed, format!("the snapshots of the share {name}: {e}"), ""),
+        Err(_) => {
+            let what = format!("the storage of the share {name} does not answer");
+            refuse(RefusalKind::Failed, what, "What was asked for may still be done when it does.")
+        }
+    }
+}
+
+fn tell(snapshot: storage::Snapshot, protected: &[ProtectedSnapshot]) -> Snapshot {
+    let kept = protected.iter().find(|kept| snapshot.is_own && kept.name == snapshot.name);
+    let policy = of_policy(&snapshot.name).filter(|_| snapshot.is_own);
+    Snapshot {
+        taken: snapshot.taken.secs,
+        own: snapshot.is_own,
+        policy: policy.as_ref().map(|(policy, _)| policy.clone()),
+        period: policy.map(|(_, period)| period.name().to_owned()),
+        protected_until: kept.map(|kept| kept.until),
+        name: snapshot.name,
+    }
+}
+
+/// The policy and the rule that took a snapshot, by its name.
+fn of_policy(name: &str) -> Option<(String, schedule::Period)> {
+    let name = SnapshotName::parse(name)?;
+    schedule::of_label(name.label()).map(|(policy, period)| (policy.to_owned(), period))
+}
+
+fn check_label(label: &str) -> Result<()> {
+    if SnapshotName::new(label, 0).is_none() {
+        let what = format!("{label:?} cannot be the label of a snapshot");
+        return Err(invalid(what, "A label has 1 to 64 letters, digits, hyphens and underscores."));
+    }
+    if schedule::is_reserved(label) || label == storage::BEFORE_REVERT {
+        let what = format!("the label {label} is one that the server gives by itself");
+        return Err(invalid(what, "Choose another: policies count their snapshots by such labels."));
+    }
+    Ok(())
+}
+
+/// Until when a new snapshot is protected; None: not at all.
+fn protected_until(new: &NewSnapshot, now: Utc) -> Result<Option<u64>> {
+    let until = match (new.protect_for_seconds, new.protected_until) {
+        (None, None) => return Ok(None),
+        (Some(seconds), None) => now.secs_since_1970().saturating_add(seconds),
+        (None, Some(until)) => until,
+        (Some(_), Some(_)) => {
+            let what = "protect_for_seconds and protected_until do not go together";
+            return Err(invalid(what, "Give one of them."));
+        }
+    };
+    check_until(until, now)?;
+    Ok(Some(until))
+}
+
+fn check_until(until: u64, now: Utc) -> Result<()> {
+    let now = now.secs_since_1970();
+    if until <= now {
+        return Err(invalid(format!("{} is over", written(until)), "Give a time to come."));
+    }
+    if until > now.saturating_add(PROTECTED_SECS_MAX) {
+        let what =
+            format!("a snapshot cannot be protected until {}: that is more than ten years", written(until));
+        return Err(invalid(what, "Give an earlier time, and extend it when it comes."));
+    }
+    Ok(())
+}
+
+fn written(secs: u64) -> String {
+    Utc::from_secs(i64::try_from(secs).unwrap_or(i64::MAX)).to_string()
+}
+
+fn now() -> Utc {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    Utc::from_secs(i64::try_from(since).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new(protect_for_seconds: Option<u64>, protected_until: Option<u64>) -> NewSnapshot {
+        NewSnapshot { label: None, protect_for_seconds, protected_until }
+    }
+
+    #[test]
+    fn a_protection_ends_in_time_to_come_and_not_too_late() {
+        let now = Utc::from_secs(1000);
+        let until = |seconds, at| protected_until(&new(seconds, at), now).map_err(|refusal| refusal.kind);
+        assert_eq!(until(None, None), Ok(None));
+        assert_eq!(until(Some(1), None), Ok(Some(1001)));
+        assert_eq!(until(None, Some(1001)), Ok(Some(1001)));
+        assert_eq!(until(Some(PROTECTED_SECS_MAX), None), Ok(Some(1000 + PROTECTED_SECS_MAX)));
+        for bad in [
+            until(Some(0), None),
+            until(None, Some(1000)),
+            until(Some(PROTECTED_SECS_MAX + 1), None),
+            until(Some(u64::MAX), None),
+            until(None, Some(u64::MAX)),
+            until(Some(1), Some(1001)),
+        ] {
+            assert_eq!(bad, Err(RefusalKind::Invalid));
+        }
+    }
+
+    #[test]
+    fn labels_that_the_server_gives_are_reserved() {
+        for label in ["manual", "before_update", "hourly", &"x".repeat(64)] {
+            assert!(check_label(label).is_ok(), "{label}");
+        }
+        for label in ["", "a.b", "a/b", "hourly-office", "monthly-x", "before-revert", &"x".repeat(65)] {
+            assert!(check_label(label).is_err(), "{label}");
+        }
+    }
+
+    #[test]
+    fn only_own_snapshots_are_those_of_policies_and_protected() {
+        let snapshot = |name: &str, is_own| storage::Snapshot {
+            id: storage::SnapshotId(7),
+            name: name.to_owned(),
+            taken: storage::Timestamp { secs: 5, nanos: 0 },
+            is_own,
+        };
+        let name = "anabranch.daily-office.2026-11-23T01:10:00Z";
+        let directory = PathBuf::from("/srv");
+        let protected = [ProtectedSnapshot { directory, name: name.to_owned(), until: 9 }];
+        let told = tell(snapshot(name, true), &protected);
+        assert_eq!((told.policy.as_deref(), told.period.as_deref()), (Some("office"), Some("daily")));
+        assert_eq!(told.protected_until, Some(9));
+        let told = tell(snapshot(name, false), &protected);
+        assert_eq!((told.policy, told.period, told.protected_until), (None, None, None));
+    }
+}
