@@ -41,6 +41,16 @@ assert call("showShare", 200, name="made").plan == "custom iops=50"
 call("showShare", 404, name="none")
 assert call("changeShare", 200, name="made", body=m.ShareChange(read_only=True, rules=m.RulesChange(read=["tester"]))).read_only
 call("changeShare", 422, name="made", body=m.ShareChange(plan="quick"))
+call("listSnapshots", 409, name="data")
+call("takeSnapshot", 409, name="data", body=m.NewSnapshot(label="now"))
+call("takeSnapshot", 422, name="data", body=m.NewSnapshot(label="a.b"))
+call("protectSnapshot", 409, name="data", snapshot="none", body=m.SnapshotChange(protected_until=4102444800))
+call("removeSnapshot", 409, name="data", snapshot="none")
+assert call("createPolicy", 201, body=m.NewPolicy(name="office", hourly=":05/24")).hourly == ":05/24"
+call("createPolicy", 422, body=m.NewPolicy(name="home", daily="1:10/14"))
+assert [policy.name for policy in call("listPolicies", 200).policies] == ["office"]
+call("showPolicy", 200, name="office")
+call("removePolicy", 200, name="office")
 call("beginTrace", 201, name="data", body=m.NewTrace(seconds=1))
 lines, is_over = "", False
 while not is_over:

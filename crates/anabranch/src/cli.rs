@@ -17,7 +17,7 @@ use crate::rules_given::RulesGiven;
 use crate::settings::Given;
 use crate::state_directory;
 
-pub(crate) use self::snapshots::{SnapshotCommand, SnapshotCreate};
+pub(crate) use self::snapshots::{PolicyCommand, PolicyCreate, SnapshotCommand, SnapshotCreate};
 
 /// A file server: serves directories over SMB 3.1.1 and over NFS v3, v4.1 and v4.2 at the same time.
 #[derive(Debug, Parser)]
@@ -54,6 +54,9 @@ pub(crate) enum Command {
     /// List, take, protect and remove snapshots of the shares of a running server
     #[command(subcommand)]
     Snapshot(SnapshotCommand),
+    /// Create, show and remove policies, which take snapshots of shares and keep some of them
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     /// Show what is going on: health, clients, and each share with its use, its plan and what waits
     Status(Asking),
     /// List and close the files that clients have open
@@ -257,6 +260,9 @@ pub(crate) struct ShareCreate {
     /// The plan, for example "azure-files-v2-ssd capacity=1TiB iops=5000" [default: unlimited]
     #[arg(long)]
     pub(crate) plan: Option<String>,
+    /// The policy that takes snapshots of the share [default: none]
+    #[arg(long, value_name = "POLICY", default_value = "", hide_default_value = true)]
+    pub(crate) snapshot_policy: String,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }
@@ -315,6 +321,9 @@ pub(crate) struct ShareSet {
     /// The plan; `unlimited` removes all limits
     #[arg(long)]
     pub(crate) plan: Option<String>,
+    /// The policy that takes snapshots of the share; "" removes it
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) snapshot_policy: Option<String>,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }

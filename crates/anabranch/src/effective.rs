@@ -108,8 +108,17 @@ fn of_share(given: &Given, share: &ShareSettings) -> ShownSection {
 
 /// The values of a share, by the keys of `[[share]]`.
 fn share_values(share: &ShareSettings) -> Map<String, Value> {
-    let ShareSettings { name, directory, terms, rules, comment, plan, metadata_cache, reserved_names } =
-        share;
+    let ShareSettings {
+        name,
+        directory,
+        terms,
+        rules,
+        comment,
+        plan,
+        metadata_cache,
+        reserved_names,
+        snapshot_policy,
+    } = share;
     let written = rules::write(rules);
     let has = |term| terms.contains(term);
     let values = json!({
@@ -121,6 +130,7 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
         "access-based-enumeration": has(Terms::ACCESS_BASED_ENUMERATION),
         "metadata-cache": metadata_cache,
         "reserved-names": reserved_names,
+        "snapshot-policy": snapshot_policy,
         "encrypted": has(Terms::ENCRYPTED),
         "tls-required": has(Terms::TLS),
         "plan": plan.to_string(),

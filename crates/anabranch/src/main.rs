@@ -21,6 +21,7 @@ mod log_names;
 mod manual;
 mod password;
 mod place;
+mod policies;
 mod port_mapper;
 mod ports;
 mod print;
@@ -81,6 +82,7 @@ fn run(command: Command) -> problem::Result<()> {
         Command::Reload(asking) => config_command::reload(&asking),
         Command::Client(command) => client::run(&command),
         Command::Share(command) => shares::run(&command),
+        Command::Policy(command) => policies::run(&command),
         Command::Snapshot(command) => snapshots::run(&command),
         Command::Status(asking) => status::run(&asking),
         Command::File(command) => files::run(&command),

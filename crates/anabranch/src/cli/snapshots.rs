@@ -1,4 +1,4 @@
-//! The command line of `anabranch snapshot`.
+//! The command lines of `anabranch snapshot` and `anabranch policy`.
 
 use clap::{Args, Subcommand};
 use schedule::Utc;
@@ -52,6 +52,49 @@ pub(crate) struct SnapshotCreate {
     /// Until when nobody can remove it, in UTC, nor shorten that
     #[arg(long, value_name = "2026-12-31T18:00:00Z|2026-12-31")]
     pub(crate) protected_until: Option<Utc>,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Create a policy
+    Create(PolicyCreate),
+    /// List the policies: those of the configuration and those created by command
+    List(Asking),
+    /// Show one policy, and the shares that have it
+    Show {
+        /// The policy
+        name: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Remove a policy that was created by command, and that no share has; its snapshots stay
+    Remove {
+        /// The policy
+        name: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
+}
+
+/// Rules are written as in Azure NetApp Files: times in UTC, and after a slash how many snapshots are kept, 255 in all.
+#[derive(Debug, Args)]
+pub(crate) struct PolicyCreate {
+    /// The name
+    pub(crate) name: String,
+    /// Every hour, at this minute
+    #[arg(long, value_name = ":MINUTE/KEEP")]
+    pub(crate) hourly: Option<String>,
+    /// Every day, at this time (UTC)
+    #[arg(long, value_name = "HOUR:MINUTE/KEEP")]
+    pub(crate) daily: Option<String>,
+    /// On days of the week, sun to sat, at 00:00 or this time (UTC)
+    #[arg(long, value_name = "DAYS[@HOUR:MINUTE]/KEEP")]
+    pub(crate) weekly: Option<String>,
+    /// On days of the month, 1 to 31, at 00:00 or this time (UTC); a month without the day is left out
+    #[arg(long, value_name = "DAYS[@HOUR:MINUTE]/KEEP")]
+    pub(crate) monthly: Option<String>,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }

@@ -60,6 +60,7 @@ pub(crate) struct ShareTable {
     plan: Option<String>,
     metadata_cache: bool,
     reserved_names: Vec<String>,
+    snapshot_policy: String,
 }
 
 impl Default for ShareTable {
@@ -91,6 +92,7 @@ impl Default for ShareTable {
             plan: None,
             metadata_cache: true,
             reserved_names: Vec::new(),
+            snapshot_policy: String::new(),
         }
     }
 }
@@ -107,7 +109,7 @@ impl ShareTable {
         });
         let is_empty = self.directory.as_os_str().is_empty();
         let terms = terms | homes;
-        let Self { mut name, comment, plan, metadata_cache, reserved_names, .. } = self;
+        let Self { mut name, comment, plan, metadata_cache, reserved_names, snapshot_policy, .. } = self;
         let of_share = |e| format!("the share {name}: {e}");
         if is_empty && !name.is_empty() {
             wrong.push(("directory", format!("the directory of the share {name} is empty")));
@@ -128,8 +130,17 @@ impl ShareTable {
             wrong.push(("name", e));
             name = String::new();
         }
-        let settings =
-            ShareSettings { name, directory, terms, rules, comment, plan, metadata_cache, reserved_names };
+        let settings = ShareSettings {
+            name,
+            directory,
+            terms,
+            rules,
+            comment,
+            plan,
+            metadata_cache,
+            reserved_names,
+            snapshot_policy,
+        };
         (ShareGiven(settings), wrong)
     }
 

@@ -101,6 +101,7 @@ fn new_share(create: &ShareCreate) -> NewShare {
         metadata_cache: create.metadata_cache,
         access_log: create.access_log,
         plan: create.plan.clone(),
+        snapshot_policy: create.snapshot_policy.clone(),
     }
 }
 
@@ -123,6 +124,7 @@ fn change(set: &ShareSet) -> ShareChange {
         metadata_cache: set.metadata_cache,
         access_log: set.access_log,
         plan: set.plan.clone(),
+        snapshot_policy: set.snapshot_policy.clone(),
     }
 }
 

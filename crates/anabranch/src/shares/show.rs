@@ -50,6 +50,9 @@ pub(super) fn render(shown: &Shown) -> String {
     for client in &share.rules.clients {
         let _ = writeln!(text, "client     {client}");
     }
+    if !share.snapshot_policy.is_empty() {
+        let _ = writeln!(text, "policy     {}", share.snapshot_policy);
+    }
     text.push_str(&share.snapshots.as_ref().map_or_else(String::new, snapshots));
     if let Some(place) = &share.declared_in {
         let _ = writeln!(text, "declared   in {place}");

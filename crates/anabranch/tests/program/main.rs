@@ -56,6 +56,7 @@ mod service;
 mod share;
 mod share_rules;
 mod silent_start;
+mod snapshot_policies;
 mod snapshots;
 mod standby;
 mod state;

@@ -5,8 +5,9 @@ use axum::http::StatusCode;
 use crate::configuration::{Configuration, Reload};
 use crate::domain::Domain;
 use crate::identities::TestedUser;
+use crate::policies::{NewPolicy, Policies, Policy};
 use crate::shares::{NewShare, Share, ShareChange, Shares};
-use crate::snapshots::{NewSnapshot, Snapshot, SnapshotChange, Snapshots};
+use crate::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, Snapshots};
 use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
 use crate::users::{NewUser, User, UserChange, Users};
 
@@ -57,6 +58,28 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// There is no such snapshot, another program made it, or it is protected.
     fn remove_snapshot(&self, share: &str, name: &str) -> Result<Snapshot, Refusal>;
+    /// What is known of the snapshots of each share, by name. This never waits.
+    fn snapshot_figures(&self) -> Vec<SnapshotFigures>;
+    /// All snapshot policies, by name.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    fn policies(&self) -> Result<Policies, Refusal>;
+    /// One snapshot policy.
+    ///
+    /// # Errors
+    /// There is no policy with this name.
+    fn policy(&self, name: &str) -> Result<Policy, Refusal>;
+    /// Creates a snapshot policy.
+    ///
+    /// # Errors
+    /// The name is taken, a value is invalid, or there are too many.
+    fn create_policy(&self, new: NewPolicy) -> Result<Policy, Refusal>;
+    /// Removes a snapshot policy that was created by command. The snapshots that it has taken stay.
+    ///
+    /// # Errors
+    /// There is no policy with this name, the configuration declares it, or a share has it.
+    fn remove_policy(&self, name: &str) -> Result<Policy, Refusal>;
     /// All users, by name.
     ///
     /// # Errors
@@ -126,7 +149,7 @@ pub trait Administration: Send + Sync {
 /// The kind of a refusal. Programs see these names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalKind {
-    /// There is no such share, user or token.
+    /// There is no such share, snapshot, policy, user or token.
     NotFound,
     /// The name is taken.
     NameTaken,
@@ -142,6 +165,8 @@ pub enum RefusalKind {
     Plan,
     /// The same operation is already under way.
     Busy,
+    /// A share has it.
+    InUse,
     /// The maximum number is reached.
     TooMany,
     /// The storage of the share has no snapshots.
@@ -178,6 +203,7 @@ impl Refusal {
             | RefusalKind::Overlap
             | RefusalKind::Plan
             | RefusalKind::Busy
+            | RefusalKind::InUse
             | RefusalKind::TooMany
             | RefusalKind::NoSnapshots
             | RefusalKind::Protected => StatusCode::CONFLICT,
@@ -196,6 +222,7 @@ impl Refusal {
             RefusalKind::Overlap => "overlap",
             RefusalKind::Plan => "plan",
             RefusalKind::Busy => "busy",
+            RefusalKind::InUse => "in-use",
             RefusalKind::TooMany => "too-many",
             RefusalKind::NoSnapshots => "no-snapshots",
             RefusalKind::Protected => "protected",

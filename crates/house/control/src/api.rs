@@ -1,7 +1,5 @@
 //! The API below `/v1`: JSON, for callers with a token. [`crate::openapi`] describes it.
 
-mod snapshots;
-
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +27,7 @@ use crate::sign_in;
 use crate::simulation::{NewSimulation, SimulatedPlan};
 use crate::tokens as of_tokens;
 use crate::trace::{NewTrace, TracePart};
-use crate::{About, activity, findings, simulation, trace};
+use crate::{About, activity, findings, policy_calls, simulation, snapshot_calls, trace};
 
 /// The most bytes of a request's body: no call has a long one.
 const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -87,12 +85,22 @@ pub(crate) const ROUTES: &[Route] = &[
     Route {
         path: "/shares/{name}/snapshots",
         methods: &["get", "post"],
-        handlers: || get(snapshots::list).post(snapshots::take),
+        handlers: || get(snapshot_calls::list).post(snapshot_calls::take),
     },
     Route {
         path: "/shares/{name}/snapshots/{snapshot}",
         methods: &["patch", "delete"],
-        handlers: || patch(snapshots::change).delete(snapshots::remove),
+        handlers: || patch(snapshot_calls::change).delete(snapshot_calls::remove),
+    },
+    Route {
+        path: "/policies",
+        methods: &["get", "post"],
+        handlers: || get(policy_calls::list).post(policy_calls::create),
+    },
+    Route {
+        path: "/policies/{name}",
+        methods: &["get", "delete"],
+        handlers: || get(policy_calls::show).delete(policy_calls::remove),
     },
     Route { path: "/domain", methods: &["get"], handlers: || get(domain) },
     Route { path: "/identities/{name}", methods: &["get"], handlers: || get(identity) },
@@ -146,10 +154,10 @@ impl IntoResponse for Refusal {
     }
 }
 
-type JsonReply<T> = Result<Json<T>, Refusal>;
+pub(crate) type JsonReply<T> = Result<Json<T>, Refusal>;
 
 /// Runs a call of the administration on a thread that may wait for the disk.
-async fn administer<T: Send + 'static>(
+pub(crate) async fn administer<T: Send + 'static>(
     about: Arc<About>,
     work: impl FnOnce(&dyn Administration) -> Result<T, Refusal> + Send + 'static,
 ) -> JsonReply<T> {

@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use share::{Alarm, Share, Shares, StoreHealth};
 
 use crate::configuration::Reload;
+use crate::snapshots::SnapshotFigures;
 
 /// A shard that is held up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +73,7 @@ impl Health {
 const CERTIFICATE_WARNING: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// What matters beside shards and shares.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Concerns {
     /// Whether the configuration was read again in vain.
     pub is_reload_failed: bool,
@@ -80,6 +81,8 @@ pub struct Concerns {
     pub certificate_left: Option<Duration>,
     /// Whether NFS programs that are to be registered with rpcbind are not.
     pub is_unregistered: bool,
+    /// The shares whose snapshot policies fail or are behind, with what is wrong.
+    pub snapshots: Vec<(String, String)>,
 }
 
 impl Concerns {
@@ -88,7 +91,14 @@ impl Concerns {
     pub fn now(reload: &Reload, certificate_expires: Option<SystemTime>, now: SystemTime) -> Self {
         let left = |expires: SystemTime| expires.duration_since(now).unwrap_or_default();
         let certificate_left = certificate_expires.map(left);
-        Self { is_reload_failed: !reload.last_succeeded, certificate_left, is_unregistered: false }
+        Self { is_reload_failed: !reload.last_succeeded, certificate_left, ..Self::default() }
+    }
+
+    /// The same, with what is wrong with snapshot policies.
+    #[must_use]
+    pub fn with_snapshots(self, figures: &[SnapshotFigures]) -> Self {
+        let problem = |of: &SnapshotFigures| Some((of.share.clone(), of.problem.clone()?));
+        Self { snapshots: figures.iter().filter_map(problem).collect(), ..self }
     }
 }
 
@@ -123,6 +133,9 @@ pub fn health(shards: &[StuckShard], shares: &Shares, concerns: Concerns) -> Hea
             "portmap: NFS programs are not registered with rpcbind, the log says why: clients of NFSv3 do not find them\n",
         );
     }
+    for (share, problem) in &concerns.snapshots {
+        let _ = writeln!(health.alarms, "share {share}: {problem}");
+    }
     for StuckShard { shard, silent } in shards {
         let _ = writeln!(health.shards, "shard {shard}: held up for {} s", silent.as_secs());
     }
@@ -150,6 +163,9 @@ pub fn health(shards: &[StuckShard], shares: &Shares, concerns: Concerns) -> Hea
 
 /// All alarms about the storage of a share, by the names used in metrics and the API.
 pub(crate) const ALARMS: [&str; 4] = ["full", "read-only", "moved", "stuck"];
+
+/// The alarm about the snapshot policy of a share, by the name used in the API.
+pub const SNAPSHOTS_ALARM: &str = "snapshots";
 
 /// The current alarms about the storage of a share: some of [`ALARMS`].
 #[must_use]
@@ -232,6 +248,22 @@ mod tests {
         let (status, text) = health(&[], &ShareTable::new([]).unwrap().present(), concerns).response();
         let expected = "degraded\ncertificate: the certificate of the control address expires in 0 d 1 h\n";
         assert_eq!((status, text.as_str()), (StatusCode::OK, expected));
+    }
+
+    #[test]
+    fn a_snapshot_policy_that_fails_is_an_alarm() {
+        let figures = |problem: Option<&str>| SnapshotFigures {
+            share: "data".to_owned(),
+            problem: problem.map(str::to_owned),
+            ..SnapshotFigures::default()
+        };
+        let said = |figures| {
+            let concerns = Concerns::default().with_snapshots(&[figures]);
+            health(&[], &ShareTable::new([]).unwrap().present(), concerns).response()
+        };
+        assert_eq!(said(figures(None)), (StatusCode::OK, "ok\n".to_owned()));
+        let expected = "degraded\nshare data: it is behind\n";
+        assert_eq!(said(figures(Some("it is behind"))), (StatusCode::OK, expected.to_owned()));
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub mod identities;
 mod logged;
 mod metrics;
 mod openapi;
+pub mod policies;
+mod policy_calls;
 pub mod program;
 pub mod report;
 mod server;
@@ -33,6 +35,7 @@ pub mod shares;
 pub mod sign_in;
 mod sign_ins;
 pub mod simulation;
+mod snapshot_calls;
 pub mod snapshots;
 pub mod status;
 mod token;
@@ -64,7 +67,7 @@ pub use administration::{Administration, Refusal, RefusalKind};
 pub use administrators::{Administrator, Administrators};
 pub use api::ApiError;
 pub use counters::{ContextCounts, Counters, LookupCounts, MechanismLogons, Occupied};
-pub use health::{Concerns, Health, StuckShard, alarms, certificate_warning, health};
+pub use health::{Concerns, Health, SNAPSHOTS_ALARM, StuckShard, alarms, certificate_warning, health};
 pub use token::{Digest, Token};
 
 use clients::Clients;
@@ -129,6 +132,7 @@ impl Subject {
     pub(crate) fn concerns(&self) -> Concerns {
         let concerns =
             Concerns::now(&self.administration.reloads(), (self.certificate_expires)(), SystemTime::now());
+        let concerns = concerns.with_snapshots(&self.administration.snapshot_figures());
         Concerns { is_unregistered: self.is_unregistered.load(Ordering::Relaxed), ..concerns }
     }
 }
@@ -242,6 +246,7 @@ async fn write_metrics(
         occupied: (about.subject.occupied)(),
         shards_stuck: (about.subject.stuck_shards)().len(),
         reload: about.subject.administration.reloads(),
+        snapshots: about.subject.administration.snapshot_figures(),
         certificate_expires: (about.subject.certificate_expires)(),
         up: about.started.elapsed(),
     };

@@ -1,6 +1,7 @@
 //! The accounting of the shares as Prometheus text (exposition format 0.0.4). docs/metrics.md describes every family.
 
 mod identity;
+mod snapshots;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,6 +19,7 @@ use crate::clients::Clients;
 use crate::configuration::Reload;
 use crate::counters::{Counters, LookupCounts, MechanismLogons, Occupied};
 use crate::health;
+use crate::snapshots::SnapshotFigures;
 
 /// The state of a share at one moment.
 struct Look {
@@ -62,6 +64,7 @@ pub(crate) struct OfServer {
     pub(crate) occupied: Vec<Occupied>,
     pub(crate) shards_stuck: usize,
     pub(crate) reload: Reload,
+    pub(crate) snapshots: Vec<SnapshotFigures>,
     pub(crate) certificate_expires: Option<SystemTime>,
     pub(crate) up: Duration,
 }
@@ -141,6 +144,7 @@ fn write_all(looks: &[Look], awaited: &[&str], server: &OfServer, audience: Audi
     write_opens(&mut text, looks);
     write_stores(&mut text, looks);
     write_alarms(&mut text, looks, awaited);
+    snapshots::write(&mut text, &server.snapshots);
     text.0
 }
 

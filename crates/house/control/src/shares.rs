@@ -65,6 +65,9 @@ pub struct Share {
     /// The protocols over which the share is served: those in its rules, and if encryption is required, only those that
     /// can encrypt.
     pub served_by: Vec<String>,
+    /// Its snapshot policy; empty: it has none.
+    #[serde(default)]
+    pub snapshot_policy: String,
     /// Its snapshots, where one share is asked for that is served and answers.
     #[serde(default)]
     pub snapshots: Option<SnapshotSummary>,
@@ -220,6 +223,9 @@ pub struct NewShare {
     /// The plan of the share. The default is no limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
+    /// The snapshot policy of the share. The default, an empty text, is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub snapshot_policy: String,
     /// Who may use the share. The default is everybody.
     #[serde(default, skip_serializing_if = "RulesChange::is_nothing")]
     pub rules: RulesChange,
@@ -271,6 +277,9 @@ pub struct ShareChange {
     /// Whether names and directories are cached, if the store reports changes by others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata_cache: Option<bool>,
+    /// The snapshot policy of the share. An empty text removes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot_policy: Option<String>,
     /// Whether the access log has what clients do in the share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access_log: Option<bool>,

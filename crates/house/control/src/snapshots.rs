@@ -49,6 +49,25 @@ pub struct SnapshotChange {
     pub protected_until: u64,
 }
 
+/// What is known of the snapshots of one share, for metrics and health.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SnapshotFigures {
+    /// The name of the share.
+    pub share: String,
+    /// How many there are. None: the share has none, or was not asked yet.
+    pub count: Option<u64>,
+    /// When the newest was taken, in seconds of the Unix epoch.
+    pub newest: Option<i64>,
+    /// The snapshot policy of the share.
+    pub policy: Option<String>,
+    /// How many snapshots the policy has taken since the server started.
+    pub taken: u64,
+    /// How often taking or removing one has failed, or a hook.
+    pub failed: u64,
+    /// Why the policy fails, or that it is behind.
+    pub problem: Option<String>,
+}
+
 /// What there is to say of the snapshots of one share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotSummary {

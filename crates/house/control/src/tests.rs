@@ -48,6 +48,21 @@ impl Administration for Nobody {
     fn remove_snapshot(&self, _: &str, name: &str) -> Result<snapshots::Snapshot, Refusal> {
         Err(Refusal::new(RefusalKind::Protected, name, ""))
     }
+    fn snapshot_figures(&self) -> Vec<snapshots::SnapshotFigures> {
+        Vec::new()
+    }
+    fn policies(&self) -> Result<policies::Policies, Refusal> {
+        Ok(policies::Policies::default())
+    }
+    fn policy(&self, _: &str) -> Result<policies::Policy, Refusal> {
+        none()
+    }
+    fn create_policy(&self, new: policies::NewPolicy) -> Result<policies::Policy, Refusal> {
+        Err(Refusal::new(RefusalKind::Invalid, new.name, ""))
+    }
+    fn remove_policy(&self, name: &str) -> Result<policies::Policy, Refusal> {
+        Err(Refusal::new(RefusalKind::InUse, name, ""))
+    }
     fn users(&self) -> Result<users::Users, Refusal> {
         Ok(users::Users::default())
     }

@@ -185,6 +185,7 @@ pub(crate) fn needed(method: &Method, path: &str) -> Scope {
         // Reading a recording removes the data for the caller that began it.
         Some("simulations") => Scope::Shares,
         Some("shares") if !looks || part == Some("trace") => Scope::Shares,
+        Some("policies") if !looks => Scope::Shares,
         _ if looks => Scope::Read,
         _ => Scope::All,
     }
@@ -221,6 +222,9 @@ mod tests {
             ("POST", "/v1/shares/a/snapshots", Scope::Shares),
             ("DELETE", "/v1/shares/a/snapshots/b", Scope::Shares),
             ("PATCH", "/v1/shares/a/snapshots/b", Scope::Shares),
+            ("GET", "/v1/policies", Scope::Read),
+            ("POST", "/v1/policies", Scope::Shares),
+            ("DELETE", "/v1/policies/a", Scope::Shares),
             ("GET", "/v1/files", Scope::Read),
             ("GET", "/v1/status", Scope::Read),
             ("DELETE", "/v1/files/1-2", Scope::All),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use auth::{Account, same_name};
 
 use crate::cephfs::Cluster;
-use crate::settings::{COMMAND_LINE, Encryption, ShareSettings, same_share_name};
+use crate::settings::{COMMAND_LINE, Encryption, PolicySettings, ShareSettings, same_share_name};
 
 /// The declarations of the configuration.
 #[derive(Debug, Default, Clone)]
@@ -19,6 +19,10 @@ pub(crate) struct Declared {
     pub(crate) shares_in: String,
     /// The shares that are declared in other places.
     pub(crate) shares_elsewhere: Vec<(String, String)>,
+    /// The declared snapshot policies.
+    pub(crate) policies: Vec<PolicySettings>,
+    /// The place of these declarations.
+    pub(crate) policies_in: String,
     /// The declared accounts, with their passwords.
     pub(crate) accounts: Vec<Account>,
     /// The place of these declarations.
@@ -54,6 +58,11 @@ impl Declared {
     /// The share of this name.
     pub(crate) fn share(&self, name: &str) -> Option<&DeclaredShare> {
         self.shares.iter().find(|share| same_share_name(&share.given.name, name))
+    }
+
+    /// The snapshot policy of this name.
+    pub(crate) fn policy(&self, name: &str) -> Option<&PolicySettings> {
+        self.policies.iter().find(|declared| declared.policy.name().eq_ignore_ascii_case(name))
     }
 
     /// The account of this name.

@@ -27,6 +27,7 @@ use crate::problem::{Result, serving};
 use crate::registered::Registered;
 use crate::renewal::Renewal;
 use crate::servers::Servers;
+use crate::snapshots::Keeper;
 use crate::sockets::{Addresses, PortmapSockets, Sockets};
 use crate::upkeep::Upkeep;
 use crate::{announced, control_access, control_tls, nfs_tls, opening, smb_quic};
@@ -64,6 +65,7 @@ struct Outside {
     _control: Control,
     _held_up: HeldUp,
     _upkeep: Upkeep,
+    _keeper: Keeper,
     _discovery: Option<Discovery>,
 }
 
@@ -113,12 +115,16 @@ impl Gateway {
         let renewal = identity.clone().map(|identity| Renewal::new(&settings, identity, nfs_tls));
         let upkeep = Upkeep::start(Arc::clone(&shares), Arc::clone(&state), identity.clone(), renewal);
         let upkeep = upkeep.map_err(serving("cannot start a thread"))?;
+        let runner = administration.policy_runner();
+        let keeper = Keeper::start(Arc::clone(&administration), runner);
+        let keeper = keeper.map_err(serving("cannot start a thread"))?;
         let outside = Outside {
             _registered: registered,
             _published: published,
             _control: control,
             _held_up: held_up,
             _upkeep: upkeep,
+            _keeper: keeper,
             _discovery: discovery,
         };
         Ok(Self {
@@ -150,7 +156,9 @@ impl Gateway {
         let reload = control::Administration::reloads(&*self.administration);
         let expires = self.identity.as_ref().and_then(|identity| identity.expires());
         let is_unregistered = self.is_unregistered.load(Ordering::Relaxed);
-        let concerns = Concerns { is_unregistered, ..Concerns::now(&reload, expires, SystemTime::now()) };
+        let figures = control::Administration::snapshot_figures(&*self.administration);
+        let concerns = Concerns::now(&reload, expires, SystemTime::now()).with_snapshots(&figures);
+        let concerns = Concerns { is_unregistered, ..concerns };
         control::health(&stuck(&self.shards.pulse()), &self.shares.present(), concerns)
     }
 

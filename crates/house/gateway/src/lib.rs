@@ -48,6 +48,7 @@ mod servers;
 pub mod settings;
 mod sid_names;
 mod smb_quic;
+mod snapshots;
 mod sockets;
 mod upkeep;
 mod user_groups;

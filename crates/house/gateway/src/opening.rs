@@ -152,6 +152,8 @@ pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declare
         shares,
         shares_in,
         shares_elsewhere: settings.shares_elsewhere.clone(),
+        policies: settings.policies.clone(),
+        policies_in: settings.policies_in.clone(),
         accounts: Vec::new(),
         accounts_in,
         accounts_elsewhere: settings.users_elsewhere.clone(),
@@ -183,6 +185,8 @@ pub(crate) fn change_declared(share: &Share, now: &ShareSettings) {
         name: _,
         directory: _,
         reserved_names: _,
+        // Whoever takes the snapshots looks there.
+        snapshot_policy: _,
         terms,
         rules,
         comment,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use limits::Plan;
 pub use nfs_server::GroupsBy;
+use schedule::Policy;
 use share::{Rules, Squash, Terms};
 use smb_server::{ChannelBinding, GivenInterface, Ntlm, Protection};
 pub use storage_ceph::Place as CephPlace;
@@ -26,6 +27,10 @@ pub struct Settings {
     pub shares_in: String,
     /// The shares that are declared in other places, as names and places.
     pub shares_elsewhere: Vec<(String, String)>,
+    /// The declared snapshot policies. Their names are unique regardless of case. More may have been created by command.
+    pub policies: Vec<PolicySettings>,
+    /// The place where the policies are declared, in messages.
+    pub policies_in: String,
     /// The declared users. Their names are unique regardless of case. More users may have been added by command.
     pub users: Vec<UserSettings>,
     /// The place where the users are declared, in messages.
@@ -147,6 +152,37 @@ pub struct ShareSettings {
     /// Names that [`check_reserved_name`] accepts, and that do not exist for clients, besides those that are known to
     /// have a special meaning to the file system.
     pub reserved_names: Vec<String>,
+    /// The name of one of the declared snapshot policies; empty: none.
+    pub snapshot_policy: String,
+}
+
+/// A declared snapshot policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicySettings {
+    /// When snapshots are taken, and how many are kept.
+    pub policy: Policy,
+    /// What runs before and after each snapshot.
+    pub hooks: Hooks,
+}
+
+/// Programs that run before and after each snapshot of a policy. They run as the server does, so only the configuration has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hooks {
+    /// A program and its arguments, before; empty: none.
+    pub before: Vec<String>,
+    /// The same after it, also if it failed.
+    pub after: Vec<String>,
+    /// How long each may take, 1 s to [`HOOK_TIME_MAX`].
+    pub time: Duration,
+}
+
+/// The longest time of a hook.
+pub const HOOK_TIME_MAX: Duration = Duration::from_secs(3600);
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self { before: Vec::new(), after: Vec::new(), time: Duration::from_secs(60) }
+    }
 }
 
 /// A declared user.
@@ -180,6 +216,8 @@ impl Settings {
             shares: Vec::new(),
             shares_in: COMMAND_LINE.to_owned(),
             shares_elsewhere: Vec::new(),
+            policies: Vec::new(),
+            policies_in: COMMAND_LINE.to_owned(),
             users: Vec::new(),
             users_in: COMMAND_LINE.to_owned(),
             users_elsewhere: Vec::new(),
@@ -238,6 +276,7 @@ impl ShareSettings {
             plan: Plan::Unlimited,
             metadata_cache: true,
             reserved_names: Vec::new(),
+            snapshot_policy: String::new(),
         }
     }
 }

@@ -1,5 +1,5 @@
 //! What a server must remember across restarts, in one database of its state directory: who it is, the key of its filehandles,
-//! the shares, users and tokens that were created by command, the numbers of shares and the burst credits that they have left, password
+//! the shares, snapshot policies, users and tokens that were created by command, the numbers of shares and the burst credits that they have left, password
 //! hashes, the persistent opens of SMB clients, the NFSv4 clients that hold something, and the hosts with NFSv3 locks. Beside it: whether that database is sound
 //! ([`image`]), its last good copy ([`copies`]), and who has the directory ([`lock`]).
 //!
@@ -19,6 +19,7 @@ mod lock_hosts;
 mod nfs_clients;
 mod nt_hashes;
 mod persistent_opens;
+mod policies;
 mod records;
 mod redb_store;
 pub mod rules;
@@ -31,6 +32,7 @@ pub use error::{Error, Result};
 pub use lock_hosts::LockHostTable;
 pub use nfs_clients::NfsClientTable;
 pub use persistent_opens::PersistentOpenTable;
+pub use policies::{DoneRecord, PolicyRecord};
 pub use records::{PasswordKeys, Secrets, ShareRecord, TokenRecord, UserRecord};
 pub use snapshots::ProtectedSnapshot;
 pub use state::{State, exists, file};

@@ -44,6 +44,9 @@ pub struct ShareRecord {
     pub rules: Rules,
     /// What clients that list the shares are told of it.
     pub comment: String,
+    /// The snapshot policy; empty: it has none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub snapshot_policy: String,
 }
 
 impl ShareRecord {

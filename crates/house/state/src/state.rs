@@ -15,6 +15,7 @@ use storage_local::HandleRecords;
 use crate::accounts::RIDS;
 use crate::handles::{self, HandleTables};
 use crate::lock::{Holder, Lock};
+use crate::policies::DONE;
 use crate::records::{ShareRecord, TokenRecord, UserRecord};
 use crate::redb_store::RedbStore;
 use crate::state_file::{Closed, StateFile};
@@ -327,9 +328,9 @@ impl State {
     fn forget_of_share(&self, name: &str, is_removed: bool) -> Result<()> {
         let name = name.to_lowercase();
         let key = name.as_bytes();
-        let made = is_removed.then(|| MADE_SHARES.remove(key));
+        let made = is_removed.then(|| [MADE_SHARES.remove(key), DONE.remove(key)]);
         let rest = [SHARES.remove(key), CREDITS.remove(key), Change::Drop { prefix: handles::prefix(&name) }];
-        self.change(made.into_iter().chain(rest).collect())
+        self.change(made.into_iter().flatten().chain(rest).collect())
     }
 
     /// The burst credits that were written down for a share.

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use anabranch_state::{
-    LockHostTable, NfsClientTable, PasswordKeys, PersistentOpenTable, ProtectedSnapshot, Secrets,
-    ShareRecord, State, TokenRecord, UserRecord,
+    DoneRecord, LockHostTable, NfsClientTable, PasswordKeys, PersistentOpenTable, PolicyRecord,
+    ProtectedSnapshot, Secrets, ShareRecord, State, TokenRecord, UserRecord,
 };
 use control::Token;
 use control::shares::Rules;
@@ -24,6 +24,8 @@ const MADE_SHARES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("made
 const ADDED_USERS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("added-users");
 const TOKENS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("tokens");
 const PROTECTED: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("protected-snapshots");
+const POLICIES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("snapshot-policies");
+const DONE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("snapshots-done");
 const OPENS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("persistent-opens");
 const CLIENTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("nfs-clients");
 const LOCK_HOSTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("nfs-lock-hosts");
@@ -75,6 +77,10 @@ fn written_by_hand(directory: &Path) {
     transaction.open_table(ADDED_USERS).unwrap().insert("ANNA", USER.as_bytes()).unwrap();
     let open = serde_json::to_vec(&PersistentOpen { id: 300, ..PersistentOpen::default() }).unwrap();
     transaction.open_table(OPENS).unwrap().insert(300, open.as_slice()).unwrap();
+    let policy = r#"{"name":"Office","rules":{"daily":"01:10/14"}}"#;
+    transaction.open_table(POLICIES).unwrap().insert("office", policy.as_bytes()).unwrap();
+    let done = r#"{"policy":"Office","done":{"daily":5}}"#;
+    transaction.open_table(DONE).unwrap().insert("data", done.as_bytes()).unwrap();
     let protected = r#"{"directory":"/srv","name":"a","until":5}"#;
     transaction.open_table(PROTECTED).unwrap().insert("/srv\0a", protected.as_bytes()).unwrap();
     transaction.open_table(CLIENTS).unwrap().insert(b"client".as_slice(), ()).unwrap();
@@ -99,6 +105,8 @@ fn what_is_on_the_disk_is_read() {
     let user = &state.added_users().unwrap()[0];
     assert_eq!((&*user.name, user.uid, user.nt_hash), ("Anna", Some(1000), Some([7; 16])));
     assert_eq!(user.keys, None, "a record of a program that made no keys");
+    assert_eq!(state.made_policies().unwrap()[0].policy().unwrap().name(), "Office");
+    assert_eq!(state.snapshots_done("DATA").unwrap().unwrap().done["daily"], 5);
     let protected = state.protected_snapshots(Path::new("/srv")).unwrap();
     assert_eq!((&*protected[0].name, protected[0].until), ("a", 5));
     assert_eq!(PersistentOpenTable(state.store()).all().unwrap()[0].id, 300);
@@ -129,6 +137,8 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     state.keep_token(&token).unwrap();
     let protected = ProtectedSnapshot { directory: "/srv".into(), name: "a".to_owned(), until: 5 };
     state.protect_snapshot(&protected).unwrap();
+    state.keep_policy(&PolicyRecord { name: "Office".to_owned(), ..PolicyRecord::default() }).unwrap();
+    state.keep_snapshots_done("Data", &DoneRecord::default()).unwrap();
     let open_file = PersistentOpen { id: u64::MAX - 1, ..PersistentOpen::default() };
     PersistentOpenTable(state.store()).write(&[Change::Keep(Box::new(open_file))]).unwrap();
     NfsClientTable(state.store()).keep(&ClientRecord { owner: b"client".to_vec() }).unwrap();
@@ -143,7 +153,7 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     assert_eq!(transaction.open_table(SHARES).unwrap().get("data").unwrap().unwrap().value(), id);
     assert_eq!(transaction.open_table(ACCOUNTS).unwrap().get("anna").unwrap().unwrap().value(), [8; 16]);
     assert_eq!(transaction.open_table(CREDITS).unwrap().get("data").unwrap().unwrap().value(), 66);
-    for (table, key) in [(MADE_SHARES, "data"), (TOKENS, "ci")] {
+    for (table, key) in [(MADE_SHARES, "data"), (TOKENS, "ci"), (POLICIES, "office"), (DONE, "data")] {
         let table = transaction.open_table(table).unwrap();
         assert_eq!(table.first().unwrap().unwrap().0.value(), key);
     }

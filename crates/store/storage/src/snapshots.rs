@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::{MayWait, Result, SnapshotName, Storage, Timestamp};
 
-/// A number of a snapshot. A store never gives it to a second one.
+/// A number of a snapshot. A store never gives it to a second one, and gives higher ones to snapshots that it takes later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SnapshotId(pub u32);
 

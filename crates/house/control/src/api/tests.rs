@@ -16,6 +16,7 @@ use crate::explain::Finding;
 use crate::files::{Files, Lock, Locks, OpenFile, OpenedBy};
 use crate::findings::{ClientFindings, Findings};
 use crate::identities::{Knowledge, TestFinding, TestedGroup, TestedShare, TestedUser};
+use crate::policies::{NewPolicy, Policies, Policy};
 use crate::program::{AdvicePiece, Advices, AdvisedChange, Log, LogLine, WorkAdvice};
 use crate::shares::{NewShare, Rules, RulesChange, Share, ShareChange, Shares};
 use crate::sign_in::{NewSignIn, SignIn};
@@ -109,6 +110,7 @@ fn a_share() -> Share {
         plan: String::new(),
         rules: Rules::default(),
         served_by: Vec::new(),
+        snapshot_policy: String::new(),
         snapshots: None,
     }
 }
@@ -180,6 +182,7 @@ fn a_share_change() -> ShareChange {
         metadata_cache: yes,
         access_log: yes,
         plan: Some(String::new()),
+        snapshot_policy: Some(String::new()),
         devices: yes,
         set_id: yes,
         secure_port: yes,
@@ -268,11 +271,45 @@ fn of_identities() -> [(&'static str, Value); 7] {
     ]
 }
 
-/// The types of snapshots.
-fn of_snapshots() -> [(&'static str, Value); 5] {
+/// The types of shares.
+fn of_shares() -> [(&'static str, Value); 6] {
+    let yes = Some(true);
+    [
+        ("Share", json(a_share())),
+        ("Shares", json(Shares::default())),
+        (
+            "NewShare",
+            json(NewShare {
+                metadata_cache: yes,
+                access_log: yes,
+                plan: Some(String::new()),
+                snapshot_policy: "office".to_owned(),
+                rules: all_rules(),
+                ..NewShare::default()
+            }),
+        ),
+        ("ShareChange", json(a_share_change())),
+        ("Rules", json(Rules::default())),
+        ("RulesChange", json(all_rules())),
+    ]
+}
+
+/// The types of snapshots and of their policies.
+fn of_snapshots() -> [(&'static str, Value); 8] {
     let new =
         NewSnapshot { label: Some(String::new()), protect_for_seconds: Some(1), protected_until: Some(1) };
+    let text = Some(String::new());
+    let policy = NewPolicy {
+        name: String::new(),
+        hourly: text.clone(),
+        daily: text.clone(),
+        weekly: text.clone(),
+        monthly: text,
+    };
     [
+        ("Policies", json(Policies::default())),
+        ("Policy", json(Policy::default())),
+        ("NewPolicy", json(policy)),
         ("Snapshots", json(Snapshots::default())),
         ("Snapshot", json(Snapshot::default())),
         ("NewSnapshot", json(new)),
@@ -306,21 +343,6 @@ fn every_type_is_described_with_its_fields() {
     let user_change = UserChange { password, uid: id, gid: id, groups, disabled: yes };
     let waits = LimitWaits { limit: String::new(), operations: 0, seconds: 0.0 };
     let values = [
-        ("Share", json(a_share())),
-        ("Shares", json(Shares::default())),
-        (
-            "NewShare",
-            json(NewShare {
-                metadata_cache: yes,
-                access_log: yes,
-                plan: Some(String::new()),
-                rules: all_rules(),
-                ..NewShare::default()
-            }),
-        ),
-        ("ShareChange", json(a_share_change())),
-        ("Rules", json(Rules::default())),
-        ("RulesChange", json(all_rules())),
         ("User", json(user)),
         ("Users", json(Users::default())),
         ("NewUser", json(new_user)),
@@ -357,7 +379,8 @@ fn every_type_is_described_with_its_fields() {
         .chain(of_program())
         .chain(of_simulations())
         .chain(of_identities())
-        .chain(of_snapshots());
+        .chain(of_snapshots())
+        .chain(of_shares());
     let values: Vec<_> = values.into_iter().chain(others).collect();
     let names: BTreeSet<_> = values.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, schemas.keys().map(String::as_str).collect());

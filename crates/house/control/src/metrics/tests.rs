@@ -18,6 +18,30 @@ fn ending(bytes: u64, outcome: Outcome) -> Ending {
     Ending { at: std::time::Instant::now(), round_trip: None, bytes, outcome }
 }
 
+fn logons() -> [MechanismLogons; 3] {
+    let by = |mechanism, succeeded, failed| MechanismLogons { mechanism, succeeded, failed };
+    [by("kerberos", 9, 1), by("iakerb", 0, 0), by("ntlm", 2, 4)]
+}
+
+fn contexts() -> ContextCounts {
+    ContextCounts { present: 6, max: 9, begun: 8, refused: 2, expired: 5, displaced: 1, calls: [1, 2, 3] }
+}
+
+/// A share that has a policy, and one whose storage has no snapshots.
+fn snapshots() -> Vec<SnapshotFigures> {
+    let share = |name: &str| SnapshotFigures { share: name.to_owned(), ..SnapshotFigures::default() };
+    let figures = SnapshotFigures {
+        count: Some(3),
+        newest: Some(1_700_000_001),
+        policy: Some("office".to_owned()),
+        taken: 5,
+        failed: 2,
+        problem: Some("it is behind".to_owned()),
+        ..share("da\"ta")
+    };
+    vec![figures, share("plain")]
+}
+
 #[test]
 fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     let store = Arc::new(storage::memory::MemoryStore::new());
@@ -29,12 +53,7 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     account.end(&read.cost(), &ending(0, Outcome::Refused));
     let counters =
         Counters { refused_connections: 7, failed_logons: 5, unheard_logons: 3, ..Counters::default() };
-    let by = |mechanism, succeeded, failed| MechanismLogons { mechanism, succeeded, failed };
-    let logons_by_mechanism = [by("kerberos", 9, 1), by("iakerb", 0, 0), by("ntlm", 2, 4)];
-    let calls = [1, 2, 3];
-    let contexts =
-        ContextCounts { present: 6, max: 9, begun: 8, refused: 2, expired: 5, displaced: 1, calls };
-    let counters = Counters { logons_by_mechanism, contexts, ..counters };
+    let counters = Counters { logons_by_mechanism: logons(), contexts: contexts(), ..counters };
     let (subject, source) = ("numbers", "directory");
     let mut lookups =
         LookupCounts { subject, source, found: 7, timed_out: 3, stale_used: 2, ..LookupCounts::default() };
@@ -45,8 +64,8 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     let reload = Reload { failed: 2, read: 1_700_000_000, ..Reload::default() };
     let certificate_expires = Some(UNIX_EPOCH + Duration::from_secs(1_800_000_000));
     let occupied = vec![Occupied { protocol: "smb", connections: 3, max: 100 }];
-    let server =
-        OfServer { counters, connected, lookups, occupied, shards_stuck: 1, reload, certificate_expires, up };
+    let server = OfServer { counters, connected, lookups, occupied, shards_stuck: 1, ..OfServer::default() };
+    let server = OfServer { reload, certificate_expires, snapshots: snapshots(), up, ..server };
     let shares = ShareTable::new([share]).unwrap();
     shares.await_store(ShareId(2), "late");
     let text = render(&shares.present(), &server, Audience::Everybody);
@@ -67,6 +86,10 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
         "\nanabranch_opens{share=\"da\\\"ta\"} 0\n".to_owned(),
         "\nanabranch_share_alarm{share=\"late\",kind=\"stuck\"} 1\n".to_owned(),
         "\nanabranch_unheard_logons_total 3\n".to_owned(),
+        "\nanabranch_share_snapshots{share=\"da\\\"ta\"} 3\n".to_owned(),
+        "\nanabranch_snapshot_policy_runs_total{share=\"da\\\"ta\",policy=\"office\",result=\"failure\"} 2\n"
+            .to_owned(),
+        "\nanabranch_snapshot_policy_failing{share=\"da\\\"ta\",policy=\"office\"} 1\n".to_owned(),
         format!("\nanabranch_lookups_total{{{asked},outcome=\"found\"}} 7\n"),
         format!("\nanabranch_lookups_unanswered_total{{{asked},reason=\"timeout\"}} 3\n"),
         format!("\nanabranch_lookups_stale_total{{{asked}}} 2\n"),
@@ -89,6 +112,7 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     ] {
         assert!(text.contains(&expected), "{expected} is not in\n{text}");
     }
+    assert!(!text.contains("share=\"plain\""));
     assert!(!text.contains("api=\"Write\"") && !text.contains("nfs3"));
 }
 
@@ -98,7 +122,14 @@ const DOCUMENT: &str = include_str!("../../../../../docs/metrics.md");
 fn served() -> OfServer {
     let occupied = vec![Occupied { protocol: "nfs", connections: 1, max: 2 }];
     let lookups = vec![LookupCounts::default()];
-    OfServer { certificate_expires: Some(UNIX_EPOCH), lookups, occupied, ..OfServer::default() }
+    let figures = SnapshotFigures {
+        count: Some(1),
+        newest: Some(1),
+        policy: Some(String::new()),
+        ..SnapshotFigures::default()
+    };
+    let snapshots = vec![figures];
+    OfServer { snapshots, certificate_expires: Some(UNIX_EPOCH), lookups, occupied, ..OfServer::default() }
 }
 
 /// A share with a value for everything that is measured.

@@ -8,6 +8,8 @@ mod awaited;
 mod cluster;
 mod domain;
 mod identities;
+mod policies;
+mod policy_run;
 mod refused;
 mod reload;
 mod shares;
@@ -24,8 +26,9 @@ use std::sync::{Arc, OnceLock};
 use control::configuration::{Configuration, Configured, Reload};
 use control::domain::Domain;
 use control::identities::TestedUser;
+use control::policies::{NewPolicy, Policies, Policy};
 use control::shares::{NewShare, Share, ShareChange, Shares};
-use control::snapshots::{NewSnapshot, Snapshot, SnapshotChange, Snapshots};
+use control::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, Snapshots};
 use control::tokens::{KnownTokens, MadeToken, NewToken, TokenInfo, Tokens};
 use control::users::{NewUser, User, UserChange, Users};
 use control::{Refusal, RefusalKind};
@@ -40,6 +43,7 @@ use crate::control_tls::Identity;
 use crate::declared::{Declared, Idle};
 use crate::logged;
 use crate::names::NameLookup;
+use crate::snapshots::{Runner, Snapshotting, now};
 
 /// The most users who can be added by command.
 const USERS_MAX: usize = 100_000;
@@ -74,8 +78,7 @@ pub struct Administration {
     /// Guards the list of awaited shares, by folded name and directory, for which threads wait, with what they wait for, as far as
     /// they know.
     waiting: Mutex<HashMap<(String, PathBuf), Option<String>>>,
-    /// Held while a snapshot is taken or removed. It guards no data.
-    taking_snapshots: Mutex<()>,
+    snapshotting: Arc<Snapshotting>,
     /// Who knows the configuration as it was written. Nobody, if it cannot be read again.
     configured: OnceLock<Arc<dyn Configured>>,
 }
@@ -89,7 +92,7 @@ impl Administration {
             serving: Some(serving),
             idle: Mutex::new(idle),
             waiting: Mutex::default(),
-            taking_snapshots: Mutex::default(),
+            snapshotting: Arc::default(),
             configured: OnceLock::new(),
         }
     }
@@ -108,7 +111,7 @@ impl Administration {
             serving: None,
             idle: Mutex::default(),
             waiting: Mutex::default(),
-            taking_snapshots: Mutex::default(),
+            snapshotting: Arc::default(),
             configured: OnceLock::new(),
         }
     }
@@ -123,6 +126,11 @@ impl Administration {
         if let Some(serving) = &self.serving {
             logged::signal(&serving.access_log, operation, is_done);
         }
+    }
+
+    /// Who carries out the snapshot policies of this server.
+    pub(crate) fn policy_runner(&self) -> Runner {
+        Runner::new(Arc::clone(&self.state), Arc::clone(&self.snapshotting))
     }
 
     fn configured(&self) -> Result<&Arc<dyn Configured>, Refusal> {
@@ -178,6 +186,26 @@ impl control::Administration for Administration {
 
     fn remove_snapshot(&self, share: &str, name: &str) -> Result<Snapshot, Refusal> {
         self.end_snapshot(share, name)
+    }
+
+    fn snapshot_figures(&self) -> Vec<SnapshotFigures> {
+        self.snapshotting.notes.figures(now())
+    }
+
+    fn policies(&self) -> Result<Policies, Refusal> {
+        self.all_policies().map(|policies| Policies { policies })
+    }
+
+    fn policy(&self, name: &str) -> Result<Policy, Refusal> {
+        self.one_policy(name)
+    }
+
+    fn create_policy(&self, new: NewPolicy) -> Result<Policy, Refusal> {
+        self.enter_policy(&new)
+    }
+
+    fn remove_policy(&self, name: &str) -> Result<Policy, Refusal> {
+        self.end_policy(name)
     }
 
     fn users(&self) -> Result<Users, Refusal> {

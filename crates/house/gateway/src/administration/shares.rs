@@ -10,6 +10,7 @@ use nfs_server::NfsServer;
 use share::{Protocols, SHARES_MAX, Terms, folded_name, served_by};
 use state::{ShareRecord, burst_credits, rules};
 
+use super::snapshots::check_has_snapshots;
 use super::{Administration, Serving, failed, invalid};
 use crate::apart::Apart;
 use crate::declared::{Declared, DeclaredShare, Idle};
@@ -18,6 +19,7 @@ use crate::kerberos::check_names;
 use crate::opening::Opener;
 use crate::problem::Problem;
 use crate::settings::{check_share_name, same_share_name, split_directory, written_directory};
+use crate::snapshots::now;
 use crate::waiting::wait_for;
 use crate::{cephfs, directories, opening};
 
@@ -81,6 +83,7 @@ impl Administration {
             rules: rules.map_or_else(|_| record.rules.clone(), |rules| rules::write(&rules)),
             served_by: by_protocols(protocols, record.terms(), &declared, self.nfs()),
             comment: record.comment.clone(),
+            snapshot_policy: record.snapshot_policy.clone(),
             ..tell(&record.name, &record.directory, record.terms(), plan)
         }
     }
@@ -99,6 +102,7 @@ impl Administration {
             metadata_cache: given.metadata_cache,
             rules: rules::write(&given.rules),
             comment: given.comment.clone(),
+            snapshot_policy: given.snapshot_policy.clone(),
             served_by: by_protocols(given.rules.protocols, given.terms, declared, self.nfs()),
             ..tell(&given.name, directory, given.terms, given.plan.to_string())
         }
@@ -113,10 +117,12 @@ impl Administration {
         self.idle.lock().get(&folded_name(name)).cloned()
     }
 
-    /// The alarms about the storage of a share that is served.
+    /// The alarms about the storage of a share that is served, and about its snapshot policy.
     fn alarms(&self, name: &str) -> Vec<String> {
         let share = self.serving.as_ref().and_then(|serving| serving.shares.present().by_name(name).cloned());
-        share.iter().flat_map(|share| control::alarms(share)).map(str::to_owned).collect()
+        let fails = self.serving.is_some() && self.snapshotting.notes.is_failing(name, now());
+        let of_store = share.iter().flat_map(|share| control::alarms(share));
+        of_store.chain(fails.then_some(control::SNAPSHOTS_ALARM)).map(str::to_owned).collect()
     }
 
     pub(super) fn make_share(&self, new: &NewShare) -> Result<Share> {
@@ -147,6 +153,7 @@ impl Administration {
             rules,
             comment: new.comment.clone(),
             uncached: new.metadata_cache == Some(false),
+            snapshot_policy: self.check_policy(name, &new.snapshot_policy)?,
             ..ShareRecord::default().on(terms)
         };
         record.provision(&Provisioned::new(plan));
@@ -154,7 +161,9 @@ impl Administration {
             Some(serving) => {
                 let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
                 let opener = Opener::new(&self.declared(), &self.state, opens_max, &serving.access_log);
-                Some(opener.made_in_time(&record).map_err(of_directory)?)
+                let share = opener.made_in_time(&record).map_err(of_directory)?;
+                check_has_snapshots(&share, &record.snapshot_policy)?;
+                Some(share)
             }
             None => None,
         };
@@ -201,6 +210,13 @@ impl Administration {
         if let Some(comment) = &change.comment {
             check_comment(&record.name, comment)?;
             record.comment.clone_from(comment);
+        }
+        if let Some(policy) = &change.snapshot_policy {
+            record.snapshot_policy = self.check_policy(&record.name, policy)?;
+            let present = self.serving.as_ref().map(|serving| serving.shares.present());
+            if let Some(share) = present.as_ref().and_then(|shares| shares.by_name(&record.name)) {
+                check_has_snapshots(share, &record.snapshot_policy)?;
+            }
         }
         record.set_terms(terms);
         record.uncached = change.metadata_cache.map_or(record.uncached, |kept| !kept);
@@ -412,6 +428,7 @@ fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
         access_log: !terms.contains(Terms::UNLOGGED),
         rules: Rules::default(),
         served_by: Vec::new(),
+        snapshot_policy: String::new(),
         snapshots: None,
         plan,
     }

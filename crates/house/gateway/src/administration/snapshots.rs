@@ -2,22 +2,19 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use control::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotSummary, Snapshots};
 use control::{Refusal, RefusalKind};
 use schedule::Utc;
 use share::Share;
 use state::ProtectedSnapshot;
-use storage::{MayWait, SnapshotName};
+use storage::SnapshotName;
 
 use super::{Administration, failed, invalid};
-use crate::waiting::wait_for;
+use crate::snapshots::{asked, now, of_policy};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
-/// How long a storage may take for a call on its snapshots. One that hangs holds up nobody else.
-const CALL_TIME: Duration = Duration::from_secs(60);
 /// The most snapshots of a share that were taken by command, or by going back to one.
 const BY_COMMAND_MAX: usize = 255;
 /// For how long a snapshot can be protected: nobody can take that back.
@@ -40,7 +37,7 @@ impl Administration {
         check_label(label)?;
         let until = protected_until(new, now())?;
         let share = self.served(share)?;
-        let _turn = self.turn()?;
+        let _turn = self.snapshotting.turn()?;
         let listed = asked(&share, |snapshots, may| snapshots.list(may))?;
         let by_command =
             listed.iter().filter(|snapshot| snapshot.is_own && of_policy(&snapshot.name).is_none());
@@ -63,7 +60,7 @@ impl Administration {
         let until = change.protected_until;
         check_until(until, now())?;
         let share = self.served(share)?;
-        let _turn = self.turn()?;
+        let _turn = self.snapshotting.turn()?;
         let found = find(&share, name)?;
         if !found.is_own {
             let what = format!("another program made the snapshot {name}, so it cannot be protected here");
@@ -86,7 +83,7 @@ impl Administration {
 
     pub(super) fn end_snapshot(&self, share: &str, name: &str) -> Result<Snapshot> {
         let share = self.served(share)?;
-        let _turn = self.turn()?;
+        let _turn = self.snapshotting.turn()?;
         let found = find(&share, name)?;
         if !found.is_own {
             let what = format!("another program made the snapshot {name}, so it is not removed here");
@@ -138,16 +135,8 @@ impl Administration {
         })
     }
 
-    /// The turn to take or remove snapshots: one at a time has it, whatever the share. Two shares may lie in one file system.
-    fn turn(&self) -> Result<parking_lot::MutexGuard<'_, ()>> {
-        self.taking_snapshots.try_lock_for(CALL_TIME).ok_or_else(|| {
-            let what = "another snapshot is being taken or removed, and takes long";
-            Refusal::new(RefusalKind::Busy, what, "Try again later.")
-        })
-    }
-
     /// The directory of a share, as shares are declared or created now.
-    fn directory_of(&self, share: &str) -> Result<PathBuf> {
+    pub(super) fn directory_of(&self, share: &str) -> Result<PathBuf> {
         if let Some(declared) = self.declared().share(share) {
             return Ok(declared.directory.clone());
         }
@@ -165,6 +154,17 @@ impl Administration {
     }
 }
 
+/// Refuses a snapshot policy for a share that has no snapshots. A storage that does not answer now may have them.
+pub(super) fn check_has_snapshots(share: &Arc<Share>, policy: &str) -> Result<()> {
+    if policy.is_empty() {
+        return Ok(());
+    }
+    match asked(share, |_, _| Ok(())) {
+        Err(refusal) if refusal.kind == RefusalKind::NoSnapshots => Err(refusal),
+        _ => Ok(()),
+    }
+}
+
 /// Takes a snapshot.
 fn take(share: &Arc<Share>, label: &str) -> Result<storage::Snapshot> {
     let label = label.to_owned();
@@ -179,36 +179,6 @@ fn find(share: &Arc<Share>, name: &str) -> Result<storage::Snapshot> {
     })
 }
 
-/// Makes a call to the snapshots of a share, and waits for it, but not for ever.
-fn asked<T: Send + 'static>(
-    share: &Arc<Share>,
-    call: impl FnOnce(&dyn storage::Snapshots, MayWait<'_>) -> storage::Result<T> + Send + 'static,
-) -> Result<T> {
-    let name = share.name();
-    let answer = wait_for(async { tokio::time::timeout(CALL_TIME, share.with_snapshots(call)).await })?;
-    let refuse = |kind, what: String, advice: &str| Err(Refusal::new(kind, what, advice));
-    match answer {
-        Ok(Ok(Ok(answer))) => Ok(answer),
-        Ok(Ok(Err(why))) => {
-            let what = format!("the share {name} has no snapshots");
-            refuse(RefusalKind::NoSnapshots, what, &why.to_string())
-        }
-        Ok(Err(share::Error::Storage(storage::Error::NoSpace))) => {
-            let what = format!("the file system of the share {name} is full");
-            refuse(
-                RefusalKind::Failed,
-                what,
-                "Remove something there: files, or snapshots that nobody needs.",
-            )
-        }
-        Ok(Err(e)) => refuse(RefusalKind::Failed, format!("the snapshots of the share {name}: {e}"), ""),
-        Err(_) => {
-            let what = format!("the storage of the share {name} does not answer");
-            refuse(RefusalKind::Failed, what, "What was asked for may still be done when it does.")
-        }
-    }
-}
-
 fn tell(snapshot: storage::Snapshot, protected: &[ProtectedSnapshot]) -> Snapshot {
     let kept = protected.iter().find(|kept| snapshot.is_own && kept.name == snapshot.name);
     let policy = of_policy(&snapshot.name).filter(|_| snapshot.is_own);
@@ -220,12 +190,6 @@ fn tell(snapshot: storage::Snapshot, protected: &[ProtectedSnapshot]) -> Snapsho
         protected_until: kept.map(|kept| kept.until),
         name: snapshot.name,
     }
-}
-
-/// The policy and the rule that took a snapshot, by its name.
-fn of_policy(name: &str) -> Option<(String, schedule::Period)> {
-    let name = SnapshotName::parse(name)?;
-    schedule::of_label(name.label()).map(|(policy, period)| (policy.to_owned(), period))
 }
 
 fn check_label(label: &str) -> Result<()> {
@@ -270,11 +234,6 @@ fn check_until(until: u64, now: Utc) -> Result<()> {
 
 fn written(secs: u64) -> String {
     Utc::from_secs(i64::try_from(secs).unwrap_or(i64::MAX)).to_string()
-}
-
-fn now() -> Utc {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    Utc::from_secs(i64::try_from(since).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

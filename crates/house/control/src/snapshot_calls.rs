@@ -8,18 +8,18 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 
-use super::{JsonReply, administer, read};
 use crate::About;
 use crate::administration::Refusal;
+use crate::api::{JsonReply, administer, read};
 use crate::logged::Concerned;
 use crate::snapshots::{NewSnapshot, Snapshot, Snapshots};
 
-pub(super) async fn list(State(about): State<Arc<About>>, Path(share): Path<String>) -> JsonReply<Snapshots> {
+pub(crate) async fn list(State(about): State<Arc<About>>, Path(share): Path<String>) -> JsonReply<Snapshots> {
     administer(about, move |administration| administration.snapshots(&share)).await
 }
 
 /// The body may be empty.
-pub(super) async fn take(
+pub(crate) async fn take(
     State(about): State<Arc<About>>,
     Path(share): Path<String>,
     body: Bytes,
@@ -31,7 +31,7 @@ pub(super) async fn take(
     Ok((StatusCode::CREATED, Extension(concerned), taken).into_response())
 }
 
-pub(super) async fn change(
+pub(crate) async fn change(
     State(about): State<Arc<About>>,
     Path((share, name)): Path<(String, String)>,
     body: Bytes,
@@ -40,7 +40,7 @@ pub(super) async fn change(
     administer(about, move |administration| administration.change_snapshot(&share, &name, change)).await
 }
 
-pub(super) async fn remove(
+pub(crate) async fn remove(
     State(about): State<Arc<About>>,
     Path((share, name)): Path<(String, String)>,
 ) -> JsonReply<Snapshot> {

@@ -1,0 +1,134 @@
+//! `anabranch policy`: snapshots that the server takes by itself, on Btrfs.
+
+use crate::asked::{OK, ask, health, until};
+use crate::server::{Server, path};
+use crate::subvolume::Machine;
+
+/// Says that something is missing on the share `live` since long ago, as after months without a server.
+fn was_away(machine: &mut Machine) {
+    let long_ago = state::DoneRecord {
+        policy: "office".to_owned(),
+        done: [("hourly", 0), ("daily", 0), ("weekly", 0), ("monthly", 0)]
+            .map(|(period, secs)| (period.to_owned(), secs))
+            .into(),
+    };
+    machine.stop();
+    let state = state::State::open(path(&machine.directory, "state").as_ref()).unwrap();
+    state.keep_snapshots_done("made", &long_ago).unwrap();
+    drop(state);
+    machine.start(&[]);
+}
+
+fn metric(server: &Server, line: &str) -> String {
+    let metrics = ask(server, "/metrics");
+    metrics.lines().find_map(|found| found.strip_prefix(line)).unwrap_or_default().trim().to_owned()
+}
+
+fn create(machine: &Machine) -> String {
+    machine.done(&[
+        "policy",
+        "create",
+        "office",
+        "--hourly",
+        ":05/24",
+        "--daily",
+        "01:10/14",
+        "--weekly",
+        "sun/8",
+        "--monthly",
+        "1/12",
+    ])
+}
+
+#[test]
+fn policies_are_created_listed_and_removed() {
+    let Some(machine) = Machine::serving() else { return };
+    assert_eq!(create(&machine), "The policy office was created.\n");
+    machine.refused(
+        &["policy", "create", "OFFICE", "--hourly", ":05/1"],
+        &["there is a snapshot policy office"],
+    );
+    machine.refused(&["policy", "create", "other"], &["it has no rule"]);
+    machine.refused(&["policy", "create", "other", "--hourly", ":05/256"], &["how many snapshots are kept"]);
+    machine
+        .refused(&["policy", "create", "other", "--hourly", ":05/200", "--monthly", "31/56"], &["keeps 256"]);
+    machine.refused(&["policy", "create", "other", "--monthly", "32/1"], &["such as 1 or 1,15@03:00"]);
+    machine.refused(&["policy", "create", "a.b", "--hourly", ":05/1"], &["cannot be the name of a policy"]);
+    let listed = machine.done(&["policy", "list"]);
+    assert!(listed.ends_with("\noffice  :05/24  01:10/14  sun@00:00/8  1@00:00/12\n"), "{listed}");
+    machine.refused(&["share", "set", "live", "--snapshot-policy", "office"], &["is declared in"]);
+
+    let (top, data) = (machine.at("made"), path(&machine.directory, "plain"));
+    crate::subvolume::btrfs(&["subvolume", "create"], &[&top]);
+    std::fs::create_dir(&data).unwrap();
+    let top = top.display().to_string();
+    machine.refused(
+        &["share", "create", "made", &top, "--snapshot-policy", "none"],
+        &["no snapshot policy none"],
+    );
+    machine.refused(
+        &["share", "create", "plain", &data, "--snapshot-policy", "office"],
+        &["has no snapshots", "Btrfs"],
+    );
+    machine.done(&["share", "create", "made", &top, "--snapshot-policy", "OFFICE"]);
+    assert_eq!(machine.json(&["share", "show", "made"])["snapshot_policy"], "office");
+    assert!(machine.done(&["policy", "show", "office"]).contains("shares     made\n"));
+    machine.refused(&["policy", "remove", "office"], &["is that of these shares: made"]);
+    machine.done(&["share", "set", "made", "--snapshot-policy", ""]);
+    machine.done(&["policy", "remove", "office"]);
+    machine.refused(&["policy", "show", "office"], &["there is no snapshot policy office"]);
+}
+
+#[test]
+fn what_was_missed_is_made_up_for_once_after_downtime() {
+    let Some(mut machine) = Machine::serving() else { return };
+    create(&machine);
+    let top = machine.at("made");
+    crate::subvolume::btrfs(&["subvolume", "create"], &[&top]);
+    machine.done(&["share", "create", "made", &top.display().to_string(), "--snapshot-policy", "office"]);
+    was_away(&mut machine);
+    let labels = ["made by four rules", "daily", "hourly", "monthly", "weekly"];
+    until(labels[0], || machine.snapshots("made").len() == 4);
+    let listed = machine.done(&["snapshot", "list", "made"]);
+    for period in &labels[1..] {
+        assert_eq!(listed.matches(&format!("office ({period})")).count(), 1, "{listed}");
+    }
+    let server = machine.server.as_ref().unwrap();
+    let labels = "{share=\"made\",policy=\"office\"";
+    let taken = format!("anabranch_snapshot_policy_runs_total{labels},result=\"success\"}}");
+    until("counted", || metric(server, &taken) == "4");
+    assert_eq!(metric(server, &format!("anabranch_snapshot_policy_failing{labels}}}")), "0");
+    until("counted", || metric(server, "anabranch_share_snapshots{share=\"made\"}") == "4");
+    assert!(health(server).ends_with(OK));
+
+    // Nothing is missing at the next start.
+    machine.stop();
+    machine.start(&[]);
+    machine.done(&["snapshot", "create", "made"]);
+    assert_eq!(machine.snapshots("made").len(), 5);
+}
+
+#[test]
+fn a_policy_that_cannot_be_carried_out_is_an_alarm() {
+    let Some(mut machine) = Machine::serving() else { return };
+    create(&machine);
+    let top = machine.at("made");
+    crate::subvolume::btrfs(&["subvolume", "create"], &[&top]);
+    machine.done(&["share", "create", "made", &top.display().to_string(), "--snapshot-policy", "office"]);
+    machine.stop();
+    // Another directory in its place, which is no subvolume.
+    std::fs::rename(&top, machine.at("away")).unwrap();
+    std::fs::create_dir(&top).unwrap();
+    machine.start(&[]);
+    was_away(&mut machine);
+    let server = machine.server.as_ref().unwrap();
+    let said = "share made: the snapshot policy office (hourly): the share made has no snapshots";
+    until("an alarm", || health(server).contains(said));
+    assert!(health(server).contains("\r\n\r\ndegraded\n"));
+    assert!(machine.done(&["share", "list"]).contains("served, snapshots"));
+    assert!(machine.done(&["status"]).contains(said));
+    let failing = "anabranch_snapshot_policy_failing{share=\"made\",policy=\"office\"}";
+    assert_eq!(metric(server, failing), "1");
+    machine.done(&["share", "set", "made", "--snapshot-policy", ""]);
+    until("it is well", || health(server).ends_with(OK));
+}

@@ -1,0 +1,70 @@
+//! What [`crate::snapshots::Keeper`] has done again and again.
+
+use std::sync::Arc;
+
+use schedule::Utc;
+use share::{Share, folded_name};
+
+use super::Administration;
+use crate::snapshots::{Notes, OnShare, Runner, asked, now};
+
+impl Administration {
+    /// What is known of the snapshots of shares, for those who must not wait.
+    pub(crate) fn snapshot_notes(&self) -> &Notes {
+        &self.snapshotting.notes
+    }
+
+    /// Asks the served shares for their snapshots.
+    pub(crate) fn count_snapshots(&self) {
+        for share in self.present() {
+            if share.store_health().is_stuck {
+                continue;
+            }
+            let listed = asked(&share, |snapshots, may| snapshots.list(may));
+            self.snapshotting.notes.listed(share.name(), listed.ok().as_deref());
+        }
+    }
+
+    /// Does what the policies of the shares want now, until that is over or `is_stopped`.
+    pub(crate) fn run_policies(&self, runner: &mut Runner, is_stopped: impl Fn() -> bool) {
+        let shares = match self.policies_of_shares() {
+            Ok(shares) => shares,
+            Err(refusal) => return tracing::error!("the snapshot policies: {}", refusal.what),
+        };
+        let present = self.present();
+        let is = |one: &str, other: &str| folded_name(one) == folded_name(other);
+        self.snapshotting.notes.retain(
+            |name| shares.iter().any(|(share, _)| is(share, name)),
+            |name| present.iter().any(|share| is(share.name(), name)),
+        );
+        for (name, policy) in &shares {
+            if is_stopped() {
+                return;
+            }
+            let share = present.iter().find(|share| is(share.name(), name));
+            if let Err(why) = self.run_policy(runner, (name, share), policy, now()) {
+                tracing::error!(share = name, policy, "the snapshot policy: {why}");
+                self.snapshotting.notes.missing(name, policy, why);
+            }
+        }
+    }
+
+    fn run_policy(
+        &self,
+        runner: &mut Runner,
+        (name, share): (&str, Option<&Arc<Share>>),
+        policy: &str,
+        now: Utc,
+    ) -> Result<(), String> {
+        let Some(settings) = self.policy_settings(policy).map_err(|refusal| refusal.what)? else {
+            return Err(format!("there is no snapshot policy {policy}"));
+        };
+        let directory = self.directory_of(name).map_err(|refusal| refusal.what)?;
+        let on = OnShare { name, directory: &directory, share, settings: &settings };
+        runner.look(&on, now).map_err(|error| error.what)
+    }
+
+    fn present(&self) -> Vec<Arc<Share>> {
+        self.serving.as_ref().map_or_else(Vec::new, |serving| serving.shares.present().in_order())
+    }
+}

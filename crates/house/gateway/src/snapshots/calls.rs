@@ -1,0 +1,56 @@
+//! Calls to the snapshots of shares.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use control::{Refusal, RefusalKind};
+use schedule::{Period, Utc};
+use share::Share;
+use storage::{MayWait, SnapshotName, Snapshots};
+
+use crate::waiting::wait_for;
+
+/// How long a storage may take for a call on its snapshots. One that hangs holds up nobody else.
+pub(super) const CALL_TIME: Duration = Duration::from_secs(60);
+
+/// Makes a call to the snapshots of a share, and waits for it, but not for ever.
+pub(crate) fn asked<T: Send + 'static>(
+    share: &Arc<Share>,
+    call: impl FnOnce(&dyn Snapshots, MayWait<'_>) -> storage::Result<T> + Send + 'static,
+) -> Result<T, Refusal> {
+    let name = share.name();
+    let answer = wait_for(async { tokio::time::timeout(CALL_TIME, share.with_snapshots(call)).await })?;
+    let refuse = |kind, what: String, advice: &str| Err(Refusal::new(kind, what, advice));
+    match answer {
+        Ok(Ok(Ok(answer))) => Ok(answer),
+        Ok(Ok(Err(why))) => {
+            let what = format!("the share {name} has no snapshots");
+            refuse(RefusalKind::NoSnapshots, what, &why.to_string())
+        }
+        Ok(Err(share::Error::Storage(storage::Error::NoSpace))) => {
+            let what = format!("the file system of the share {name} is full");
+            refuse(
+                RefusalKind::Failed,
+                what,
+                "Remove something there: files, or snapshots that nobody needs.",
+            )
+        }
+        Ok(Err(e)) => refuse(RefusalKind::Failed, format!("the snapshots of the share {name}: {e}"), ""),
+        Err(_) => {
+            let what = format!("the storage of the share {name} does not answer");
+            refuse(RefusalKind::Failed, what, "What was asked for may still be done when it does.")
+        }
+    }
+}
+
+/// The policy and the rule that took a snapshot, by its name.
+pub(crate) fn of_policy(name: &str) -> Option<(String, Period)> {
+    let name = SnapshotName::parse(name)?;
+    schedule::of_label(name.label()).map(|(policy, period)| (policy.to_owned(), period))
+}
+
+/// The present moment.
+pub(crate) fn now() -> Utc {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    Utc::from_secs(i64::try_from(since).unwrap_or(i64::MAX))
+}

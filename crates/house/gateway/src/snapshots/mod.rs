@@ -1,0 +1,40 @@
+//! The snapshots of shares, and the policies that take and remove them.
+//!
+//! [`runner`] does what the policy of a share wants at a moment; [`keeper`] is the thread that asks it. What became of that is in
+//! [`notes`], where metrics and health read it. Of all snapshots, one at a time is taken or removed, by policies and by commands:
+//! two shares may lie in one file system.
+
+mod calls;
+mod hook;
+mod keeper;
+mod notes;
+mod runner;
+
+use control::{Refusal, RefusalKind};
+use parking_lot::{Mutex, MutexGuard};
+
+pub(crate) use self::calls::{asked, now, of_policy};
+pub(crate) use self::keeper::Keeper;
+pub(crate) use self::notes::Notes;
+pub(crate) use self::runner::{OnShare, Runner};
+
+/// What all who take and remove snapshots have in common.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshotting {
+    /// Held while a snapshot is taken or removed. It guards no data.
+    turn: Mutex<()>,
+    pub(crate) notes: Notes,
+}
+
+impl Snapshotting {
+    /// The turn to take or remove a snapshot.
+    ///
+    /// # Errors
+    /// Another one takes too long.
+    pub(crate) fn turn(&self) -> Result<MutexGuard<'_, ()>, Refusal> {
+        self.turn.try_lock_for(calls::CALL_TIME).ok_or_else(|| {
+            let what = "another snapshot is being taken or removed, and takes long";
+            Refusal::new(RefusalKind::Busy, what, "Try again later.")
+        })
+    }
+}

@@ -1,0 +1,244 @@
+//! What the policy of a share wants at a moment, done: snapshots taken, and those removed that are no longer kept.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use control::Refusal;
+use schedule::{Look, OfRule, Period, Rule, Utc, label, surplus};
+use share::{Share, folded_name};
+use state::{DoneRecord, State};
+use storage::{Snapshot, SnapshotId};
+
+use super::{Snapshotting, asked, hook, of_policy};
+use crate::settings::PolicySettings;
+
+/// After a failure, the next attempt is made so many seconds later.
+const RETRY_SECS: u64 = 300;
+/// Between two snapshots that are removed: file systems give their space back by and by.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A share with a policy.
+pub(crate) struct OnShare<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) directory: &'a Path,
+    /// None: it is not served.
+    pub(crate) share: Option<&'a Arc<Share>>,
+    pub(crate) settings: &'a PolicySettings,
+}
+
+/// Carries out policies. What must last is in the state database; the rest may begin anew with the server.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    state: Arc<State>,
+    snapshotting: Arc<Snapshotting>,
+    /// When rules that have failed are tried again, by share.
+    retries: HashMap<(String, Period), Utc>,
+    /// The rules of which it is known that nothing was taken just before the server ended.
+    begun: HashSet<(String, Period)>,
+}
+
+impl Runner {
+    pub(crate) fn new(state: Arc<State>, snapshotting: Arc<Snapshotting>) -> Self {
+        Self { state, snapshotting, retries: HashMap::new(), begun: HashSet::new() }
+    }
+
+    /// Does what the policy of a share wants now.
+    ///
+    /// # Errors
+    /// The state database cannot be used.
+    pub(crate) fn look(&mut self, on: &OnShare<'_>, now: Utc) -> state::Result<()> {
+        let policy = &on.settings.policy;
+        let known = self.state.snapshots_done(on.name)?;
+        let mut record = known.clone().filter(|record| record.policy == policy.name()).unwrap_or_default();
+        policy.name().clone_into(&mut record.policy);
+        let (mut due, mut next) = (Vec::new(), None);
+        for rule in policy.rules() {
+            let done = record.done.entry(rule.period.name().to_owned()).or_insert_with(|| now.secs());
+            let then = match schedule::look(&rule.every, Utc::from_secs(*done), now) {
+                Look::Due(at) => {
+                    due.push((rule, at));
+                    rule.every.next(now)
+                }
+                Look::Wait(then) => then,
+                Look::Again(at) => {
+                    *done = at.secs();
+                    rule.every.next(now)
+                }
+            };
+            next = [next, then].into_iter().flatten().min();
+        }
+        if known.as_ref() != Some(&record) {
+            self.state.keep_snapshots_done(on.name, &record)?;
+        }
+        let notes = &self.snapshotting.notes;
+        notes.looked(on.name, policy.name(), now, !due.is_empty(), next);
+        let is_due = due.len();
+        let mut is_done = 0;
+        for (rule, at) in due {
+            is_done += usize::from(self.try_rule(on, rule, at, now, &mut record)?);
+        }
+        let notes = &self.snapshotting.notes;
+        notes.looked(on.name, policy.name(), now, is_done < is_due, next);
+        Ok(())
+    }
+
+    /// Takes the snapshot of a rule that is due, unless that failed a moment ago. Whether nothing is missing now.
+    fn try_rule(
+        &mut self,
+        on: &OnShare<'_>,
+        rule: &Rule,
+        at: Utc,
+        now: Utc,
+        record: &mut DoneRecord,
+    ) -> state::Result<bool> {
+        let Some(share) = on.share else { return Ok(false) };
+        let key = (folded_name(on.name), rule.period);
+        // If the clock was set back, the time of the next attempt is of no use.
+        let is_later = |retry: &Utc| now < *retry && *retry <= now.plus(RETRY_SECS);
+        if self.retries.get(&key).is_some_and(is_later) {
+            return Ok(false);
+        }
+        let run = Run { on, share, rule, now, state: &self.state, snapshotting: &self.snapshotting };
+        let outcome = match self.begun.contains(&key) {
+            true => run.take(at, record)?,
+            false => run.take_unless_taken(at, record)?,
+        };
+        let notes = &self.snapshotting.notes;
+        match outcome {
+            Ok(problem) => {
+                self.begun.insert(key.clone());
+                self.retries.remove(&key);
+                notes.taken(on.name, rule.period, problem.or_else(|| run.remove_surplus().err().map(words)));
+                let listed = asked(share, |snapshots, may| snapshots.list(may));
+                notes.listed(on.name, listed.ok().as_deref());
+                Ok(true)
+            }
+            Err(why) => {
+                tracing::error!(share = on.name, policy = record.policy, "no snapshot was taken: {why}");
+                self.retries.insert(key, now.plus(RETRY_SECS));
+                notes.failed(on.name, rule.period, why);
+                Ok(false)
+            }
+        }
+    }
+}
+
+fn words(Refusal { what, advice, .. }: Refusal) -> String {
+    if advice.is_empty() { what } else { format!("{what}: {advice}") }
+}
+
+/// One rule that is due on a share that is served.
+struct Run<'a> {
+    on: &'a OnShare<'a>,
+    share: &'a Arc<Share>,
+    rule: &'a Rule,
+    now: Utc,
+    state: &'a State,
+    snapshotting: &'a Snapshotting,
+}
+
+/// What went wrong beside, if a snapshot was taken, otherwise why it was not.
+type Outcome = Result<Option<String>, String>;
+
+impl Run<'_> {
+    /// The same as [`Run::take`], after a start of the server: it may have been killed when a snapshot was taken, and that not noted
+    /// yet.
+    fn take_unless_taken(&self, at: Utc, record: &mut DoneRecord) -> state::Result<Outcome> {
+        let listed = match asked(self.share, |snapshots, may| snapshots.list(may)) {
+            Ok(listed) => listed,
+            Err(refusal) => return Ok(Err(words(refusal))),
+        };
+        let times = at.secs()..=self.now.secs();
+        if listed.iter().any(|snapshot| self.is_of_rule(snapshot) && times.contains(&snapshot.taken.secs)) {
+            self.note_done(at, record)?;
+            return Ok(Ok(None));
+        }
+        self.take(at, record)
+    }
+
+    /// Takes the snapshot that is due at `at`. If the hook before it fails, the snapshot is taken nevertheless: one that is as after a
+    /// power cut is better than none.
+    fn take(&self, at: Utc, record: &mut DoneRecord) -> state::Result<Outcome> {
+        let hooks = &self.on.settings.hooks;
+        let before = self.run_hook("before", &hooks.before, "");
+        let taken = self.take_in_turn();
+        if taken.is_ok() {
+            self.note_done(at, record)?;
+        }
+        let name = taken.as_ref().map_or("", |snapshot| snapshot.name.as_str());
+        let after = self.run_hook("after", &hooks.after, name);
+        let problem = [before, after]
+            .into_iter()
+            .filter_map(Result::err)
+            .reduce(|one, other| format!("{one}; {other}"));
+        if let Some(problem) = &problem {
+            tracing::error!(share = self.on.name, policy = record.policy, "{problem}");
+        }
+        Ok(match taken {
+            Ok(snapshot) => {
+                let (share, policy) = (self.on.name, &record.policy);
+                tracing::info!(share, policy, snapshot = snapshot.name, "a snapshot was taken");
+                Ok(problem)
+            }
+            Err(refusal) => Err(words(refusal)),
+        })
+    }
+
+    fn take_in_turn(&self) -> Result<Snapshot, Refusal> {
+        let label = label(self.on.settings.policy.name(), self.rule.period);
+        let _turn = self.snapshotting.turn()?;
+        asked(self.share, move |snapshots, may| snapshots.take(&label, may))
+    }
+
+    fn note_done(&self, at: Utc, record: &mut DoneRecord) -> state::Result<()> {
+        record.done.insert(self.rule.period.name().to_owned(), at.secs());
+        self.state.keep_snapshots_done(self.on.name, record)
+    }
+
+    fn run_hook(&self, which: &str, program: &[String], snapshot: &str) -> Result<(), String> {
+        let directory = self.on.directory.to_string_lossy();
+        let variables = [
+            ("ANABRANCH_SHARE", self.on.name),
+            ("ANABRANCH_DIRECTORY", &directory),
+            ("ANABRANCH_POLICY", self.on.settings.policy.name()),
+            ("ANABRANCH_PERIOD", self.rule.period.name()),
+            ("ANABRANCH_SNAPSHOT", snapshot),
+        ];
+        hook::run(program, &variables, self.on.settings.hooks.time)
+            .map_err(|why| format!("the hook {which} the snapshot: {why}"))
+    }
+
+    /// Removes the snapshots that the rule no longer keeps, one by one. Only its own are looked at.
+    fn remove_surplus(&self) -> Result<(), Refusal> {
+        let protected = self
+            .state
+            .protected_snapshots(self.on.directory)
+            .map_err(|e| Refusal::new(control::RefusalKind::Failed, e.what, e.advice))?;
+        let is_protected = |snapshot: &Snapshot| {
+            let kept = protected.iter().find(|kept| kept.name == snapshot.name);
+            kept.is_some_and(|kept| kept.until > self.now.secs_since_1970())
+        };
+        let listed = asked(self.share, |snapshots, may| snapshots.list(may))?;
+        let of_rule = listed.iter().filter(|snapshot| self.is_of_rule(snapshot));
+        let of_rule = of_rule.map(|one| OfRule { id: one.id.0, is_protected: is_protected(one) });
+        for id in surplus(&of_rule.collect::<Vec<_>>(), self.rule.keep) {
+            let _turn = self.snapshotting.turn()?;
+            match asked(self.share, move |snapshots, may| snapshots.remove(SnapshotId(id), may)) {
+                Err(refusal) if refusal.kind != control::RefusalKind::NotFound => return Err(refusal),
+                _ => std::thread::sleep(PAUSE),
+            }
+        }
+        Ok(())
+    }
+
+    fn is_of_rule(&self, snapshot: &Snapshot) -> bool {
+        let policy = self.on.settings.policy.name();
+        snapshot.is_own
+            && of_policy(&snapshot.name).is_some_and(|of| of == (policy.to_owned(), self.rule.period))
+    }
+}
+
+#[cfg(test)]
+mod tests;
