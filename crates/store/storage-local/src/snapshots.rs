@@ -1,14 +1,15 @@
 //! The snapshots of a store whose root is a subvolume of Btrfs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use rustix::fs::{Statx, StatxAttributes};
+use rustix::fs::{Mode, Statx, StatxAttributes, openat2};
+use rustix::io::Errno;
 use storage::{
     Error, FoundSnapshot, MayWait, NoSnapshots, Result, Snapshot, SnapshotId, Snapshots, Storage, Timestamp,
-    in_order, name_beside,
+    in_order, is_nowhere, name_beside,
 };
 
 use crate::attributes::stat;
@@ -17,6 +18,7 @@ use crate::errno::from_errno;
 use crate::handle::Handles;
 use crate::others_snapshots::{open_by_id, others_of};
 use crate::probe;
+use crate::resolve::{BELOW, PIN};
 use crate::revert::{Place, revert};
 use crate::snapshot_folder::{InFolder, make_folder, open_folder, subvolumes};
 use crate::snapshot_store::SnapshotStore;
@@ -106,6 +108,30 @@ impl Snapshots for LocalSnapshots {
         Ok(Arc::new(SnapshotStore::open(self.top(id)?, &self.store, id)?))
     }
 
+    fn with_path(&self, path: &[u8], among: &[SnapshotId], _: MayWait<'_>) -> Result<Vec<SnapshotId>> {
+        let mut tops: BTreeMap<_, _> =
+            self.own()?.into_iter().map(|(found, snapshot)| (snapshot.id, found.top)).collect();
+        let others: BTreeSet<_> = if among.iter().all(|id| tops.contains_key(id)) {
+            BTreeSet::new()
+        } else {
+            self.others(&BTreeSet::new())?.into_iter().map(|other| other.id).collect()
+        };
+        let mut having = Vec::new();
+        for id in among {
+            let top = match tops.remove(id) {
+                Some(top) => Ok(top),
+                None if others.contains(id) => open_by_id(&self.store.root, *id),
+                None => continue,
+            };
+            match top.and_then(|top| leads_somewhere(&top, path)) {
+                Ok(()) => having.push(*id),
+                Err(e) if is_nowhere(e) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(having)
+    }
+
     fn remove(&self, id: SnapshotId, _: MayWait<'_>) -> Result<()> {
         let _alone = self.store.taking_snapshots.lock();
         let (Some(found), Some(folder)) = (self.find_own(id)?, open_folder(&self.store.root)?) else {
@@ -127,6 +153,15 @@ impl Snapshots for LocalSnapshots {
         let place = Place::of(&self.store.root, &self.store.kernel_path(&self.store.root)?)?;
         revert(&self.store.root, &top, &place)
     }
+}
+
+fn leads_somewhere(top: &OwnedFd, path: &[u8]) -> Result<()> {
+    let path = if path.is_empty() { b"." } else { path };
+    openat2(top, path, PIN, Mode::empty(), BELOW).map(drop).map_err(|errno| match errno {
+        // A subvolume below the root is not in a snapshot.
+        Errno::XDEV => Error::NotFound,
+        errno => from_errno(errno),
+    })
 }
 
 /// The system's clock.

@@ -48,7 +48,8 @@ pub use quick_map::{QuickHash, QuickHasher, QuickMap};
 pub use reserved_names::ReservedNames;
 pub use snapshot_name::SnapshotName;
 pub use snapshots::{
-    BEFORE_REVERT, FoundSnapshot, NoSnapshots, Snapshot, SnapshotId, Snapshots, in_order, name_beside,
+    BEFORE_REVERT, FoundSnapshot, NoSnapshots, Snapshot, SnapshotId, Snapshots, in_order, is_nowhere,
+    name_beside,
 };
 pub use stored_descriptor::{DESCRIPTOR_BYTES_MAX, StoredDescriptor};
 pub use stored_dos::{DOS_BYTES_MAX, StoredDos};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use crate::{MayWait, Result, SnapshotName, Storage, Timestamp};
+use crate::{Error, MayWait, Name, Result, SnapshotName, Storage, Timestamp, Wait};
 
 /// A number of a snapshot. A store never gives it to a second one, and gives higher ones to snapshots that it takes later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,6 +52,23 @@ pub trait Snapshots: Send + Sync + Debug + 'static {
     /// [`crate::Error::NotFound`] for a snapshot that is not there.
     fn open(&self, id: SnapshotId, may: MayWait<'_>) -> Result<Arc<dyn Storage>>;
 
+    /// Of these snapshots, those in which a path ([`crate::Node::path`]) leads to something. Symbolic links are not followed.
+    /// One that is not there is left out.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn with_path(&self, path: &[u8], among: &[SnapshotId], may: MayWait<'_>) -> Result<Vec<SnapshotId>> {
+        let mut having = Vec::new();
+        for id in among {
+            match self.open(*id, may).and_then(|store| leads_somewhere(&*store, path, may)) {
+                Ok(()) => having.push(*id),
+                Err(e) if is_nowhere(e) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(having)
+    }
+
     /// Removes a snapshot. Its space comes back later. Whoever has it open reads what was there, or learns that it is gone
     /// ([`crate::Error::Stale`], for names also [`crate::Error::NotFound`]).
     ///
@@ -76,6 +93,23 @@ pub trait Snapshots: Send + Sync + Debug + 'static {
     /// [`crate::Error::NotFound`] for a snapshot that is not there; [`crate::Error::NotSupported`] where
     /// [`Snapshots::can_revert`] says so; [`crate::Error::NoSpace`].
     fn revert(&self, id: SnapshotId, may: MayWait<'_>) -> Result<Snapshot>;
+}
+
+fn leads_somewhere(store: &dyn Storage, path: &[u8], may: MayWait<'_>) -> Result<()> {
+    let mut at = store.root();
+    for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+        at = at.lookup(Name::new(name)?, Wait::May(may))?;
+    }
+    Ok(())
+}
+
+/// Whether a failed look-up means that there is nothing at the path.
+#[must_use]
+pub fn is_nowhere(error: Error) -> bool {
+    matches!(
+        error,
+        Error::NotFound | Error::NotDirectory | Error::SymlinkLoop | Error::Stale | Error::InvalidName
+    )
 }
 
 /// The label of the snapshot that a revert makes.

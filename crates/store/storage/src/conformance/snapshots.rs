@@ -35,7 +35,7 @@ macro_rules! snapshot_conformance_tests {
             }
             life {
                 listed_by_time, taken_in_one_second, named, unknown, removed_while_open, removed_and_taken_again,
-                taken_of_a_full_store, taken_side_by_side
+                taken_of_a_full_store, taken_side_by_side, asked_for_a_path
             }
             reverts { bring_everything_back, keep_the_state_of_before, make_handles_stale, one_after_the_other }
         }

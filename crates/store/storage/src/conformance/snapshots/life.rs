@@ -176,3 +176,28 @@ pub fn taken_side_by_side(subject: &mut dyn Subject) {
     let seconds: BTreeSet<_> = taken.iter().map(|snapshot| snapshot.taken).collect();
     assert_eq!(seconds.len(), 6);
 }
+
+/// Those in which a path leads to something are told apart from the others, whatever is at the path now.
+pub fn asked_for_a_path(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let before = take(subject).id;
+    let dir = directory(&root, "d");
+    file(&dir, "f");
+    file(&root, "g");
+    let with = take(subject).id;
+    dir.remove_file(name("f"), MAY).unwrap();
+    root.remove_file(name("g"), MAY).unwrap();
+    file(&directory(&root, "g"), "now");
+    let after = take(subject).id;
+    let removed = take(subject).id;
+    snapshots(subject).remove(removed, MAY).unwrap();
+    let all = [before, with, after, removed, SnapshotId(0)];
+    let having = |path: &str| snapshots(subject).with_path(path.as_bytes(), &all, MAY).unwrap();
+    assert_eq!(having(""), [before, with, after]);
+    assert_eq!(having("d"), [with, after]);
+    assert_eq!(having("d/f"), [with]);
+    assert_eq!(having("g"), [with, after]);
+    assert_eq!(having("g/now"), [after], "a file has nothing below it");
+    assert_eq!(having("nothing/there"), []);
+    assert_eq!(snapshots(subject).with_path(b"d", &[after], MAY).unwrap(), [after]);
+}
