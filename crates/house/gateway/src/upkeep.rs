@@ -57,7 +57,10 @@ impl Upkeep {
 }
 
 fn look(shares: &ShareTable, state: &State) {
-    shares.present().iter().for_each(|share| share.review_alarms());
+    for share in shares.present().iter() {
+        share.review_alarms();
+        share.close_idle_views();
+    }
     if let Err(error) = burst_credits::keep(&shares.present(), state, burst_credits::RESERVE) {
         tracing::error!("{}", error.what);
     }

@@ -171,6 +171,7 @@ fn shares() -> Vec<(&'static str, Vec<u64>)> {
     let (share, of_file) = (share::Settings::new("data"), share::FileLimits::default());
     let changes = [share::CHANGES_MAX, share::CHANGES_BYTES_MAX];
     let store = [share::STORE_THREADS_MAX, share::STORE_WAITING_MAX];
+    let views = [share::VERSIONS_MAX, share::VIEWS_MAX, share::IDLE_VIEWS_MAX];
     let lists = [share::CLIENT_RULES_MAX, share::RIGHTS_MAX];
     vec![
         ("opens of a share", vec![count(share.opens_max)]),
@@ -180,6 +181,7 @@ fn shares() -> Vec<(&'static str, Vec<u64>)> {
         ("watched directories of a share (CHANGE_NOTIFY)", vec![count(share.watches_max)]),
         ("changes that wait in a watch; in all watches of a share", changes.map(count).to_vec()),
         ("calls that wait for a storage", store.map(count).to_vec()),
+        ("snapshots of a share that clients see; in use; kept open", views.map(count).to_vec()),
         ("entries of a client list, of a user list", lists.map(count).to_vec()),
         ("lines of the access log that wait for a sink", vec![count(access_log::WAITING_BYTES_MAX)]),
     ]

@@ -57,9 +57,9 @@ pub(crate) struct Agreement {
     reclaims: Reclaims,
     /// Holds back byte-range locks and nothing else.
     lock_reclaims: Reclaims,
-    opens: OpenCount,
+    opens: Arc<OpenCount>,
     courtesies: Arc<Courtesies>,
-    next_open: AtomicU64,
+    next_open: Arc<AtomicU64>,
 }
 
 impl Agreement {
@@ -74,9 +74,20 @@ impl Agreement {
             grants: GrantCounts::default(),
             reclaims: Reclaims::default(),
             lock_reclaims: Reclaims::default(),
-            opens: OpenCount::new(settings.opens_max),
+            opens: Arc::new(OpenCount::new(settings.opens_max)),
             courtesies: Arc::default(),
-            next_open: AtomicU64::new(1),
+            next_open: Arc::new(AtomicU64::new(1)),
+        }
+    }
+
+    /// The agreement of the clients of a view of the share. Its opens have numbers that no open of the share has, and count
+    /// together with them.
+    pub(crate) fn beside(&self, settings: &Settings) -> Self {
+        Self {
+            opens: Arc::clone(&self.opens),
+            courtesies: Arc::clone(&self.courtesies),
+            next_open: Arc::clone(&self.next_open),
+            ..Self::new(self.share, settings)
         }
     }
 

@@ -35,8 +35,10 @@ pub use self::terms::Terms;
 pub(crate) struct Security {
     /// The name of the share, for the log.
     name: String,
-    terms: CurrentTerms,
-    rules: CurrentRules,
+    terms: Arc<CurrentTerms>,
+    rules: Arc<CurrentRules>,
+    /// Whether all objects are of a snapshot.
+    is_snapshot: bool,
     /// Whether the log has said what to do about directories of root that keep users out.
     root_is_told: AtomicBool,
 }
@@ -46,9 +48,21 @@ impl Security {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             name: settings.name.clone(),
-            terms: CurrentTerms::new(settings.terms),
-            rules: CurrentRules::new(settings.rules.clone()),
+            terms: Arc::new(CurrentTerms::new(settings.terms)),
+            rules: Arc::new(CurrentRules::new(settings.rules.clone())),
+            is_snapshot: false,
             root_is_told: AtomicBool::new(false),
+        }
+    }
+
+    /// The terms and rules of this share, also when they change, for a view at a snapshot.
+    pub(crate) fn of_snapshot(&self) -> Self {
+        Self {
+            name: self.name.clone(),
+            terms: Arc::clone(&self.terms),
+            rules: Arc::clone(&self.rules),
+            is_snapshot: true,
+            root_is_told: AtomicBool::new(true),
         }
     }
 
@@ -113,14 +127,16 @@ impl Security {
         self.rules.entrance(self.terms(), by, client)
     }
 
-    /// Whether the terms refuse all changes.
+    /// Whether all changes are refused: by the terms, or because nobody can change a snapshot.
     pub(crate) fn is_read_only(&self) -> bool {
-        self.terms().contains(Terms::READ_ONLY)
+        self.is_snapshot || self.terms().contains(Terms::READ_ONLY)
     }
 
     /// Why nobody may change this object, if that is so.
     pub(crate) fn read_only(&self, object: ObjectId) -> Option<ReadOnly> {
-        if self.is_read_only() {
+        if self.is_snapshot {
+            Some(ReadOnly::Snapshot)
+        } else if self.is_read_only() {
             Some(ReadOnly::Share)
         } else if object.is_live() {
             None
@@ -227,5 +243,9 @@ mod tests {
         security.set_terms(Terms::READ_ONLY);
         assert_eq!(security.read_only(snapshot), Some(ReadOnly::Share));
         assert!(security.is_read_only() && security.check_writable(live).is_err());
+        let view = security.of_snapshot();
+        assert_eq!(view.read_only(live), Some(ReadOnly::Snapshot));
+        security.set_terms(Terms::GUESTS);
+        assert!(view.is_read_only() && view.terms() == Terms::GUESTS, "its share's terms");
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use access_log::AccessLog;
-use storage::Storage;
+use storage::{Snapshot, Storage};
 
 use crate::agreement::Agreement;
 use crate::budget::Provision;
@@ -12,6 +12,7 @@ use crate::data::Data;
 use crate::namespace::Namespace;
 use crate::security::Security;
 use crate::store::Store;
+use crate::versions::{IDLE_VIEWS_MAX, Versions};
 use crate::{Accounting, Accounts, Call, Changes, Ending, Outcome, Settings, ShareId, Workers};
 
 /// A share: a store, and everything that its clients must agree on.
@@ -20,15 +21,18 @@ pub struct Share {
     settings: Settings,
     /// Guards itself alone.
     comment: parking_lot::Mutex<String>,
-    withdrawn: AtomicBool,
-    accounting: Accounting,
+    withdrawn: Arc<AtomicBool>,
+    accounting: Arc<Accounting>,
     pub(crate) store: Store,
     pub(crate) agreement: Agreement,
     pub(crate) namespace: Namespace,
     pub(crate) data: Data,
     pub(crate) security: Security,
     pub(crate) changes: Arc<Changes>,
-    pub(crate) budget: Provision,
+    pub(crate) budget: Arc<Provision>,
+    pub(crate) versions: Versions<Self>,
+    /// What this is a view at.
+    pub(crate) snapshot: Option<Snapshot>,
 }
 
 impl std::fmt::Debug for Share {
@@ -36,6 +40,7 @@ impl std::fmt::Debug for Share {
         f.debug_struct("Share")
             .field("id", &self.id)
             .field("name", &self.settings.name)
+            .field("snapshot", &self.snapshot)
             .finish_non_exhaustive()
     }
 }
@@ -59,14 +64,44 @@ impl Share {
         Arc::new(Self {
             id,
             comment: parking_lot::Mutex::new(settings.comment.clone()),
-            withdrawn: AtomicBool::new(false),
-            accounting: Accounting::new(settings.accounting),
+            withdrawn: Arc::default(),
+            accounting: Arc::new(Accounting::new(settings.accounting)),
             agreement: Agreement::new(id, &settings),
             namespace: Namespace::new(Arc::clone(store.root()), folded),
             data: Data::default(),
             security: Security::new(&settings),
             changes: Changes::new(&settings.name, store.storage(), settings.watches_max),
-            budget: Provision::new(settings.provisioned.clone(), &settings.name, store.root()),
+            budget: Arc::new(Provision::new(settings.provisioned.clone(), &settings.name, store.root())),
+            versions: Versions::default(),
+            snapshot: None,
+            store,
+            settings,
+        })
+    }
+
+    /// A view of this share at a snapshot, which is in `store`.
+    pub(crate) fn view(&self, snapshot: Snapshot, store: Arc<dyn Storage>) -> Arc<Self> {
+        // Nothing changes there.
+        let settings = Settings {
+            metadata_cache: false,
+            metadata_cache_bytes_max: self.settings.metadata_cache_bytes_max / IDLE_VIEWS_MAX,
+            watches_max: self.settings.watches_max / IDLE_VIEWS_MAX,
+            ..self.settings.clone()
+        };
+        let (store, folded) = self.store.beside(&settings, store);
+        Arc::new(Self {
+            id: self.id,
+            comment: parking_lot::Mutex::new(self.comment()),
+            withdrawn: Arc::clone(&self.withdrawn),
+            accounting: Arc::clone(&self.accounting),
+            agreement: self.agreement.beside(&settings),
+            namespace: Namespace::new(Arc::clone(store.root()), folded),
+            data: Data::default(),
+            security: self.security.of_snapshot(),
+            changes: Changes::new(&settings.name, store.storage(), settings.watches_max),
+            budget: Arc::clone(&self.budget),
+            versions: Versions::default(),
+            snapshot: Some(snapshot),
             store,
             settings,
         })

@@ -70,6 +70,16 @@ impl Store {
         storage: Arc<dyn Storage>,
         workers: Option<Arc<dyn Workers>>,
     ) -> (Self, Arc<FoldedNames>) {
+        let pool = Pool::new(&settings.name, workers);
+        Self::over(settings, storage, pool)
+    }
+
+    /// The store of a view: threads of this store run its calls.
+    pub(crate) fn beside(&self, settings: &Settings, storage: Arc<dyn Storage>) -> (Self, Arc<FoldedNames>) {
+        Self::over(settings, storage, self.pool.clone())
+    }
+
+    fn over(settings: &Settings, storage: Arc<dyn Storage>, pool: Pool) -> (Self, Arc<FoldedNames>) {
         let cached = cache::Settings {
             is_on: settings.metadata_cache,
             bytes_max: settings.metadata_cache_bytes_max,
@@ -81,7 +91,7 @@ impl Store {
             root: storage.root(),
             cache,
             gate: Gate::new(KnownLocal::of(&*storage)),
-            pool: Pool::new(&settings.name, workers),
+            pool,
             alarms: Alarms::new(&settings.name, &storage),
             held: Mutex::default(),
             long_calls: tokio::sync::Mutex::default(),

@@ -55,6 +55,7 @@ impl StoreWatch {
     /// thread has gone to sleep so far. That tells a thread that is still asleep from one that is busy or waits for the
     /// processor.
     pub fn look(&mut self, shares: &Shares, now: Instant, waits: impl Fn(i32) -> Option<u64>) {
+        let shares: Vec<_> = shares.iter().flat_map(Share::with_views).collect();
         self.look_at(shares.iter().map(|share| &share.store), now, waits);
     }
 }

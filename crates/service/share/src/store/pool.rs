@@ -57,7 +57,8 @@ pub struct StoreHealth {
     pub is_stuck: bool,
 }
 
-/// The threads of one store.
+/// The threads of one store, and of the views at its snapshots.
+#[derive(Clone)]
 pub(super) struct Pool(Arc<Shared>);
 
 struct Shared {

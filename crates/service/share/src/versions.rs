@@ -1,0 +1,102 @@
+//! What is remembered of the snapshots of a share: which there are, in which of them a path leads to something, and the views
+//! that are open.
+//!
+//! This part knows no other part of a share, and never asks the store: [`crate::snapshots`] does.
+
+mod paths;
+mod views;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use storage::{Snapshot, SnapshotId};
+
+use self::paths::KnownPaths;
+use self::views::Views;
+
+pub use self::views::{IDLE_VIEWS_MAX, VIEWS_MAX};
+
+/// Of more snapshots, only the latest are told to clients.
+pub const VERSIONS_MAX: usize = 255;
+/// How long a list of snapshots is believed.
+const LISTED_FOR: Duration = Duration::from_secs(1);
+
+/// What is remembered of the snapshots of a share whose views are `V`.
+///
+/// Locks: [`Views`] and [`KnownPaths`] say what theirs guard. Each is taken alone, and none is held while the store is called. That
+/// of the listing is the exception: it is there to be held.
+pub(crate) struct Versions<V> {
+    /// Held while the store is asked for its snapshots, so that one call asks at a time. It guards no data.
+    listing: tokio::sync::Mutex<()>,
+    /// Guards the last list, and when it was made.
+    listed: Mutex<Option<(Instant, Arc<[Snapshot]>)>>,
+    pub(crate) views: Views<V>,
+    pub(crate) paths: KnownPaths,
+}
+
+impl<V> Default for Versions<V> {
+    fn default() -> Self {
+        Self {
+            listing: tokio::sync::Mutex::default(),
+            listed: Mutex::default(),
+            views: Views::default(),
+            paths: KnownPaths::default(),
+        }
+    }
+}
+
+impl<V> Versions<V> {
+    /// The turn to ask for a list.
+    pub(crate) async fn listing(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.listing.lock().await
+    }
+
+    /// The last list, unless it is too old.
+    pub(crate) fn listed(&self, now: Instant) -> Option<Arc<[Snapshot]>> {
+        let listed = self.listed.lock();
+        let (at, list) = listed.as_ref()?;
+        (now.saturating_duration_since(*at) < LISTED_FOR).then(|| Arc::clone(list))
+    }
+
+    /// Remembers a list that was asked for at this time. Oldest first; only the latest [`VERSIONS_MAX`] are kept.
+    pub(crate) fn set_listed(&self, asked: Instant, list: &[Snapshot]) -> Arc<[Snapshot]> {
+        let list: Arc<[Snapshot]> =
+            list.get(list.len().saturating_sub(VERSIONS_MAX)..).unwrap_or(list).into();
+        *self.listed.lock() = Some((asked, Arc::clone(&list)));
+        list
+    }
+}
+
+/// Whether the list has this snapshot.
+pub(crate) fn has(list: &[Snapshot], id: SnapshotId) -> bool {
+    list.iter().any(|snapshot| snapshot.id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use storage::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn a_list_is_believed_for_a_second_and_has_the_latest() {
+        let versions = Versions::<()>::default();
+        let now = Instant::now();
+        assert_eq!(versions.listed(now), None);
+        let snapshot = |id: u32| Snapshot {
+            id: SnapshotId(id),
+            name: id.to_string(),
+            taken: Timestamp { secs: id.into(), nanos: 0 },
+            is_own: true,
+        };
+        let all: Vec<_> = (1..=256).map(snapshot).collect();
+        let kept = versions.set_listed(now, &all);
+        assert_eq!(kept[..], all[1..]);
+        assert!(has(&kept, SnapshotId(256)) && !has(&kept, SnapshotId(1)));
+        let just = Duration::from_millis(999);
+        assert_eq!(versions.listed(now + just), Some(kept));
+        assert_eq!(versions.listed(now + LISTED_FOR), None);
+        assert_eq!(versions.set_listed(now, &all[..1])[..], all[..1]);
+    }
+}
