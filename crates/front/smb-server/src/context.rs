@@ -267,6 +267,22 @@ impl<'r> OnShare<'r> {
     pub(crate) fn caller(&self) -> &'r Caller {
         &self.call.caller
     }
+
+    /// The same request as one about this view of the share.
+    pub(crate) fn at<'v>(&self, view: &'v Arc<Share>) -> OnShare<'v>
+    where
+        'r: 'v,
+    {
+        OnShare { share: view, ..*self }
+    }
+
+    /// The same request as one about what this open is of: the share, or a view of it.
+    pub(crate) fn of<'o>(&self, open: &'o Open) -> OnShare<'o>
+    where
+        'r: 'o,
+    {
+        open.view().map_or(*self, |view| self.at(view))
+    }
 }
 
 impl<'r> Admitted<'r> {

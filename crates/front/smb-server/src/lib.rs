@@ -38,6 +38,7 @@ mod server;
 mod service;
 mod session_table;
 mod signal;
+mod snapshot;
 mod state;
 mod status;
 mod tree;

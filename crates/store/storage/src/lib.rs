@@ -46,7 +46,7 @@ pub use observe::{Deed, Feed, Observed, ObservedId, Observer, Uncertain};
 pub use own_feed::{FeedLimits, OwnChanges, OwnFeed};
 pub use quick_map::{QuickHash, QuickHasher, QuickMap};
 pub use reserved_names::ReservedNames;
-pub use snapshot_name::SnapshotName;
+pub use snapshot_name::{SnapshotName, date_and_time};
 pub use snapshots::{
     BEFORE_REVERT, FoundSnapshot, NoSnapshots, Snapshot, SnapshotId, Snapshots, in_order, is_nowhere,
     name_beside,

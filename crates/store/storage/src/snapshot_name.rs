@@ -78,11 +78,17 @@ fn date_of(days: i64) -> (i64, i64, i64) {
     (year, month, days - days_of(year, month, 1) + 1)
 }
 
+/// The year, month, day, hour, minute and second (UTC) after so many seconds from 1970-01-01.
+#[must_use]
+pub fn date_and_time(secs: i64) -> [i64; 6] {
+    let (year, month, day) = date_of(secs.div_euclid(SECS_OF_DAY));
+    let second = secs.rem_euclid(SECS_OF_DAY);
+    [year, month, day, second / 3600, second / 60 % 60, second % 60]
+}
+
 impl fmt::Display for SnapshotName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (year, month, day) = date_of(self.secs.div_euclid(SECS_OF_DAY));
-        let second = self.secs.rem_euclid(SECS_OF_DAY);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        let [year, month, day, hour, minute, second] = date_and_time(self.secs);
         write!(f, "{PREFIX}{}.{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z", self.label)
     }
 }

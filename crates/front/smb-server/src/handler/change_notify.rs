@@ -32,6 +32,7 @@ pub(crate) const OPERATION: Operation = Operation {
 /// Answers the request.
 pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
+    let ctx = &ctx.of(&open);
     if request.output_buffer_length > ctx.io_bytes_max() || !open.is_directory {
         return Err(NtStatus::INVALID_PARAMETER.into());
     }

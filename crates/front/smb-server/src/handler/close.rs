@@ -26,6 +26,7 @@ pub(crate) const OPERATION: Operation = Operation {
 /// Answers the request.
 pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
+    let ctx = &ctx.of(&open);
     // Of two concurrent CLOSEs, only one closes.
     ctx.session.remove_open(open.id).ok_or(NtStatus::FILE_CLOSED)?;
     let wants_attributes = request.flags.contains(CloseFlags::POSTQUERY_ATTRIB);

@@ -23,6 +23,7 @@ pub(crate) const OPERATION: Operation = Operation {
 /// Answers the request.
 pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
+    let ctx = &ctx.of(&open);
     let file = open.file()?;
     // For a directory these are the rights to add files and directories.
     if !file.access().intersects(Access::WRITE_DATA | Access::APPEND_DATA) {

@@ -31,6 +31,7 @@ pub(crate) const OPERATION: Operation = Operation {
 /// Answers the request.
 pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
+    let ctx = &ctx.of(&open);
     // [MS-FSA] 2.1.5.8: "If Open.Stream.StreamType is DirectoryStream, return STATUS_INVALID_PARAMETER".
     if open.is_directory {
         return Err(NtStatus::INVALID_PARAMETER.into());

@@ -41,6 +41,7 @@ pub(crate) const OPERATION: Operation = Operation {
 /// Answers the request.
 pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
+    let ctx = &ctx.of(&open);
     let class = request.file_information_class;
     let limit = check(ctx, &open, &request)?;
     ctx.room_for(limit).await;

@@ -39,6 +39,7 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
     }
     check_channel(ctx, request.channel)?;
     let open = ctx.open(request.file_id)?;
+    let ctx = &ctx.of(&open);
     if open.is_directory {
         return Err(NtStatus::INVALID_DEVICE_REQUEST.into());
     }

@@ -25,6 +25,8 @@ use crate::tree::Tree;
 pub(crate) enum OpenTarget {
     /// A file or directory of a share.
     File(Arc<share::Open>),
+    /// A file or directory of a view of the share at a snapshot.
+    OfSnapshot(Arc<Share>, Arc<share::Open>),
     /// A named pipe of IPC$.
     Pipe(Mutex<Pipe>),
 }
@@ -255,6 +257,7 @@ impl Open {
     pub(crate) fn local_open(&self) -> Option<&Arc<share::Open>> {
         match &self.target {
             OpenTarget::File(open) => Some(self.link.get().unwrap_or(open)),
+            OpenTarget::OfSnapshot(_, open) => Some(open),
             OpenTarget::Pipe(_) => None,
         }
     }
@@ -275,7 +278,9 @@ impl Open {
     pub(crate) fn pipe(&self) -> Result<&Mutex<Pipe>, Failure> {
         match &self.target {
             OpenTarget::Pipe(pipe) => Ok(pipe),
-            OpenTarget::File(_) => Err(smb_wire::NtStatus::INVALID_DEVICE_REQUEST.into()),
+            OpenTarget::File(_) | OpenTarget::OfSnapshot(..) => {
+                Err(smb_wire::NtStatus::INVALID_DEVICE_REQUEST.into())
+            }
         }
     }
 
@@ -374,11 +379,20 @@ impl Open {
         self.leave_durable()
     }
 
-    /// The open in its share; None for a pipe.
+    /// The open in its share, or in its view of the share; None for a pipe.
     pub(crate) fn on_share(&self) -> Option<(&Arc<Share>, &Arc<share::Open>)> {
-        match (self.local_open(), &self.tree.target) {
-            (Some(open), crate::tree::TreeTarget::Disk(share)) => Some((share, open)),
+        match (self.local_open(), self.view(), &self.tree.target) {
+            (Some(open), Some(view), _) => Some((view, open)),
+            (Some(open), None, crate::tree::TreeTarget::Disk(share)) => Some((share, open)),
             _ => None,
+        }
+    }
+
+    /// The view of the share at a snapshot that the file is of.
+    pub(crate) fn view(&self) -> Option<&Arc<Share>> {
+        match &self.target {
+            OpenTarget::OfSnapshot(view, _) => Some(view),
+            OpenTarget::File(_) | OpenTarget::Pipe(_) => None,
         }
     }
 

@@ -58,3 +58,4 @@ mod tickets;
 mod tree;
 mod unheard;
 mod untaken;
+mod versions;

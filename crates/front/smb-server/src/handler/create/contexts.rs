@@ -26,6 +26,8 @@ pub(super) struct Asked {
     pub(super) durable: Durable,
     /// The application that opens the file: its earlier opens of the file are closed.
     pub(super) app_instance: Option<Guid>,
+    /// The time of the snapshot to open.
+    pub(super) at: Option<FileTime>,
     /// The version of the application, the more significant half first.
     pub(super) app_instance_version: Option<(u64, u64)>,
 }
@@ -70,8 +72,7 @@ impl Asked {
     /// Decodes the contexts.
     ///
     /// # Errors
-    /// STATUS_OBJECT_NAME_NOT_FOUND for a snapshot, since there are none; STATUS_INVALID_PARAMETER for a malformed
-    /// security descriptor.
+    /// STATUS_INVALID_PARAMETER for a malformed security descriptor.
     pub(super) fn of(contexts: &[RequestContext<'_>]) -> Result<Self, NtStatus> {
         let mut asked = Self::default();
         for context in contexts {
@@ -85,8 +86,7 @@ impl Asked {
                     let given = SecurityDescriptor::decode(bytes).map_err(|_| NtStatus::INVALID_PARAMETER)?;
                     asked.security_descriptor = Some(given);
                 }
-                // 3.3.5.9.4: a snapshot that does not exist.
-                RequestContext::TimewarpToken(_) => return Err(NtStatus::OBJECT_NAME_NOT_FOUND),
+                RequestContext::TimewarpToken(time) => asked.at = Some(*time),
                 RequestContext::AllocationSize(bytes) => asked.allocation_size = *bytes,
                 RequestContext::RequestLease(lease) => asked.lease = Some(*lease),
                 RequestContext::DurableHandleRequest => asked.durable.request = true,
@@ -107,6 +107,11 @@ impl Asked {
             }
         }
         Ok(asked)
+    }
+
+    /// The same without what a file of a snapshot never has: leases, and opens that outlive their connection.
+    pub(super) fn of_snapshot(self) -> Self {
+        Self { lease: None, durable: Durable::default(), app_instance: None, ..self }
     }
 
     /// The replies to contexts that apply to any file.
@@ -183,9 +188,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_found() {
-        let timewarp = RequestContext::TimewarpToken(FileTime(10_000));
-        assert_eq!(Asked::of(&[timewarp]), Err(NtStatus::OBJECT_NAME_NOT_FOUND));
+    fn a_file_of_a_snapshot_has_nothing_to_keep() {
+        let asked = [RequestContext::TimewarpToken(FileTime(7)), RequestContext::DurableHandleRequest];
+        let asked = Asked::of(&asked).unwrap();
+        assert!(asked.durable.request);
+        let then = asked.of_snapshot();
+        assert_eq!(then, Asked { at: Some(FileTime(7)), ..Asked::default() });
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused() {
         assert_eq!(Asked::of(&[RequestContext::SdBuffer(&[1])]), Err(NtStatus::INVALID_PARAMETER));
     }
 }

@@ -41,6 +41,9 @@ pub(super) enum Start {
 /// STATUS_FILE_NOT_AVAILABLE while the same CREATE is being carried out; the errors of [`check_reconnect`],
 /// [`check_replay`] and [`check_app_instance`].
 pub(super) async fn begin(ctx: &OnShare<'_>, request: &Request<'_>, asked: &Asked) -> Result<Start, Failure> {
+    if ctx.share.snapshot().is_some() {
+        return Ok(Start::New(None));
+    }
     check_contexts(asked)?;
     if let Some(outcome) = reconnect(ctx, request, asked).await? {
         return Ok(Start::Again(outcome));

@@ -16,7 +16,7 @@ use share::{Access, File, Kind};
 use smb_wire::create::{CreateAction, OplockLevel, Request, Response, ResponseFlags};
 use smb_wire::create_context::ResponseContext;
 use smb_wire::{AccessMask, Command};
-use storage::{Attributes, FileKind, Want};
+use storage::{Attributes, FileKind, Snapshot, Want};
 
 use self::contexts::{Answerable, Asked};
 use self::disposition::Opened;
@@ -26,6 +26,7 @@ use crate::attributes;
 use crate::context::OnShare;
 use crate::front;
 use crate::operation::{Effect, Needs, Operation};
+use crate::snapshot;
 use crate::state::open::{Open, OpenTarget};
 use crate::status::Failure;
 
@@ -42,6 +43,13 @@ pub(crate) const OPERATION: Operation = Operation {
 /// Answers the request.
 pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
     let asked = Asked::of(&request.contexts)?;
+    let Some(time) = asked.at else { return create(ctx, request, asked).await };
+    let view = snapshot::view(ctx.share, ctx.call, time).await?;
+    Box::pin(create(&ctx.at(&view), request, asked.of_snapshot())).await
+}
+
+/// Carries the request out in the share, or in a view of it.
+async fn create(ctx: &OnShare<'_>, request: Request<'_>, asked: Asked) -> Result<Buffer, Failure> {
     let reservation = match durable::begin(ctx, &request, &asked).await? {
         Start::Again(outcome) => return answer(ctx, &asked, outcome),
         Start::New(reservation) => reservation,
@@ -80,12 +88,21 @@ struct CreateOutcome {
 /// Enters the open into the session's table. From then on it belongs to the client.
 async fn enter(ctx: &OnShare<'_>, request: &Request<'_>, opened: &mut Opened) -> Result<Arc<Open>, Failure> {
     let path = request.name.decode()?;
+    let path = ctx.tree.path_in_share(path.trim_end_matches('\\'));
+    let file = Arc::clone(&opened.open);
+    let (target, path) = match ctx.share.snapshot() {
+        None => (OpenTarget::File(file), path),
+        Some(Snapshot { taken, .. }) => {
+            let path = format!("{}\\{path}", snapshot::token(taken.secs));
+            (OpenTarget::OfSnapshot(Arc::clone(ctx.share), file), path)
+        }
+    };
     let open = Open::new(
         opened.id,
         Arc::clone(ctx.tree),
-        OpenTarget::File(Arc::clone(&opened.open)),
+        target,
         AccessMask::from_bits_retain(opened.granted.bits()),
-        ctx.tree.path_in_share(path.trim_end_matches('\\')),
+        path,
         durable::options(ctx, request),
         opened.attributes.kind == FileKind::Directory,
     );
@@ -164,7 +181,7 @@ fn answer(ctx: &OnShare<'_>, asked: &Asked, outcome: CreateOutcome) -> Result<Bu
         maximal_access: outcome.maximal,
         last_write_time: info.last_write_time,
         file_number: outcome.attributes.id.number,
-        volume_number: u64::from(ctx.share.id().0),
+        volume_number: snapshot::volume_number(ctx.share).into(),
     });
     contexts.extend(outcome.contexts);
     let response = Response {

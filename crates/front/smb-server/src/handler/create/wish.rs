@@ -56,7 +56,8 @@ impl Wish {
             disposition: request.create_disposition,
             options: request.create_options,
             flags: attributes::file_flags(request.file_attributes),
-            oplock_level: request.requested_oplock_level,
+            // What never changes needs no grant to be cached.
+            oplock_level: if asked.at.is_some() { OplockLevel::None } else { request.requested_oplock_level },
             asked,
         })
     }

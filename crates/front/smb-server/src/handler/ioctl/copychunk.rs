@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use net::Buffer;
-use share::File;
+use share::{File, Share};
 use smb_wire::fscc::fsctl::{Chunk, Copychunk, CopychunkResponse, Fsctl, ResumeKey};
 use smb_wire::ioctl::Request;
 use smb_wire::{AccessMask, FileId, NtStatus};
+use storage::Stability;
 
 use super::{require_room, respond};
 use crate::context::{Admitted, OnShare, RequestContext};
@@ -38,7 +39,8 @@ pub(super) fn resume_key(
     respond(ctx, request, &output)
 }
 
-/// The open that a key names, if it is of this session and share, and the request as one about that share.
+/// The open that a key names, if it is of this session and share or of a snapshot of that share, and the request as one about
+/// that share.
 fn source<'c, 'r>(
     ctx: &Admitted<'_>,
     on_share: Option<&'c OnShare<'r>>,
@@ -52,7 +54,7 @@ fn source<'c, 'r>(
         return Err(NtStatus::OBJECT_NAME_NOT_FOUND.into());
     };
     let ctx = on_share.ok_or(NtStatus::INVALID_DEVICE_REQUEST)?;
-    if Arc::ptr_eq(share, ctx.share) { Ok((ctx, open)) } else { Err(NtStatus::OBJECT_NAME_NOT_FOUND.into()) }
+    if share.id() == ctx.share.id() { Ok((ctx, open)) } else { Err(NtStatus::OBJECT_NAME_NOT_FOUND.into()) }
 }
 
 /// FSCTL_SRV_COPYCHUNK, and FSCTL_SRV_COPYCHUNK_WRITE for a target that cannot be read.
@@ -62,6 +64,7 @@ pub(super) async fn copy(
     request: &Request<'_>,
 ) -> Result<Buffer, Failure> {
     let target = ctx.open(request.file_id)?;
+    let on_share = on_share.map(|ctx| ctx.of(&target));
     require_room(request, CopychunkResponse::LEN, NtStatus::INVALID_PARAMETER)?;
     let asked = Copychunk::decode(request.input)?;
     if !is_within_limits(&asked.chunks) {
@@ -70,7 +73,7 @@ pub(super) async fn copy(
         let chunks = u32::try_from(CHUNKS_MAX).unwrap_or(u32::MAX);
         return answer(ctx, request, chunks, CHUNK_BYTES_MAX, TOTAL_BYTES_MAX);
     }
-    let (ctx, source) = source(ctx, on_share, &asked.source_key)?;
+    let (ctx, source) = source(ctx, on_share.as_ref(), &asked.source_key)?;
     let mut needed = AccessMask::WRITE_DATA;
     needed.set(AccessMask::READ_DATA, request.ctl_code == Fsctl::SrvCopychunk);
     let readable = source.granted_access.intersects(AccessMask::READ_DATA | AccessMask::EXECUTE);
@@ -104,6 +107,9 @@ async fn copy_chunk(ctx: &OnShare<'_>, source: &Open, target: &Open, chunk: &Chu
     let (from, to) = (File::Open(Arc::clone(source.file()?)), File::Open(Arc::clone(target.file()?)));
     let (from, to) = ((&from, chunk.source_offset), (&to, chunk.target_offset));
     let length = u64::from(chunk.length);
+    if let Some(view) = source.view() {
+        return carry_over(ctx, view, from, to, chunk.length).await;
+    }
     match ctx.share.copy_range(ctx.call, from, to, length).await {
         // The source ends before the chunk does.
         Err(share::Error::Storage(storage::Error::InvalidArgument)) => {
@@ -111,6 +117,23 @@ async fn copy_chunk(ctx: &OnShare<'_>, source: &Open, target: &Open, chunk: &Chu
         }
         done => Ok(done?),
     }
+}
+
+/// Copies data out of a view of the share at a snapshot.
+async fn carry_over(
+    ctx: &OnShare<'_>,
+    view: &Arc<Share>,
+    (from, offset): (&File, u64),
+    (to, at): (&File, u64),
+    length: u32,
+) -> Result<(), Failure> {
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    let (data, count) = view.read(ctx.call, from, offset, vec![0; length]).await?;
+    if count < length {
+        return Err(NtStatus::INVALID_VIEW_SIZE.into());
+    }
+    ctx.share.write(ctx.call, to, at, data, Stability::Unstable).await?;
+    Ok(())
 }
 
 fn answer(

@@ -45,5 +45,6 @@ pub(super) async fn handle(
 /// The open that the input names, if it is of this session and share.
 fn source(ctx: &OnShare<'_>, wanted: &DuplicateExtents) -> Result<Arc<Open>, Failure> {
     let open = ctx.session.open(wanted.source_file_id).ok_or(NtStatus::INVALID_HANDLE)?;
-    if open.tree.leads_to(ctx.share) { Ok(open) } else { Err(NtStatus::INVALID_PARAMETER.into()) }
+    let is_of_it = open.on_share().is_some_and(|(share, _)| Arc::ptr_eq(share, ctx.share));
+    if is_of_it { Ok(open) } else { Err(NtStatus::INVALID_PARAMETER.into()) }
 }

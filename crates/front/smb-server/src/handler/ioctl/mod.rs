@@ -8,6 +8,7 @@ mod object_id;
 mod pipe;
 mod reparse;
 mod resiliency;
+mod snapshots;
 mod sparse;
 mod trim;
 mod validate_negotiate;
@@ -72,7 +73,7 @@ async fn handle_of_file(
     request: &Request<'_>,
 ) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
-    let ctx = on_share.ok_or(NtStatus::INVALID_DEVICE_REQUEST)?;
+    let ctx = &on_share.ok_or(NtStatus::INVALID_DEVICE_REQUEST)?.of(&open);
     match request.ctl_code {
         Fsctl::CreateOrGetObjectId | Fsctl::GetObjectId => object_id::handle(ctx, &open, request),
         Fsctl::GetCompression => compression::get(ctx, request),
@@ -84,6 +85,7 @@ async fn handle_of_file(
         Fsctl::SrvRequestResumeKey => copychunk::resume_key(ctx, &open, request),
         Fsctl::DuplicateExtentsToFile => duplicate_extents::handle(ctx, &open, request).await,
         Fsctl::GetReparsePoint => reparse::get(ctx, &open, request).await,
+        Fsctl::SrvEnumerateSnapshots => snapshots::enumerate(ctx, &open, request).await,
         Fsctl::SetReparsePoint => reparse::set(ctx, &open, request).await,
         Fsctl::DeleteReparsePoint => reparse::delete(&open),
         _ => Err(NtStatus::INVALID_DEVICE_REQUEST.into()),

@@ -15,6 +15,7 @@ use storage::{Capabilities, NAME_BYTES_MAX, Space, Want};
 use super::Information;
 use crate::attributes;
 use crate::context::OnShare;
+use crate::snapshot;
 use crate::state::open::Open;
 use crate::status::Failure;
 
@@ -86,7 +87,7 @@ async fn volume(ctx: &OnShare<'_>) -> Result<Information, Failure> {
     let root = share.attributes(ctx.call, share.root(), Want::empty()).await?;
     let volume = Volume {
         volume_creation_time: attributes::creation_time(&root),
-        volume_serial_number: share.id().0,
+        volume_serial_number: snapshot::volume_number(share),
         supports_objects: false,
         volume_label: Utf16::from(share.name()),
     };
@@ -140,10 +141,10 @@ fn attribute(share: &Share, is_read_only: bool) -> Result<Information, Failure> 
     Information::variable(ATTRIBUTE_LEN_MIN, |out| answer.encode_into(out))
 }
 
-/// The identifier consists of the server's name and the number of the share, so it is the same after a restart.
+/// The identifier consists of the server's name and the number of the volume, so it is the same after a restart.
 fn object_id(ctx: &OnShare<'_>, share: &Share) -> ObjectId {
     let mut id = ctx.server.guid().0;
-    for (byte, part) in id.iter_mut().zip(share.id().0.to_le_bytes()) {
+    for (byte, part) in id.iter_mut().zip(snapshot::volume_number(share).to_le_bytes()) {
         *byte ^= part;
     }
     ObjectId { object_id: smb_wire::Guid(id), extended_info: [0; 48] }

@@ -32,6 +32,7 @@ pub(crate) const OPERATION: Operation = Operation {
 /// Answers the request.
 pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
     let open = ctx.open(request.file_id)?;
+    let ctx = &ctx.of(&open);
     if u32::try_from(request.buffer.len()).map_or(true, |length| length > ctx.io_bytes_max()) {
         return Err(NtStatus::INVALID_PARAMETER.into());
     }
