@@ -4,6 +4,7 @@ use share::{Access, Caller, Found, Share};
 use smb_wire::{AccessMask, NtStatus};
 use storage::FileKind;
 
+use crate::context::OnShare;
 use crate::status::Failure;
 
 /// Bits that no access right has ([MS-FSA] 2.1.5.1, phase 1).
@@ -84,18 +85,26 @@ pub(super) fn maximal(share: &Share, caller: &Caller, found: &Found, tree: Acces
     access & Access::from_bits_truncate(tree.bits())
 }
 
-/// The access to grant on an object that was found, and for which `maximal` is allowed.
+/// The access to grant on an object that was found, and for which `maximal` is allowed. At a snapshot, as on Windows, whoever
+/// might change the object but for that opens it, and each change is refused.
 ///
 /// # Errors
 /// STATUS_MEDIA_WRITE_PROTECTED to change an object of a snapshot, STATUS_ACCESS_DENIED for anything else that `maximal` does
 /// not include.
 pub(super) fn grant(
-    share: &Share,
+    ctx: &OnShare<'_>,
     found: &Found,
     desired: Desired,
     maximal: Access,
 ) -> Result<Access, Failure> {
-    desired.grant(maximal).map_err(|_| share.why_refused(found, desired.access).into())
+    let might = || maximal | share::permitted(&ctx.caller().identity, found.object());
+    match desired.grant(maximal) {
+        Ok(granted) => Ok(granted),
+        Err(_) if ctx.share.snapshot().is_some() && might().contains(desired.access) => {
+            Ok(desired.grant_maker(maximal))
+        }
+        Err(_) => Err(ctx.share.why_refused(found, desired.access).into()),
+    }
 }
 
 fn beyond_bits(caller: &Caller, found: &Found, access: Access) -> Access {

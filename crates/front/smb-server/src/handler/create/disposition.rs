@@ -129,7 +129,7 @@ pub(super) async fn existing(
         return Err(NtStatus::NOT_A_DIRECTORY.into());
     }
     let maximal = access::maximal(ctx.share, ctx.caller(), &found, ctx.tree.maximal_access);
-    let granted = access::grant(ctx.share, &found, wish.desired, maximal)?;
+    let granted = access::grant(ctx, &found, wish.desired, maximal)?;
     if wish.delete_on_close() && !granted.contains(Access::DELETE) {
         return Err(ctx.share.why_refused(&found, Access::DELETE).into());
     }

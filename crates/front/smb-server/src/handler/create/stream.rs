@@ -44,7 +44,7 @@ async fn of_file(
     }
     check_makes(wish)?;
     let maximal = access::maximal(ctx.share, ctx.caller(), file, ctx.tree.maximal_access);
-    let granted = access::grant(ctx.share, file, wish.desired, maximal)?;
+    let granted = access::grant(ctx, file, wish.desired, maximal)?;
     if !maximal.contains(Access::WRITE_DATA) {
         return Err(ctx.share.why_refused(file, Access::WRITE_DATA).into());
     }

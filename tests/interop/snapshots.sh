@@ -1,0 +1,112 @@
+#!/bin/bash
+# Earlier versions on Btrfs, as real clients see them: smbclient, Samba's smbtorture, and the kernel's client.
+# The file system lies in a file, and only this script and the server see it. Needs root, loop devices and btrfs-progs; elsewhere it
+# says so. Parts of it by name: snapshots.sh [smbclient] [smbtorture] [kernel]
+. "$(dirname "$0")/server.sh"
+parts=${*:-smbclient smbtorture kernel}
+[ "$(id -u)" = 0 ] || { echo "needs root (mounts, network namespaces)"; exit 1; }
+
+# In a mount namespace of its own, so that nothing stays mounted.
+if [ -z "${SNAPSHOTS_ALONE:-}" ]; then
+  rm -rf "$scratch"
+  SNAPSHOTS_ALONE=1 exec unshare -m --propagation slave -- "$0" "$@"
+fi
+ns=anabranch-$$ disk=$scratch/disk
+# This one removes nothing of what is mounted.
+end_scratch() {
+  [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null
+  [ "$failed" = 0 ] || grep -v ' INFO ' "$scratch/server.log" 2>/dev/null | tail -n 10
+  cd /
+  umount -l "$disk" 2>/dev/null
+  rm -rf --one-file-system "$scratch"
+  ip netns del "$ns" 2>/dev/null
+}
+mkdir "$disk" && truncate -s 512M "$scratch/image"
+if ! mkfs.btrfs -q "$scratch/image" >"$scratch/said" 2>&1 || ! mount -o loop "$scratch/image" "$disk" >>"$scratch/said" 2>&1; then
+  echo "not tested: Btrfs in a file: $(tail -n 1 "$scratch/said")"; finish; exit
+fi
+
+share_dir=$disk/share
+btrfs -q subvolume create "$share_dir" && chown 1000:1000 "$share_dir" || exit 1
+in_share() { (cd "$share_dir" && setpriv --reuid 1000 --regid 1000 --clear-groups -- sh -ec "$1"); }
+# take NAME: as snapper or btrbk would. Snapshots have whole seconds, and the server looks once a second.
+take() { btrfs -q subvolume snapshot -r "$share_dir" "$disk/$1" && sleep 2.1; }
+
+case $parts in *kernel*) START="ip netns exec $ns" listen=0.0.0.0; "$top/tests/lab/client-lab" build >/dev/null && "$top/tests/lab/client-lab" net "$ns" 1 || exit 1 ;; esac
+must "server starts" start_server || { finish; exit 1; }
+here() { ${START:-} timeout 100 "$@"; }
+
+cd "$scratch" || exit 1
+printf '[global]\n' >smb.conf
+smb() {
+  local out rc
+  out=$(here smbclient -s "$scratch/smb.conf" "//127.0.0.1/$SHARE" -p "$SMB_PORT" -U "$SMB_USER%$SMB_PASS" -c "$1" 2>&1); rc=$?
+  echo "$out"
+  [ $rc = 0 ] && ! grep -q '^NT_STATUS\|: NT_STATUS' <<<"$out"
+}
+says() { local out; out=$(smb "$2"); echo "$out"; grep -q -- "$1" <<<"$out"; }
+# times FILE: of which there are versions, as smbclient prints them, latest first.
+times() { smb "allinfo $1" | grep -o '^@GMT-[0-9.]*-[0-9.]*'; }
+count_is() { local n; n=$(times "$2" | wc -l); echo "$n versions"; [ "$n" = "$1" ]; }
+got() { rm -f got; smb "get \"$1\" got" && cat got && [ "$(cat got)" = "$2" ]; }
+in_share 'umask 022; mkdir -p d/e; echo then >d/f; : >d/empty; echo "a b" >"d/name with blanks"; ln -s f d/link; chmod 600 d/empty'
+smb 'put smb.conf d\f:stream' >/dev/null
+take first
+in_share 'echo now, and longer >d/f; echo new >d/g; rm "d/name with blanks"'
+take second
+in_share 'echo last >d/f; mv d/e d/e2; rm -r d/empty; echo other >d/e2/x'
+
+second=$(times d/f | head -n 1) first=$(times d/f | tail -n 1)
+
+smbclient_part() {
+  check "allinfo: two versions" count_is 2 d/f
+  check "allinfo: of a file made since the first" count_is 1 d/g
+  check "allinfo: of a file removed and made since" count_is 0 d/e2/x
+  check "allinfo: of a directory" count_is 2 d
+  check "get: the file of now" got 'd\f' last
+  check "get: a time in front" got "$second"'\d\f' 'now, and longer'
+  check "get: the first" got "$first"'\d\f' then
+  check "get: a time inside of the path" got 'd\'"$first"'\f' then
+  check "get: in any case" got "$first"'\D\F' then
+  check "get: of a file that is removed" got "$first"'\d\name with blanks' 'a b'
+  check "get: made since" says OBJECT_NAME_NOT_FOUND "get $first\\d\\g /dev/null"
+  check "get: no such time" says OBJECT_NAME_NOT_FOUND 'get @GMT-2001.01.01-00.00.00\d\f /dev/null'
+  check "ls: what was there" says '^  empty  *A  *0 ' "ls $first\\d\\*"
+  moved() { ! says '^  e2 ' "ls $first\\d\\*" && says '^  e  *D ' "ls $first\\d\\*"; }
+  check "ls: what was renamed" moved
+  check "rm: write protected" says MEDIA_WRITE_PROTECTED "rm $first\\d\\f"
+  check "put: write protected" says MEDIA_WRITE_PROTECTED "put got $first\\d\\new"
+  check "mkdir: write protected" says MEDIA_WRITE_PROTECTED "mkdir $first\\d\\new"
+  check "rename: refused" says 'NT_STATUS_' "rename $first\\d\\f $first\\d\\h"
+  check "still there" got "$first"'\d\f' then
+  back() { smb "get $first\\d\\f back; put back d\\f" && [ "$(cat "$share_dir/d/f")" = then ] && in_share 'echo last >d/f'; }
+  check "put back" back
+  check "a snapshot is removed" btrfs -q subvolume delete "$disk/second"
+  sleep 2.1
+  check "allinfo: one version is left" count_is 1 d/f
+  check "get: of the removed one" says 'OBJECT_NAME_NOT_FOUND' "get $second\\d\\f /dev/null"
+  check "get: of the one that is left" got "$first"'\d\f' then
+}
+torture() {
+  here smbtorture "//127.0.0.1/$SHARE" -p "$SMB_PORT" -U "$SMB_USER%$SMB_PASS" "smb2.twrp.$1" \
+    --option="torture:twrp_snapshot=$first" \
+    --option='torture:twrp_file=d\f' --option=torture:twrp_stream=stream --option=torture:twrp_stream_size=9 2>&1 | tee said | grep '^success' || { tail -n 4 said | tr '\n' ' '; false; }
+}
+# smb2.twrp.listdir asks for the file `subdir/hardlink`, and a slash is in no name of Windows: it is not run.
+smbtorture_part() {
+  local test
+  for test in openroot write stream; do check "smb2.twrp.$test" torture $test; done
+}
+# filetime TOKEN: in units of 100 ns since 1601.
+filetime() { local t=${1#@GMT-}; echo $((($(date -ud "${t:0:4}-${t:5:2}-${t:8:2} ${t:11:2}:${t:14:2}:${t:17:2}" +%s) + 11644473600) * 10000000)); }
+kernel_part() {
+  tally "kernel:" "$top/tests/lab/client-lab" run --netns "$ns" --nics 1 --timeout 200 -e SMB_PORT="$SMB_PORT" -e NFS_PORT="$NFS_PORT" -e SHARE="$SHARE" \
+    -e EXPORT="$EXPORT" -e USER="$SMB_USER" -e PASS="$SMB_PASS" -e TIME="$(filetime "$first")" "$top/tests/lab/guest/snapshots.sh"
+}
+# smbclient last: it removes a snapshot.
+for part in kernel smbtorture smbclient; do
+  [[ " $parts " != *" $part "* ]] || "${part}_part"
+done
+check "no panic, no password in the log" log_is_clean
+must "SIGTERM ends it" stop_server
+finish
