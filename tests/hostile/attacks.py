@@ -99,6 +99,12 @@ def sessions(place, over):
     return f"{begun} logons begun over {connected} connections"
 
 
+def long_logons(place, over):
+    """Logons that are begun with long tokens and never finished, five over each connection ([MS-NLMP] 2.2.1.1)."""
+    beginnings = b"".join(smb.setup(number, 0, smb.BEGINNING + b"\0" * 50000) for number in range(1, 6))
+    return hold(place, [(place.smb, address, smb.negotiate() + beginnings) for address in ADDRESSES], 3000, over)
+
+
 def guesses(place, over):
     """Wrong passwords, over eight connections at a time ([MS-NLMP] 2.2.1.3: AUTHENTICATE_MESSAGE)."""
     made = []
@@ -253,5 +259,5 @@ def malformed(place, over):
     return f"{sent} connections with nonsense"
 
 
-ALL = [connections, one_address, partial_records, partial_frames, sessions, guesses, logons, opens, smb_opens, client_ids, slow_readers,
+ALL = [connections, one_address, partial_records, partial_frames, sessions, long_logons, guesses, logons, opens, smb_opens, client_ids, slow_readers,
        smb_slow_readers, malformed]

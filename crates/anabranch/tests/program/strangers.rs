@@ -5,9 +5,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use smb_proto::dialect::Dialect;
+use smb_wire::Command;
 use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 
+use crate::raw::Client;
 use crate::server::{Server, flags, path};
 
 /// Nothing that is waited for takes longer.
@@ -140,6 +143,54 @@ fn halves_of_records_take_no_more_memory_than_strangers_may_have() {
     }
     println!("{} connections: {} KiB more", hostile.len(), most / 1024);
     assert!(most < STRANGERS_BYTES_MAX, "{most} bytes of {} connections", hostile.len());
+}
+
+/// [MS-NLMP] 2.2.1.1: NEGOTIATE_MESSAGE, of which the server keeps all bytes until the logon is over: the MIC covers them.
+fn long_beginning() -> Vec<u8> {
+    let head = [&b"NTLMSSP\0"[..], &1_u32.to_le_bytes(), &0xE208_8297_u32.to_le_bytes(), &[0; 24]].concat();
+    [head, vec![b'A'; 50_000]].concat()
+}
+
+#[test]
+fn logons_that_are_begun_take_no_more_memory_than_strangers_may_have() {
+    const CONNECTIONS: usize = 120;
+    // As many as one connection may begin.
+    const LOGONS: usize = 32;
+    let directory = TempDir::new().unwrap();
+    let server = start(&directory, &[]);
+    let mut other = Client::over(connect(&server, "smb", 1));
+    other.negotiate(&[Dialect::Smb311]);
+    other.log_in("anna", "hush-hush").unwrap();
+    let before = resident(&server);
+    let begun: Vec<_> = (2..=11)
+        .cycle()
+        .take(CONNECTIONS)
+        .map(|from| {
+            let mut client = Client::over(connect(&server, "smb", from));
+            client.negotiate(&[Dialect::Smb311]);
+            std::thread::spawn(move || {
+                let body = client.session_setup_body(&long_beginning());
+                for _ in 0..LOGONS {
+                    client.send(Command::SessionSetup, &body);
+                }
+                client
+            })
+        })
+        .collect();
+    let (started, mut most) = (Instant::now(), 0);
+    while started.elapsed() < Duration::from_secs(5) {
+        most = most.max(resident(&server).saturating_sub(before));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    println!("{CONNECTIONS} connections with {LOGONS} logons: {} KiB more", most / 1024);
+    assert!(most < STRANGERS_BYTES_MAX, "{most} bytes of {CONNECTIONS} connections");
+    // Who has logged on, and who comes now, is served.
+    other.tree_connect("data").unwrap();
+    let mut newcomer = Client::over(connect(&server, "smb", 12));
+    newcomer.negotiate(&[Dialect::Smb311]);
+    newcomer.log_in("anna", "hush-hush").unwrap();
+    drop(server); // those who wait to send go on
+    begun.into_iter().for_each(|thread| drop(thread.join().unwrap()));
 }
 
 #[test]

@@ -254,7 +254,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             self.signs.heard.set(now);
         }
         while requests < TURN_REQUESTS && bytes < TURN_BYTES {
-            if !self.may_receive() {
+            if !self.may_receive() || !self.may_hold() {
                 return Ok(true);
             }
             if self.lost {
@@ -402,13 +402,14 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
     }
 
     /// Whether there is memory to receive more. For a stranger this covers the whole fragment, the replies that it does
-    /// not take, and the requests that wait.
+    /// not take, the requests that wait, and what the protocol keeps for it.
     fn may_hold(&mut self) -> bool {
         if self.signs.known.get() {
             return true;
         }
         let session = self.tls.as_ref().map_or(0, |tls| tls.held_bytes());
-        let session = session.saturating_add(self.stream.held_bytes());
+        let session =
+            session.saturating_add(self.stream.held_bytes()).saturating_add(self.protocol.held_bytes());
         let waiting = self.waiting_bytes.saturating_add(self.outbox.held_bytes()).saturating_add(session);
         let fragments = self.fragments.capacity().saturating_add(waiting);
         self.ration.ask(self.received.capacity().max(self.announced).saturating_add(fragments))

@@ -96,6 +96,13 @@ pub trait Protocol: 'static {
         true
     }
 
+    /// Memory that the protocol keeps for a client that has not identified itself, beyond what an ordinary one needs, in
+    /// bytes. A stranger gets nothing more, and none of its frames is answered, while the memory of strangers has no room
+    /// for it.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
     /// Whether the client may stay: it has identified itself, or need not. A client that has not done so within
     /// [`Limits::greeting`] is disconnected, so that clients that merely hold a connection open do not keep others out.
     fn is_welcome(&self) -> bool {

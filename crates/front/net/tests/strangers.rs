@@ -26,6 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Guest {
     known: Cell<bool>,
     may_be_silent: Cell<bool>,
+    held: Cell<usize>,
 }
 
 fn framed(data: &[u8]) -> Buffer {
@@ -48,6 +49,10 @@ impl Protocol for Guest {
         true
     }
 
+    fn held_bytes(&self) -> usize {
+        self.held.get()
+    }
+
     fn may_be_silent(&self) -> bool {
         self.may_be_silent.get()
     }
@@ -57,6 +62,7 @@ impl Protocol for Guest {
             Some(b'k') => self.known.set(true),
             Some(b's') => self.known.set(false),
             Some(b'q') => self.may_be_silent.set(true),
+            Some(b'h') => self.held.set(self.held.get() + FRAME_MAX),
             Some(b'w') => {
                 return Answer::Later(Box::pin(async {
                     tokio::time::sleep(3 * SILENCE).await;
@@ -161,6 +167,28 @@ fn the_oldest_stranger_gives_way_and_an_address_has_its_part() {
     ask(&mut newcomer, b"s");
     ask(&mut server.connect(6), b"k");
     assert!(is_ended(&mut newcomer), "it was a stranger again");
+}
+
+#[test]
+fn what_the_protocol_keeps_counts_and_nothing_is_answered_without_room_for_it() {
+    let server = start(100, PATIENCE);
+    // The address may hold 4 MiB.
+    let holders: Vec<_> = (0..4).map(|_| server.connect(2)).collect();
+    let (sender, ended) = std::sync::mpsc::channel();
+    for mut holder in holders {
+        ask(&mut holder, b"h");
+        ask(&mut holder, b"e");
+        let sender = sender.clone();
+        std::thread::spawn(move || {
+            let _ = sender.send(is_ended(&mut holder));
+        });
+    }
+    let mut late = server.connect(2);
+    ask(&mut late, b"h");
+    late.write_all(&framed(b"e")).unwrap();
+    ask(&mut server.connect(3), b"e");
+    assert!(ended.recv_timeout(PATIENCE).unwrap(), "one of them has to go");
+    late.read_exact(&mut [0; 5]).unwrap();
 }
 
 #[test]

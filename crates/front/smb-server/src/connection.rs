@@ -233,6 +233,13 @@ impl Connection {
         }
     }
 
+    /// Memory of the logons under way, in bytes.
+    pub(crate) fn logons_bytes(&self) -> usize {
+        const FIXED: usize = size_of::<Setup>() + size_of::<Session>();
+        let setups = self.setups.borrow();
+        setups.iter().map(|setup| FIXED.saturating_add(setup.acceptor.held_bytes())).sum()
+    }
+
     /// Whether a user has logged on and not logged off again.
     pub(crate) fn is_known(&self) -> bool {
         let is_valid = |bound: &Bound| bound.channel.is_some() && !bound.session.ended.is_set();

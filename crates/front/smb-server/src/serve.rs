@@ -20,6 +20,8 @@ use crate::{dispatch, reply};
 const FRAME_OVERHEAD: usize = 64 * 1024;
 /// The most bytes of a frame before any user has logged on.
 pub const STRANGER_FRAME_BYTES_MAX: usize = 64 * 1024;
+/// The most bytes of an ordinary logon. What the logons of a connection take beyond that counts as memory of strangers.
+const LOGON_BYTES: usize = 4 * 1024;
 
 impl Connection {
     /// 3.3.5.2, up to the point where requests are processed one by one.
@@ -122,6 +124,10 @@ impl Protocol for Connection {
 
     fn is_known(&self) -> bool {
         self.is_known()
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.logons_bytes().saturating_sub(LOGON_BYTES)
     }
 
     fn answer(self: Rc<Self>, frame: BytesMut) -> Answer {

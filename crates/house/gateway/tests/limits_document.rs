@@ -99,7 +99,8 @@ fn transport() -> Vec<(&'static str, Vec<u64>)> {
         ("an SMB frame", vec![smb.io_bytes_max.into()]),
         ("an NFS record", vec![transfer, record - transfer, count(nfs_server::FRAGMENTS_MAX)]),
         (
-            "partial frames of all unidentified connections, and 64 KiB for each of them over QUIC",
+            "partial frames of all unidentified connections, what their logons have sent so far beyond 4 KiB, and 64 KiB for \
+             each of them over QUIC",
             vec![count(net::STRANGERS_BYTES_MAX), count(net::STRANGERS_OF_ORIGIN_BYTES_MAX)],
         ),
         (

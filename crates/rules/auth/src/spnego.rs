@@ -59,6 +59,12 @@ impl MechTypes {
         Ok(Self { oids, encoding: encoding.to_vec() })
     }
 
+    /// Bytes of the list, in both forms.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let of_oid = |oid: &Vec<u8>| oid.capacity().saturating_add(size_of::<Vec<u8>>());
+        self.encoding.capacity().saturating_add(self.oids.iter().map(of_oid).sum())
+    }
+
     /// Whether `oid` is the preferred mechanism.
     pub fn prefers(&self, oid: &[u8]) -> bool {
         self.oids.first().is_some_and(|first| first == oid)

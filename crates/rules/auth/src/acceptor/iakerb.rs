@@ -31,6 +31,13 @@ pub(super) struct Exchange {
     tickets: usize,
 }
 
+impl Exchange {
+    /// Bytes of the tokens.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.conversation.capacity()
+    }
+}
+
 impl std::fmt::Debug for Exchange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Exchange").field("rounds", &self.rounds).finish_non_exhaustive()

@@ -214,6 +214,24 @@ impl Acceptor {
         Self { channel, ..self }
     }
 
+    /// Bytes of the client's tokens, and of the answers to them, that are kept until the authentication is over. What the
+    /// client has proved already does not count.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        let of_list = |negotiation: &Negotiation| negotiation.mech_types.held_bytes();
+        let (of_mechanism, negotiation) = match &self.state {
+            AcceptorState::Start => (0, None),
+            AcceptorState::Chosen(negotiation) | AcceptorState::Confirming(_, negotiation) => {
+                (0, Some(negotiation))
+            }
+            AcceptorState::Proxying(exchange, negotiation) => (exchange.held_bytes(), negotiation.as_ref()),
+            AcceptorState::Challenged(challenge, negotiation) => {
+                (challenge.held_bytes(), negotiation.as_ref())
+            }
+        };
+        of_mechanism.saturating_add(negotiation.map_or(0, of_list))
+    }
+
     /// Takes the client's next token.
     pub fn step(self, token: &[u8], accounts: &dyn Accounts) -> Step {
         let agreed = self.mechanism(token);

@@ -460,6 +460,22 @@ fn ntlm_is_taken_from_a_list_that_begins_with_kerberos() {
 }
 
 #[test]
+fn what_is_kept_of_a_client_is_counted() {
+    let held = |token: &[u8]| proceed(acceptor(config()).step(token, &accounts())).1.held_bytes();
+    let listed = |oid: &[u8]| {
+        let mech_types = MechTypes::new(&[oid, NTLMSSP]);
+        NegTokenInit { mech_types, mech_token: None, mech_list_mic: None }.encode()
+    };
+    let ordinary = negotiate_message();
+    assert!((ordinary.len()..1024).contains(&held(&ordinary)));
+    assert!((20..1024).contains(&held(&listed(KERBEROS))));
+    let long = [&ordinary[..], &[0; 50_000]].concat();
+    assert!((50_000..52_000).contains(&held(&long)));
+    // As it was sent, for the MIC, and taken apart.
+    assert!((40_000..42_000).contains(&held(&listed(&[1; 20_000]))));
+}
+
+#[test]
 fn what_does_not_belong_here_is_refused() {
     let init = |oids: &[&[u8]]| {
         NegTokenInit { mech_types: MechTypes::new(oids), mech_token: None, mech_list_mic: None }.encode()

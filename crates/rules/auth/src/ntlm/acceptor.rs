@@ -104,6 +104,11 @@ impl Challenge {
         Ok(Self { negotiate: negotiate.to_vec(), message, server_challenge, flags })
     }
 
+    /// Bytes of both messages.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.negotiate.capacity().saturating_add(self.message.capacity())
+    }
+
     /// A challenge that another implementation sent, for tests.
     #[cfg(test)]
     pub(super) fn of(negotiate: &[u8], message: &[u8]) -> Self {
