@@ -36,7 +36,10 @@ fn listen(worker: &BenchWorker, token: &Token, ended: &AtomicBool) -> Result<()>
     let address = listener.local_addr().map_err(cannot)?;
     // Who started it may not care.
     let _ = writeln!(std::io::stdout(), "ready worker={address}");
-    serve_listener(&listener, token, PROGRAM, ended, |from, why| eprintln!("{from}: {why}")).map_err(cannot)
+    let lost = |from, why| {
+        let _ = writeln!(std::io::stderr(), "{from}: {why}");
+    };
+    serve_listener(&listener, token, PROGRAM, ended, lost).map_err(cannot)
 }
 
 fn token(path: &Path) -> Result<Token> {

@@ -1,7 +1,8 @@
 //! `anabranch bench` from several processes: on this machine, listening with a token, over SSH; and when one of them dies.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
@@ -71,8 +72,13 @@ struct Listening {
 
 impl Listening {
     fn start(token: &str) -> Self {
+        Self::start_saying(token, Stdio::null())
+    }
+
+    /// The same, with its complaints there.
+    fn start_saying(token: &str, complaints: Stdio) -> Self {
         let mut command = program(&["bench", "worker", "--listen", "127.0.0.1:0", "--token-file", token]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = command.stdout(Stdio::piped()).stderr(complaints).spawn().unwrap();
         let mut ready = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut ready).unwrap();
         let address = ready.trim().strip_prefix("ready worker=").unwrap().to_owned();
@@ -148,6 +154,22 @@ fn idle_in_scale_out(running: &Running, target: &str) -> BTreeSet<(u64, usize)> 
     assert_eq!(result["comparisons"].as_array().unwrap().len(), 2);
     assert!(running.folders().is_empty());
     idle
+}
+
+/// Who sends nonsense to a worker needs no token.
+#[test]
+fn a_worker_whose_complaints_nobody_reads_goes_on() {
+    let running = Running::start();
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let mut worker = Listening::start_saying(&running.token("token"), writer.into());
+    for _ in 0..3 {
+        let mut stream = TcpStream::connect(&worker.address).unwrap();
+        stream.write_all(&[0xff; 64]).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    assert!(worker.child.try_wait().unwrap().is_none(), "it is there");
 }
 
 #[test]
@@ -297,7 +319,7 @@ impl Ssh {
         let _ = std::fs::create_dir_all("/run/sshd");
         let child = Command::new(SSHD).args(["-D", "-e", "-f", &file]).stderr(Stdio::null()).spawn()?;
         let ssh = Self { directory, child, port };
-        wait("sshd does not listen", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        wait("sshd does not listen", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Ok(ssh)
     }
 
