@@ -10,6 +10,7 @@ use smb_wire::Command;
 use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 
+use crate::nfs4::Nfs4;
 use crate::raw::Client;
 use crate::server::{Server, flags, path};
 
@@ -143,6 +144,44 @@ fn halves_of_records_take_no_more_memory_than_strangers_may_have() {
     }
     println!("{} connections: {} KiB more", hostile.len(), most / 1024);
     assert!(most < STRANGERS_BYTES_MAX, "{most} bytes of {} connections", hostile.len());
+}
+
+/// Anybody can begin a session of NFSv4: that does not show that a client is admitted anywhere.
+#[test]
+fn sessions_of_clients_that_no_share_admits_give_them_no_more_memory() {
+    const CONNECTIONS: u8 = 100;
+    let directory = TempDir::new().unwrap();
+    let config = path(&directory, "anabranch.toml");
+    let share = format!("[[share]]\nname = \"few\"\ndirectory = {:?}\n", path(&directory, "few"));
+    std::fs::create_dir(path(&directory, "few")).unwrap();
+    std::fs::write(&config, format!("{share}[[share.client]]\nnetwork = \"127.0.0.0/25\"\n")).unwrap();
+    let flags = flags(&directory);
+    let at = flags.iter().position(|flag| flag == "--share").unwrap();
+    let mut arguments: Vec<&str> = flags.iter().map(String::as_str).collect();
+    arguments.splice(at..at + 2, ["--config", &config]);
+    let server = Server::start(&arguments);
+    let half = [&0x8010_0000_u32.to_be_bytes()[..], &vec![0; 1_000_000]].concat();
+    let begin = |from: u8, number: u8| {
+        let source = [127, 0, 0, from].into();
+        let mut stream = Nfs4::start(source, server.address("nfs"), &format!("client {number}")).stream;
+        let half = half.clone();
+        std::thread::spawn(move || {
+            let _ = stream.write_all(&half);
+            stream
+        })
+    };
+    let admitted = begin(1, CONNECTIONS).join().unwrap();
+    let before = resident(&server);
+    let refused: Vec<_> = (0..CONNECTIONS).map(|number| begin(128 + number % 10, number)).collect();
+    let (started, mut most) = (Instant::now(), 0);
+    while started.elapsed() < Duration::from_secs(5) {
+        most = most.max(resident(&server).saturating_sub(before));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    println!("{CONNECTIONS} connections: {} KiB more", most / 1024);
+    assert!(most < STRANGERS_BYTES_MAX, "{most} bytes of {CONNECTIONS} connections");
+    drop((admitted, server)); // those who wait to send go on
+    refused.into_iter().for_each(|thread| drop(thread.join().unwrap()));
 }
 
 /// [MS-NLMP] 2.2.1.1: NEGOTIATE_MESSAGE, of which the server keeps all bytes until the logon is over: the MIC covers them.

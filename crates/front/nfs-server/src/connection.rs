@@ -4,9 +4,10 @@ use std::cell::{Cell, OnceCell};
 use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use net::{Outbox, Peer, Secured};
-use share::{Accounts, ShareView};
+use net::{Outbox, Peer, Secured, turn_clock};
+use share::{Accounts, Protocols, ShareView};
 use storage::Moment;
 
 use crate::credentials::CallerCache;
@@ -14,6 +15,20 @@ use crate::gss::security::Channel;
 use crate::server::ServerState;
 use crate::traffic::Traffic;
 use crate::v4;
+
+/// A client that no share admits is looked at again after this time.
+const REFUSED_FOR: Duration = Duration::from_secs(1);
+
+/// Whether any share admits the client of a connection.
+#[derive(Debug, Default, Clone, Copy)]
+enum Admission {
+    /// Nobody has asked yet.
+    #[default]
+    Unknown,
+    Admitted,
+    /// None did at this time.
+    Refused(Instant),
+}
 
 /// The state of one connection.
 #[derive(Debug)]
@@ -35,6 +50,7 @@ pub struct Connection {
     pub(crate) has_called: Cell<bool>,
     /// Whether a call of NFSv3 has succeeded with a filehandle of a share that this client may use.
     pub(crate) has_used_share: Cell<bool>,
+    admission: Cell<Admission>,
     pub(crate) traffic: Arc<Traffic>,
     /// What the TLS handshake has shown; nothing while the connection is not encrypted.
     pub(crate) secured: OnceCell<Secured>,
@@ -45,6 +61,23 @@ impl Connection {
     pub(crate) fn peer(&self) -> SocketAddr {
         let peer = self.callers.address();
         if self.client.is_ipv4() { SocketAddr::new(self.client, peer.port()) } else { peer }
+    }
+
+    /// Whether a share admits the client, or did on this connection. Anybody can begin a session of NFSv4, which shows no
+    /// more than that.
+    pub(crate) fn is_admitted(&self) -> bool {
+        let now = turn_clock::now();
+        match self.admission.get() {
+            Admission::Admitted => return true,
+            Admission::Refused(at) if now.saturating_duration_since(at) < REFUSED_FOR => return false,
+            Admission::Refused(_) | Admission::Unknown => {}
+        }
+        let certificate_names = &*self.callers.certificate_names();
+        let peer = share::Peer { address: self.callers.address(), certificate_names };
+        let shares = self.server.exports.in_order();
+        let is_admitted = shares.iter().any(|share| share.entrance(Protocols::NFS, peer).is_some());
+        self.admission.set(if is_admitted { Admission::Admitted } else { Admission::Refused(now) });
+        is_admitted
     }
 
     /// What carries the calls.
@@ -74,6 +107,7 @@ impl Connection {
             moment: Rc::default(),
             has_called: Cell::new(false),
             has_used_share: Cell::new(false),
+            admission: Cell::default(),
             traffic,
             secured: OnceCell::new(),
         }

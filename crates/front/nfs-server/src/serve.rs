@@ -37,7 +37,7 @@ impl Protocol for Connection {
     }
 
     fn is_known(&self) -> bool {
-        self.has_used_share.get() || self.v4.has_client()
+        self.has_used_share.get() || self.v4.has_client() && self.is_admitted()
     }
 
     /// Clients connect when they have something to send.

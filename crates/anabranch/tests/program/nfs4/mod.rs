@@ -22,7 +22,7 @@ use socket2::{Domain, Socket, Type};
 
 /// A client with one session, of which it uses the first slot.
 pub(crate) struct Nfs4 {
-    stream: TcpStream,
+    pub(crate) stream: TcpStream,
     pub(crate) client_id: ClientId,
     session_id: SessionId,
     /// Of the last request.
