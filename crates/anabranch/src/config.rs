@@ -27,8 +27,16 @@ use crate::place::{Mistake, Place, Places, Section};
 use crate::settings::{From, Given, Lists, SERVER_KEYS, UserGiven};
 
 /// The keys whose values add up if several files have them.
-const LISTS: [&str; 7] =
-    ["share", "user", "control-name", "admins", "smb-interface", "continuous-availability", "password-file"];
+const LISTS: [&str; 8] = [
+    "share",
+    "snapshot-policy",
+    "user",
+    "control-name",
+    "admins",
+    "smb-interface",
+    "continuous-availability",
+    "password-file",
+];
 
 /// Modes with which others than its owner may read a file.
 pub(crate) const READ_BY_OTHERS: u32 = 0o044;
@@ -101,10 +109,12 @@ impl Reading {
         reader.refuse_repeated(&mut top, &LISTS);
         reader.enter(&Section::Server, None, &top);
         let (shares, users) = (top.remove("share"), top.remove("user"));
+        let policies = top.remove("snapshot-policy");
         let (given, _): (Given, _) = reader.read_keys(&top, &SERVER_KEYS);
         let (share, user) = (reader.read_shares(shares.as_ref()), reader.read_users(users.as_ref()));
         let includes = included.map(|included| reader.read_includes(included)).unwrap_or_default();
-        (Given { share, user, ..given }, includes)
+        let snapshot_policy = reader.read_policies(policies.as_ref());
+        (Given { share, user, snapshot_policy, ..given }, includes)
     }
 
     /// The files that a pattern means, without those that were read already.
@@ -142,7 +152,7 @@ mod tests {
     use super::*;
     use crate::place::problem;
     use crate::problem::{Cause, Problem};
-    use crate::settings::{CLIENT_KEYS, Key, SHARE_KEYS, Settings, USER_KEYS};
+    use crate::settings::{CLIENT_KEYS, Key, POLICY_KEYS, SHARE_KEYS, Settings, USER_KEYS};
 
     fn parse(file: &str, text: &str) -> Result<Given, Problem> {
         let mut reading = Reading::default();
@@ -233,6 +243,7 @@ mod tests {
             comment = "What we do"
             hidden = true
             access-log = false
+            snapshot-policy = "office"
             nfs-security = ["krb5i", "krb5p"]
             nfs-groups = "server"
             [[share.client]]
@@ -241,6 +252,15 @@ mod tests {
             squash = "all"
             protocols = ["nfs"]
             secure-port = true
+            [[snapshot-policy]]
+            name = "office"
+            hourly = ":05/24"
+            daily = "01:10/14"
+            weekly = "sun,wed@02:30/8"
+            monthly = "1,15@03:00/12"
+            before = ["/usr/local/sbin/hold", "database"]
+            after = ["/usr/local/sbin/release"]
+            hook-seconds = 30
             [[user]]
             name = "anna"
             password = "secret"
@@ -255,7 +275,8 @@ mod tests {
     #[test]
     fn every_setting_can_be_given() {
         let given = parse("f", EVERYTHING).unwrap();
-        for Key { name, .. } in SERVER_KEYS.iter().chain(&SHARE_KEYS).chain(&CLIENT_KEYS).chain(&USER_KEYS) {
+        let keys = SERVER_KEYS.iter().chain(&SHARE_KEYS).chain(&CLIENT_KEYS).chain(&USER_KEYS);
+        for Key { name, .. } in keys.chain(&POLICY_KEYS) {
             assert!(EVERYTHING.contains(name), "{name} is not in this test");
         }
         let share = &given.share[0].0;
@@ -267,6 +288,10 @@ mod tests {
         assert_eq!(share.rules.clients.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
         assert_eq!(share.plan.to_string(), "azure-files-v1 capacity=1TiB");
         assert_eq!((given.user[0].uid, given.user[0].groups.as_deref()), (Some(1000), Some(&[50, 51][..])));
+        let policy = &given.snapshot_policy[0].0;
+        assert_eq!((policy.policy.name(), policy.policy.rules().len()), ("office", 4));
+        assert_eq!((policy.hooks.before.len(), policy.hooks.time.as_secs()), (2, 30));
+        assert_eq!(share.snapshot_policy, "office");
         let settings = Settings::new(given).unwrap();
         assert_eq!(settings.gateway.smb_signing, smb_server::Protection::Required);
         assert_eq!(settings.gateway.smb_interfaces.len(), 2);

@@ -3,19 +3,19 @@
 mod text;
 
 use control::configuration::{Configuration, Section as ShownSection, Setting, Source};
-use gateway::settings::ShareSettings;
+use gateway::settings::{Hooks, PolicySettings, ShareSettings};
 use serde_json::{Map, Value, json};
 use share::Terms;
 use state::rules;
 
 use crate::place::{Place, Places, Section};
-use crate::settings::{Given, Key, SERVER_KEYS, SHARE_KEYS, USER_KEYS, UserGiven};
+use crate::settings::{Given, Key, POLICY_KEYS, SERVER_KEYS, SHARE_KEYS, USER_KEYS, UserGiven};
 use crate::state_directory;
 
 pub(crate) use self::text::render;
 
 /// The settings that are listed as sections of their own, and the one whose files are listed.
-const ELSEWHERE: [&str; 3] = ["share", "user", "include"];
+const ELSEWHERE: [&str; 4] = ["share", "snapshot-policy", "user", "include"];
 
 /// What is given, completed.
 pub(crate) fn of(given: &Given) -> Configuration {
@@ -30,6 +30,7 @@ pub(crate) fn of(given: &Given) -> Configuration {
         settings: server(given),
         shares: given.share.iter().map(|share| of_share(given, &share.0)).collect(),
         users: users.iter().map(|user| of_user(given, user)).collect(),
+        snapshot_policies: given.snapshot_policy.iter().map(|policy| of_policy(given, &policy.0)).collect(),
         reload: None,
     }
 }
@@ -152,6 +153,27 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
     });
     let Value::Object(values) = values else { return Map::new() };
     values
+}
+
+fn of_policy(given: &Given, settings: &PolicySettings) -> ShownSection {
+    let PolicySettings { policy, hooks: Hooks { before, after, time } } = settings;
+    let section = Section::policy(policy.name());
+    let of_key = |key: &Key| {
+        let value = match key.name {
+            "name" => json!(policy.name()),
+            "before" => json!(before),
+            "after" => json!(after),
+            "hook-seconds" => json!(time.as_secs()),
+            period => json!(
+                policy.rules().iter().find(|rule| rule.period.name() == period).map(ToString::to_string)
+            ),
+        };
+        match given.from.places.of(&section, key.name) {
+            Some(place) => given_at(key.name, value, Some(place)),
+            None => setting(key.name, value, Source::Default),
+        }
+    };
+    ShownSection { name: policy.name().to_owned(), settings: POLICY_KEYS.iter().map(of_key).collect() }
 }
 
 fn of_user(given: &Given, user: &UserGiven) -> ShownSection {

@@ -32,11 +32,17 @@ pub(crate) enum Section {
     Share(String),
     /// The user of this name, in lower case.
     User(String),
+    /// The snapshot policy of this name, in lower case.
+    Policy(String),
 }
 
 impl Section {
     pub(crate) fn share(name: &str) -> Self {
         Self::Share(name.to_lowercase())
+    }
+
+    pub(crate) fn policy(name: &str) -> Self {
+        Self::Policy(name.to_lowercase())
     }
 
     pub(crate) fn user(name: &str) -> Self {

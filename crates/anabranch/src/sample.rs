@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args as _;
 
 use crate::config;
-use crate::settings::{CLIENT_KEYS, Given, SHARE_KEYS, Settings, USER_KEYS};
+use crate::settings::{CLIENT_KEYS, Given, POLICY_KEYS, SHARE_KEYS, Settings, USER_KEYS};
 
 fn sample() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/anabranch.toml")).unwrap()
@@ -52,7 +52,8 @@ fn the_settings_of_the_sample_are_the_defaults() {
 
     // The names of shares and users are needed, and have no default.
     let tables = |line: &str| line.starts_with("[[");
-    let is_named = |line: &str| ["name", "directory", "network"].iter().any(|key| is_setting(line, key));
+    let is_named =
+        |line: &str| ["name", "directory", "network", "hourly"].iter().any(|key| is_setting(line, key));
     let least = with(&sample, |line| tables(line) || is_named(line));
     let most = with(&sample, |line| tables(line) || is_named(line) || !is_example(line));
     assert!(most.len() < least.len());
@@ -64,7 +65,8 @@ fn the_settings_of_the_sample_are_the_defaults() {
 fn the_sample_names_every_setting() {
     let sample = sample();
     let (top, tables) = sample.split_once("#[[user]]").unwrap();
-    let (user, shares) = tables.split_once("#[[share]]").unwrap();
+    let (user, tables) = tables.split_once("#[[snapshot-policy]]").unwrap();
+    let (policy, shares) = tables.split_once("#[[share]]").unwrap();
     let (share, client) = shares.split_once("#[[share.client]]").unwrap();
     let names =
         |text: &str, key: &str| text.lines().any(|line| is_setting(line.trim_start_matches('#'), key));
@@ -73,7 +75,12 @@ fn the_sample_names_every_setting() {
     for key in flags.filter(|flag| !["share", "user"].contains(flag)) {
         assert!(names(top, key), "{key} is not in the sample");
     }
-    for (table, keys) in [(user, &USER_KEYS[..]), (share, &SHARE_KEYS[..]), (client, &CLIENT_KEYS[..])] {
+    for (table, keys) in [
+        (user, &USER_KEYS[..]),
+        (policy, &POLICY_KEYS[..]),
+        (share, &SHARE_KEYS[..]),
+        (client, &CLIENT_KEYS[..]),
+    ] {
         for key in keys.iter().map(|key| key.name).filter(|key| *key != "client") {
             assert!(names(table, key), "{key} is not in the sample");
         }

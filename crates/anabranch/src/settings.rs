@@ -10,6 +10,7 @@ mod kerberos;
 mod keys;
 mod listen;
 mod password_file;
+mod policy;
 mod portmap;
 mod restart;
 mod share;
@@ -43,9 +44,10 @@ pub(crate) use self::choices::{
 };
 pub(crate) use self::interface::InterfaceGiven;
 pub(crate) use self::kerberos::KerberosGiven;
-pub(crate) use self::keys::{CLIENT_KEYS, Key, SERVER_KEYS, SHARE_KEYS, USER_KEYS};
+pub(crate) use self::keys::{CLIENT_KEYS, Key, POLICY_KEYS, SERVER_KEYS, SHARE_KEYS, USER_KEYS};
 pub(crate) use self::listen::ListenGiven;
 pub(crate) use self::password_file::PasswordFileGiven;
+pub(crate) use self::policy::{PolicyGiven, PolicyTable};
 pub(crate) use self::portmap::PortmapGiven;
 pub(crate) use self::share::{ClientTable, ShareGiven, ShareTable, check_client};
 pub(crate) use self::two_machines::TwoMachinesGiven;
@@ -63,6 +65,10 @@ pub(crate) struct Given {
     #[arg(long, value_name = "NAME=DIR")]
     #[serde(skip)]
     pub(crate) share: Vec<ShareGiven>,
+    /// Only the file has snapshot policies.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub(crate) snapshot_policy: Vec<PolicyGiven>,
     /// A share whose SMB clients get persistent handles, which survive a restart of the server
     #[arg(long, value_name = "NAME")]
     pub(crate) continuous_availability: Vec<String>,
@@ -268,6 +274,7 @@ impl Given {
         Self {
             from,
             share: list_of(lists, self.share, file.share),
+            snapshot_policy: list_of(lists, self.snapshot_policy, file.snapshot_policy),
             user: list_of(lists, self.user, file.user),
             password_file: list_of(lists, self.password_file, file.password_file),
             continuous_availability: list_of(
@@ -394,6 +401,8 @@ impl Settings {
                 given.user.iter().map(|user| (user.name.clone(), Section::user(&user.name))),
                 given.from.users.as_deref(),
             ),
+            policies: given.snapshot_policy.into_iter().map(|PolicyGiven(policy)| policy).collect(),
+            policies_in: place(given.from.files.first().cloned()),
             shares_in: place(given.from.shares),
             users_in: place(given.from.users),
             shares: with_availability(given.share, &given.continuous_availability, wrong),

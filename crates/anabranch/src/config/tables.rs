@@ -1,4 +1,4 @@
-//! The tables `[[share]]`, `[[share.client]]` and `[[user]]`.
+//! The tables `[[share]]`, `[[share.client]]`, `[[user]]` and `[[snapshot-policy]]`.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use toml::de::{DeTable, DeValue};
 use super::reader::{Reader, nearest};
 use crate::place::{Places, Section};
 use crate::settings::{
-    CLIENT_KEYS, ClientTable, Key, SHARE_KEYS, ShareGiven, ShareTable, USER_KEYS, UserGiven, UserTable,
-    check_client,
+    CLIENT_KEYS, ClientTable, Key, POLICY_KEYS, PolicyGiven, PolicyTable, SHARE_KEYS, ShareGiven, ShareTable,
+    USER_KEYS, UserGiven, UserTable, check_client,
 };
 
 type Value<'i> = Spanned<DeValue<'i>>;
@@ -49,6 +49,34 @@ impl Reader<'_> {
             }
         }
         users
+    }
+
+    /// The snapshot policies of a file, as far as they are right.
+    pub(super) fn read_policies(&mut self, value: Option<&Value<'_>>) -> Vec<PolicyGiven> {
+        let mut policies = Vec::new();
+        for element in self.elements("snapshot-policy", "tables", value) {
+            let DeValue::Table(table) = element.get_ref() else {
+                let what =
+                    "snapshot-policy: expected tables [[snapshot-policy]], with two brackets".to_owned();
+                self.mistake(&element.span(), what, "Write [[snapshot-policy]].");
+                continue;
+            };
+            let Some(policy) = self.read_policy(&element.span(), table) else { continue };
+            let name = policy.0.policy.name();
+            let section = Section::policy(name);
+            if self.is_new(&section, &element.span(), element.get_ref(), "snapshot policies", name) {
+                policies.push(policy);
+            }
+        }
+        policies
+    }
+
+    fn read_policy(&mut self, part: &Range<usize>, table: &DeTable<'_>) -> Option<PolicyGiven> {
+        let (read, dropped): (PolicyTable, _) = self.read_keys(table, &POLICY_KEYS);
+        let is_whole = self.has(part, table, "snapshot policy", (&POLICY_KEYS, 1));
+        let settled = read.settle();
+        let settled = settled.map_err(|wrong| self.tell(table, &POLICY_KEYS, &dropped, wrong));
+        settled.ok().filter(|_| is_whole)
     }
 
     /// The elements of a list of tables and texts.

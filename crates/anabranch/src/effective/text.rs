@@ -14,7 +14,12 @@ pub(crate) fn render(configuration: &Configuration) -> String {
         let _ = writeln!(text, "# from {}\n", configuration.files.join(", "));
     }
     write_settings(&mut text, &configuration.settings);
-    for (table, sections) in [("share", &configuration.shares), ("user", &configuration.users)] {
+    let tables = [
+        ("snapshot-policy", &configuration.snapshot_policies),
+        ("share", &configuration.shares),
+        ("user", &configuration.users),
+    ];
+    for (table, sections) in tables {
         for Section { settings, .. } in sections {
             let _ = writeln!(text, "\n[[{table}]]");
             write_settings(&mut text, settings);

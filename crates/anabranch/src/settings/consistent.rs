@@ -59,9 +59,24 @@ impl Given {
             _ => {}
         }
         self.check_names(wrong);
+        self.check_policies(wrong);
         self.check_encryption(wrong);
         self.check_nfs_tls(wrong);
         self.check_quic(wrong);
+    }
+
+    /// Shares with a snapshot policy that nobody declares.
+    fn check_policies(&self, wrong: &mut Vec<Wrong>) {
+        let is_declared = |name: &str| {
+            let names = self.snapshot_policy.iter().map(|policy| policy.0.policy.name());
+            name.is_empty() || names.into_iter().any(|declared| declared.eq_ignore_ascii_case(name))
+        };
+        for share in self.share.iter().filter(|share| !is_declared(&share.0.snapshot_policy)) {
+            let (name, policy) = (&share.0.name, &share.0.snapshot_policy);
+            let what = format!("the share {name}: no snapshot policy {policy} is declared");
+            let advice = format!("Declare it: [[snapshot-policy]] with name = \"{policy}\"");
+            wrong.push(Wrong::new(Section::share(name), "snapshot-policy", what, advice));
+        }
     }
 
     /// Names that several shares or users have. Those of a file are unique; those of flags may not be.

@@ -19,8 +19,9 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 60] = [
+pub(crate) const SERVER_KEYS: [Key; 61] = [
     without_default("share", "[\"data=/srv/data\"]"),
+    without_default("snapshot-policy", "[{ name = \"office\", hourly = \":05/24\" }]"),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
     key("smb-quic", "[\"0.0.0.0:443\", \"[::]:443\"]", "[]"),
@@ -87,7 +88,7 @@ pub(crate) const SERVER_KEYS: [Key; 60] = [
 ];
 
 /// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [Key; 26] = [
+pub(crate) const SHARE_KEYS: [Key; 27] = [
     without_default("name", "\"data\""),
     without_default("directory", "\"/srv/data\""),
     key("read-only", "true", "false"),
@@ -114,6 +115,19 @@ pub(crate) const SHARE_KEYS: [Key; 26] = [
     key("comment", "\"What we do\"", "\"\""),
     key("hidden", "true", "false"),
     key("access-log", "false", "true"),
+    key("snapshot-policy", "\"office\"", "\"\""),
+];
+
+/// The keys of `[[snapshot-policy]]`.
+pub(crate) const POLICY_KEYS: [Key; 8] = [
+    without_default("name", "\"office\""),
+    without_default("hourly", "\":05/24\""),
+    without_default("daily", "\"01:10/14\""),
+    without_default("weekly", "\"sun,wed@02:30/8\""),
+    without_default("monthly", "\"1,15@03:00/12\""),
+    key("before", "[\"/usr/local/sbin/hold\", \"database\"]", "[]"),
+    key("after", "[\"/usr/local/sbin/release\", \"database\"]", "[]"),
+    key("hook-seconds", "60", "60"),
 ];
 
 /// The keys of `[[share.client]]`. They have the defaults of the share.
@@ -169,6 +183,7 @@ mod tests {
             ("Keys of a share", known(&SHARE_KEYS)),
             ("Keys of an entry of a client list", known(&CLIENT_KEYS)),
             ("Keys of a user", known(&USER_KEYS)),
+            ("Keys of a snapshot policy", known(&POLICY_KEYS)),
         ] {
             let mut documented = documented(heading);
             documented.sort_unstable();
@@ -180,8 +195,8 @@ mod tests {
     fn the_keys_of_the_server_are_the_flags() {
         let command = Given::augment_args(clap::Command::new("names"));
         let mut flags: Vec<_> = command.get_arguments().filter_map(|flag| flag.get_long()).collect();
-        // A flag has no file to which others could be relative.
-        let is_flag = |name: &&str| *name != "include";
+        // A flag has no file to which others could be relative, and no room for a policy.
+        let is_flag = |name: &&str| !["include", "snapshot-policy"].contains(name);
         let mut keys: Vec<_> = SERVER_KEYS.iter().map(|key| key.name).filter(is_flag).collect();
         flags.sort_unstable();
         keys.sort_unstable();
@@ -190,7 +205,9 @@ mod tests {
 
     #[test]
     fn every_example_is_toml() {
-        for key in SERVER_KEYS.iter().chain(&SHARE_KEYS).chain(&CLIENT_KEYS).chain(&USER_KEYS) {
+        for key in
+            SERVER_KEYS.iter().chain(&SHARE_KEYS).chain(&CLIENT_KEYS).chain(&USER_KEYS).chain(&POLICY_KEYS)
+        {
             for value in [Some(key.example), key.default].into_iter().flatten() {
                 let read: Result<toml::Table, _> = toml::from_str(&format!("{} = {value}", key.name));
                 assert!(read.is_ok(), "{}: {value}", key.name);

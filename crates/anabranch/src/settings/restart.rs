@@ -14,6 +14,7 @@ impl Given {
     pub(crate) fn used_at_once(&self, other: &Self) -> Vec<&'static str> {
         let mut names = vec![
             "share",
+            "snapshot-policy",
             "continuous-availability",
             "user",
             "password-file",
@@ -53,11 +54,20 @@ impl Given {
         self.control_certificate.is_some() && other.control_certificate.is_some()
     }
 
+    /// The names of the settings for measurements that differ.
+    fn measurements_differ(&self, other: &Self) -> impl Iterator<Item = &'static str> {
+        named([
+            ("bench-metadata-latency", self.bench_metadata_latency != other.bench_metadata_latency),
+            ("bench-accounting", self.bench_accounting != other.bench_accounting),
+        ])
+    }
+
     /// The names of the settings that differ here and count from the next start on: all but [`Self::used_at_once`].
     pub(crate) fn differs_until_restart(&self, other: &Self) -> Vec<&'static str> {
         let Self {
             from: _,
             share: _,
+            snapshot_policy: _,
             continuous_availability: _,
             user: _,
             password_file: _,
@@ -85,8 +95,8 @@ impl Given {
             nfs_squash,
             nfs_groups,
             portmap,
-            bench_metadata_latency,
-            bench_accounting,
+            bench_metadata_latency: _,
+            bench_accounting: _,
             nfs_lease,
             log_format,
             log,
@@ -117,13 +127,12 @@ impl Given {
             ("nfs-squash", *nfs_squash != other.nfs_squash),
             ("nfs-groups", *nfs_groups != other.nfs_groups),
             ("portmap", *portmap != other.portmap),
-            ("bench-metadata-latency", *bench_metadata_latency != other.bench_metadata_latency),
-            ("bench-accounting", *bench_accounting != other.bench_accounting),
             ("nfs-lease", *nfs_lease != other.nfs_lease),
             ("log-format", *log_format != other.log_format),
             ("log", *log != other.log),
             ("discovery", *discovery != other.discovery),
         ]);
+        let differ = differ.chain(self.measurements_differ(other));
         differ.chain(ceph.differ(&other.ceph)).chain(two_machines.differ(&other.two_machines)).collect()
     }
 }

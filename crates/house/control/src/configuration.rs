@@ -20,15 +20,18 @@ pub struct Configuration {
     pub shares: Vec<Section>,
     /// The declared users.
     pub users: Vec<Section>,
+    /// The declared snapshot policies.
+    #[serde(default)]
+    pub snapshot_policies: Vec<Section>,
     /// What became of the attempts to read it again; None: it is not that of a running server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reload: Option<Reload>,
 }
 
-/// A share or a user of a configuration.
+/// A share, a user or a snapshot policy of a configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Section {
-    /// The name of the share or user.
+    /// The name of the share, user or policy.
     pub name: String,
     /// All its settings.
     pub settings: Vec<Setting>,
