@@ -4,19 +4,16 @@ use crate::asked::{OK, ask, health, until};
 use crate::server::{Server, path};
 use crate::subvolume::Machine;
 
-/// Says that something is missing on the share `live` since long ago, as after months without a server.
-fn was_away(machine: &mut Machine) {
+/// Says that something is missing on a share since long ago, as after months without a server. None runs now.
+fn note_long_ago(machine: &Machine, share: &str) {
     let long_ago = state::DoneRecord {
         policy: "office".to_owned(),
         done: [("hourly", 0), ("daily", 0), ("weekly", 0), ("monthly", 0)]
             .map(|(period, secs)| (period.to_owned(), secs))
             .into(),
     };
-    machine.stop();
     let state = state::State::open(path(&machine.directory, "state").as_ref()).unwrap();
-    state.keep_snapshots_done("made", &long_ago).unwrap();
-    drop(state);
-    machine.start(&[]);
+    state.keep_snapshots_done(share, &long_ago).unwrap();
 }
 
 fn metric(server: &Server, line: &str) -> String {
@@ -86,7 +83,9 @@ fn what_was_missed_is_made_up_for_once_after_downtime() {
     let top = machine.at("made");
     crate::subvolume::btrfs(&["subvolume", "create"], &[&top]);
     machine.done(&["share", "create", "made", &top.display().to_string(), "--snapshot-policy", "office"]);
-    was_away(&mut machine);
+    machine.stop();
+    note_long_ago(&machine, "made");
+    machine.start(&[]);
     let labels = ["made by four rules", "daily", "hourly", "monthly", "weekly"];
     until(labels[0], || machine.snapshots("made").len() == 4);
     let listed = machine.done(&["snapshot", "list", "made"]);
@@ -109,6 +108,49 @@ fn what_was_missed_is_made_up_for_once_after_downtime() {
 }
 
 #[test]
+fn policies_of_the_configuration_run_their_hooks() {
+    let Some(mut machine) = Machine::new() else { return };
+    let (state, file) = (path(&machine.directory, "state"), path(&machine.directory, "anabranch.toml"));
+    let trace = path(&machine.directory, "trace");
+    let live = machine.at("live");
+    let write = |policy: &str, end: &str| {
+        let hook = |word: &str, end: &str| {
+            let script = format!("echo {word} $ANABRANCH_POLICY $ANABRANCH_SNAPSHOT >>{trace}; exit {end}");
+            format!("{word} = [\"/bin/sh\", \"-c\", \"{script}\"]\n")
+        };
+        let text = format!(
+            "smb = \"127.0.0.1:0\"\nnfs = \"127.0.0.1:0\"\ncontrol = \"127.0.0.1:0\"\nstate = \"{state}\"\n\
+             [[snapshot-policy]]\nname = \"office\"\nhourly = \":05/2\"\n{}{}\
+             [[share]]\nname = \"live\"\ndirectory = \"{}\"\nsnapshot-policy = \"{policy}\"\n",
+            hook("before", end),
+            hook("after", "0"),
+            live.display()
+        );
+        std::fs::write(&file, text).unwrap();
+    };
+    write("office", "3");
+    note_long_ago(&machine, "live");
+    machine.start_with(&["serve", "--config", &file]);
+    until("a snapshot", || machine.names().len() == 1);
+    let server = machine.server.as_ref().unwrap();
+    let said = "share live: the snapshot policy office (hourly): the hook before the snapshot: /bin/sh failed: exit status: 3";
+    until("an alarm", || health(server).contains(said));
+    let name = machine.names().remove(0);
+    let expected = format!("before office\nafter office {name}\n");
+    assert_eq!(std::fs::read_to_string(&trace).unwrap(), expected);
+    machine.refused(&["policy", "remove", "office"], &["is declared in", "anabranch.toml"]);
+    assert!(machine.done(&["policy", "show", "office"]).contains("shares     live\n"));
+
+    // Another configuration, while it runs.
+    write("none", "0");
+    machine.refused(&["reload"], &["no snapshot policy none is declared"]);
+    write("", "0");
+    machine.done(&["reload"]);
+    until("it is well", || health(machine.server.as_ref().unwrap()).ends_with(OK));
+    assert_eq!(machine.names(), [name], "the snapshots of a policy stay");
+}
+
+#[test]
 fn a_policy_that_cannot_be_carried_out_is_an_alarm() {
     let Some(mut machine) = Machine::serving() else { return };
     create(&machine);
@@ -119,8 +161,8 @@ fn a_policy_that_cannot_be_carried_out_is_an_alarm() {
     // Another directory in its place, which is no subvolume.
     std::fs::rename(&top, machine.at("away")).unwrap();
     std::fs::create_dir(&top).unwrap();
+    note_long_ago(&machine, "made");
     machine.start(&[]);
-    was_away(&mut machine);
     let server = machine.server.as_ref().unwrap();
     let said = "share made: the snapshot policy office (hourly): the share made has no snapshots";
     until("an alarm", || health(server).contains(said));

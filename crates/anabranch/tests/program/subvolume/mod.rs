@@ -40,9 +40,14 @@ impl Machine {
         let mut flags = flags(&self.directory);
         flags.extend(["--share".to_owned(), format!("live={}", self.at("live").display())]);
         let flags: Vec<&str> = flags.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        self.start_with(&flags);
+    }
+
+    /// A server with these arguments.
+    pub(crate) fn start_with(&mut self, arguments: &[&str]) {
         let log =
             std::fs::OpenOptions::new().create(true).append(true).open(self.directory.path().join("log"));
-        self.server = Some(Server::start_logging(&flags, log.unwrap().into()));
+        self.server = Some(Server::start_logging(arguments, log.unwrap().into()));
     }
 
     pub(crate) fn stop(&mut self) {
