@@ -3,7 +3,7 @@
 use nfs_wire::v3::attr::{Attributes, SetAttributes, SetTime, WccAttributes, WccData};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{FileType, SpecData, Time};
-use share::ShareId;
+use share::Share;
 use storage::{Device, FileKind, Timestamp};
 
 /// The bits of a mode that a client sets: permissions, set-user-id, set-group-id, sticky.
@@ -14,13 +14,16 @@ const FSID: u64 = 1 << 32;
 
 pub(crate) const NANOSECONDS_PER_SECOND: u32 = 1_000_000_000;
 
-/// The number of the file system that a share represents.
-pub(crate) fn fsid(share: ShareId) -> u64 {
-    FSID | u64::from(share.0)
+/// The number of the file system that a share represents, or a view of it: clients must not take a file for its earlier
+/// version, which has the same number.
+pub(crate) fn fsid(share: &Share) -> u64 {
+    let of_share = u64::from(share.id().0);
+    let snapshot = share.snapshot().map(|snapshot| u64::from(snapshot.id.0));
+    snapshot.map_or(FSID, |number| FSID.wrapping_mul(number.wrapping_add(1))) | of_share
 }
 
 /// The NFSv3 attributes of an object of a share.
-pub(crate) fn told(share: ShareId, attributes: &storage::Attributes) -> Attributes {
+pub(crate) fn told(share: &Share, attributes: &storage::Attributes) -> Attributes {
     Attributes {
         file_type: file_type(attributes.kind),
         mode: attributes.mode & MODE_BITS,
@@ -39,13 +42,13 @@ pub(crate) fn told(share: ShareId, attributes: &storage::Attributes) -> Attribut
 }
 
 /// Weak cache consistency data of an object that was changed.
-pub(crate) fn wcc(share: ShareId, before: &storage::Attributes, after: &storage::Attributes) -> WccData {
+pub(crate) fn wcc(share: &Share, before: &storage::Attributes, after: &storage::Attributes) -> WccData {
     WccData { before: Some(wcc_before(before)), after: Some(told(share, after)) }
 }
 
 /// Weak cache consistency data of a directory that was changed. If the state before the change is missing, a client
 /// assumes that others have changed the directory too, which is the case.
-pub(crate) fn dir_wcc(share: ShareId, change: &share::DirChange) -> WccData {
+pub(crate) fn dir_wcc(share: &Share, change: &share::DirChange) -> WccData {
     WccData {
         before: change.before.as_ref().map(wcc_before),
         after: change.after.map(|after| told(share, &after)),

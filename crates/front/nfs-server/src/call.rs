@@ -14,7 +14,6 @@ use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::{Decode, Encode, Reader};
 use share::{Caller, Share, ShareId};
-use storage::{Handle, NodeRef};
 
 use crate::config::GroupsBy;
 use crate::connection::Connection;
@@ -24,7 +23,7 @@ use crate::gss::security::Security;
 use crate::gss::{self, Flavor};
 use crate::object::CalledObject;
 use crate::standing::Standing;
-use crate::{reply, status};
+use crate::{reply, snapshots, status};
 
 /// A call under way.
 pub(crate) struct Request<'a> {
@@ -45,18 +44,20 @@ pub(crate) struct Request<'a> {
 /// The object that a filehandle of this server names.
 pub(crate) struct Named<'h> {
     pub(crate) share: Arc<Share>,
-    /// The store's handle of the object.
-    storage_handle: &'h [u8],
+    target: FileHandleTarget<'h>,
 }
 
 impl Named<'_> {
-    /// The object.
+    /// The object, for a caller of this standing.
     ///
     /// # Errors
-    /// [`Status::BadHandle`]; [`Status::Stale`] when the object no longer exists.
-    pub(crate) async fn node(&self, call: &share::Call) -> Result<NodeRef, Status> {
-        let handle = Handle::new(self.storage_handle).map_err(|_| Status::BadHandle)?;
-        self.share.by_handle(call, &handle).await.map_err(status::of)
+    /// [`Status::BadHandle`]; [`Status::Stale`] when the object, or the snapshot that it is of, no longer exists.
+    pub(crate) async fn object<'c>(
+        &self,
+        call: &'c share::Call,
+        standing: Standing,
+    ) -> Result<CalledObject<'c>, Status> {
+        snapshots::find(&self.share, call, &self.target, standing).await.map_err(status::of)
     }
 }
 
@@ -99,30 +100,34 @@ impl Request<'_> {
     /// exist; [`Status::JukeBox`] when its store does not answer yet.
     pub(crate) fn named<'h>(&self, handle: &'h FileHandle) -> Result<Named<'h>, Status> {
         let connection = self.connection;
-        let FileHandleTarget { share, storage_handle } =
-            connection.server.file_handles.decode(handle).map_err(|_| Status::BadHandle)?;
-        let (shares, id) = (&connection.shares, ShareId(share));
+        let target = connection.server.file_handles.decode(handle).map_err(|_| Status::BadHandle)?;
+        let (shares, id) = (&connection.shares, ShareId(target.share));
         // Clients give up a stale filehandle for good. A share whose store does not answer yet will exist once the
         // store answers.
         let missing = || if shares.is_awaited(id) { Status::JukeBox } else { Status::Stale };
         let share = shares.by_id(id).ok_or_else(missing)?;
-        Ok(Named { share, storage_handle })
+        Ok(Named { share, target })
     }
 
-    /// Another object of the share of `first`, for the same caller (RENAME and LINK).
+    /// Another directory of the share of `first`, in which the same caller changes names (RENAME and LINK).
     ///
     /// # Errors
-    /// Those of [`Request::named`] and of the lookup; [`Status::XDev`] when the object belongs to another share.
+    /// Those of [`Request::named`] and of the lookup; [`Status::XDev`] when the object belongs to another share or is of a
+    /// snapshot; [`Status::RoFs`] for a folder of snapshots.
     pub(crate) async fn beside<'c>(
         &self,
         first: &CalledObject<'c>,
         handle: &FileHandle,
     ) -> Result<CalledObject<'c>, Status> {
         let named = self.named(handle)?;
-        if !Arc::ptr_eq(&named.share, &first.share) {
+        if named.share.id() != first.share.id() {
             return Err(Status::XDev);
         }
-        Ok(first.beside(named.node(first.call).await?))
+        let object = named.object(first.call, first.standing).await?;
+        if object.is_folder {
+            return Err(Status::RoFs);
+        }
+        if Arc::ptr_eq(&object.share, &first.share) { Ok(object) } else { Err(Status::XDev) }
     }
 
     /// The caller in a share, and the caller's standing there. Waits for the groups of the user if this machine decides them in

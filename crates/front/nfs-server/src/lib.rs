@@ -46,6 +46,7 @@ mod reply;
 mod run;
 mod serve;
 mod server;
+mod snapshots;
 mod standing;
 mod starttls;
 mod status;

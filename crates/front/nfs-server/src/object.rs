@@ -4,17 +4,17 @@ use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use nfs_proto::filehandle::{FileHandleCodec, FileHandleTarget};
+use nfs_proto::filehandle::{FileHandleCodec, FileHandleTarget, Within};
 use nfs_wire::v3::attr::{Attributes, WccData};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::xdr::Failure;
 use share::{Call, File, Found, Share};
-use storage::{FileKind, NodeRef, Want};
+use storage::{FileKind, Handle, NodeRef, Want};
 
 use crate::attributes::told;
 use crate::standing::Standing;
-use crate::status;
+use crate::{snapshots, status};
 
 /// An object with a call that may go on to further objects, as NFSv4 operations do.
 pub(crate) type Object = ObjectOf<Rc<Call>>;
@@ -30,16 +30,29 @@ pub(crate) struct ObjectOf<C> {
     pub(crate) node: NodeRef,
     /// The caller's standing under the share's rules.
     pub(crate) standing: Standing,
+    /// Whether not the directory itself is meant, but the folder of its snapshots ([`crate::snapshots`]).
+    pub(crate) is_folder: bool,
 }
 
 impl<C: Deref<Target = Call> + Clone> ObjectOf<C> {
     pub(crate) fn new(share: Arc<Share>, call: C, node: NodeRef, standing: Standing) -> Self {
-        Self { share, call, node, standing }
+        Self { share, call, node, standing, is_folder: false }
     }
 
     /// Another object of the same share, for the same call.
     pub(crate) fn beside(&self, node: NodeRef) -> Self {
-        Self { node, ..self.clone() }
+        Self { node, is_folder: false, ..self.clone() }
+    }
+
+    /// The folder of the snapshots of this directory.
+    pub(crate) fn folder(&self) -> Self {
+        Self { is_folder: true, ..self.clone() }
+    }
+
+    /// What the client sees of the object, which has these attributes.
+    pub(crate) fn seen(&self, attributes: storage::Attributes) -> storage::Attributes {
+        let is_own = attributes.id == self.node.id();
+        if self.is_folder && is_own { snapshots::folder_attributes(attributes) } else { attributes }
     }
 
     /// The object as a file for data and attribute calls: NFSv3 has no opens.
@@ -49,7 +62,7 @@ impl<C: Deref<Target = Call> + Clone> ObjectOf<C> {
 
     /// Whether the caller may not change the object: anything in its share, or the object as such.
     pub(crate) fn is_read_only(&self) -> bool {
-        self.standing.is_read_only() || self.share.read_only(self.node.id()).is_some()
+        self.is_folder || self.standing.is_read_only() || self.share.read_only(self.node.id()).is_some()
     }
 
     /// Whether the caller may create an object of this kind here, with these permission bits. Only the superuser may
@@ -90,7 +103,7 @@ impl<C: Deref<Target = Call> + Clone> ObjectOf<C> {
 
     /// Attributes of an object of the same share, in wire form.
     pub(crate) fn told(&self, attributes: &storage::Attributes) -> Attributes {
-        told(self.share.id(), attributes)
+        told(&self.share, &self.seen(*attributes))
     }
 
     /// Weak cache consistency data of this object when its earlier state is not known.
@@ -108,6 +121,12 @@ impl<C: Deref<Target = Call> + Clone> ObjectOf<C> {
         Failure { status, body: self.wcc_after().await }
     }
 
+    /// What a filehandle for this object names, which has this handle in its store.
+    pub(crate) fn target<'h>(&self, handle: &'h Handle) -> FileHandleTarget<'h> {
+        let target = snapshots::target(&self.share, handle);
+        if self.is_folder { FileHandleTarget { within: Within::Folder, ..target } } else { target }
+    }
+
     /// The filehandle of an object of the same share.
     ///
     /// # Errors
@@ -118,7 +137,8 @@ impl<C: Deref<Target = Call> + Clone> ObjectOf<C> {
         node: &NodeRef,
     ) -> Result<FileHandle, Status> {
         let handle = node.handle().map_err(|error| status::of(error.into()))?;
-        let target = FileHandleTarget { share: self.share.id().0, storage_handle: handle.as_bytes() };
+        let is_own = node.id() == self.node.id();
+        let target = if is_own { self.target(&handle) } else { snapshots::target(&self.share, &handle) };
         codec.encode(target).ok_or(Status::ServerFault)
     }
 }

@@ -1,7 +1,8 @@
 //! NFS filehandles: the storage's own handles, signed so that a client cannot forge one.
 //!
 //! ```text
-//! version 1 | flags 1 | share 4, big-endian | storage handle 1..=44 | SipHash-2-4 of all before it, 8, big-endian
+//! version 1 | flags 1 | share 4, big-endian | snapshot 4, big-endian, by the flags | storage handle 1..=44 |
+//! SipHash-2-4 of all before it, 8, big-endian
 //! ```
 //!
 //! A handle is valid as long as the key. If the key is kept across restarts, handles survive them.
@@ -16,9 +17,12 @@ use thiserror::Error;
 pub const STORAGE_HANDLE_BYTES_MAX: usize = 44;
 
 const VERSION: u8 = 1;
-/// No flag is defined yet. A handle with flags comes from a newer server and is refused.
-const FLAGS: u8 = 0;
+/// The number of a snapshot follows.
+const OF_SNAPSHOT: u8 = 1;
+/// The folder of the snapshots of the directory.
+const FOLDER: u8 = 2;
 const HEAD_BYTES: usize = 6;
+const SNAPSHOT_BYTES: usize = 4;
 const MAC_BYTES: usize = 8;
 
 /// Makes and checks the filehandles of one server.
@@ -38,8 +42,22 @@ impl std::fmt::Debug for FileHandleCodec {
 pub struct FileHandleTarget<'a> {
     /// The number of the share.
     pub share: u32,
+    /// Where in the share the object is.
+    pub within: Within,
     /// The storage's own handle.
     pub storage_handle: &'a [u8],
+}
+
+/// Where in a share an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Within {
+    /// In its present state.
+    #[default]
+    Live,
+    /// In the snapshot with this number.
+    Snapshot(u32),
+    /// In its present state, and what is meant is not the directory itself, but the folder of its snapshots.
+    Folder,
 }
 
 /// Why a filehandle is refused, in every case with NFS3ERR_BADHANDLE.
@@ -78,17 +96,20 @@ impl FileHandleCodec {
         if length == 0 || length > STORAGE_HANDLE_BYTES_MAX {
             return None;
         }
-        let mut bytes = [0; HEAD_BYTES + STORAGE_HANDLE_BYTES_MAX + MAC_BYTES];
-        let (head, rest) = bytes.split_at_mut(HEAD_BYTES);
-        let [version, flags, share @ ..] = head else { return None };
-        (*version, *flags) = (VERSION, FLAGS);
-        share.copy_from_slice(&target.share.to_be_bytes());
-        rest.get_mut(..length)?.copy_from_slice(target.storage_handle);
-        let signed = length.checked_add(HEAD_BYTES)?;
-        let mac = self.hasher.hash(bytes.get(..signed)?).to_be_bytes();
-        let end = signed.checked_add(MAC_BYTES)?;
-        bytes.get_mut(signed..end)?.copy_from_slice(&mac);
-        FileHandle::new(bytes.get(..end)?)
+        let (flags, snapshot) = match target.within {
+            Within::Live => (0, None),
+            Within::Snapshot(snapshot) => (OF_SNAPSHOT, Some(snapshot.to_be_bytes())),
+            Within::Folder => (FOLDER, None),
+        };
+        let mut bytes =
+            Vec::with_capacity(HEAD_BYTES + SNAPSHOT_BYTES + STORAGE_HANDLE_BYTES_MAX + MAC_BYTES);
+        bytes.extend([VERSION, flags]);
+        bytes.extend(target.share.to_be_bytes());
+        bytes.extend(snapshot.iter().flatten());
+        bytes.extend(target.storage_handle);
+        let mac = self.hasher.hash(&bytes).to_be_bytes();
+        bytes.extend(mac);
+        FileHandle::new(&bytes)
     }
 
     /// Decodes a filehandle.
@@ -97,12 +118,19 @@ impl FileHandleCodec {
     /// [`BadHandle`] if the filehandle was not made with this key.
     pub fn decode<'a>(&self, handle: &'a FileHandle) -> Result<FileHandleTarget<'a>, BadHandle> {
         let (signed, mac) = handle.as_bytes().split_last_chunk::<MAC_BYTES>().ok_or(BadHandle::Format)?;
-        let ([version, flags, share @ ..], storage_handle) =
+        let ([version, flags, share @ ..], rest) =
             signed.split_first_chunk::<HEAD_BYTES>().ok_or(BadHandle::Format)?;
-        if *version != VERSION
-            || *flags != FLAGS
-            || storage_handle.is_empty()
-            || storage_handle.len() > STORAGE_HANDLE_BYTES_MAX
+        let (within, storage_handle) = match *flags {
+            0 => (Within::Live, rest),
+            OF_SNAPSHOT => {
+                let (snapshot, rest) = rest.split_first_chunk::<SNAPSHOT_BYTES>().ok_or(BadHandle::Format)?;
+                (Within::Snapshot(u32::from_be_bytes(*snapshot)), rest)
+            }
+            FOLDER => (Within::Folder, rest),
+            // A handle with other flags comes from a newer server.
+            _ => return Err(BadHandle::Format),
+        };
+        if *version != VERSION || storage_handle.is_empty() || storage_handle.len() > STORAGE_HANDLE_BYTES_MAX
         {
             return Err(BadHandle::Format);
         }
@@ -110,7 +138,7 @@ impl FileHandleCodec {
         if self.hasher.hash(signed) != u64::from_be_bytes(*mac) {
             return Err(BadHandle::Signature);
         }
-        Ok(FileHandleTarget { share: u32::from_be_bytes(*share), storage_handle })
+        Ok(FileHandleTarget { share: u32::from_be_bytes(*share), within, storage_handle })
     }
 }
 
@@ -127,23 +155,34 @@ mod tests {
     #[test]
     fn the_longest_storage_handle_fits_into_a_filehandle() {
         let storage_handle = [7; STORAGE_HANDLE_BYTES_MAX];
-        let handle = codec().encode(FileHandleTarget { share: 9, storage_handle: &storage_handle }).unwrap();
-        assert!(handle.as_bytes().len() <= FILE_HANDLE_BYTES_MAX);
-        assert_eq!(
-            codec().decode(&handle),
-            Ok(FileHandleTarget { share: 9, storage_handle: &storage_handle })
-        );
+        for within in [Within::Live, Within::Snapshot(u32::MAX), Within::Folder] {
+            let target = FileHandleTarget { share: 9, within, storage_handle: &storage_handle };
+            let handle = codec().encode(target).unwrap();
+            assert!(handle.as_bytes().len() <= FILE_HANDLE_BYTES_MAX);
+            assert_eq!(codec().decode(&handle), Ok(target));
+        }
+    }
+
+    fn live(share: u32, storage_handle: &[u8]) -> FileHandleTarget<'_> {
+        FileHandleTarget { share, within: Within::Live, storage_handle }
+    }
+
+    #[test]
+    fn a_handle_of_the_present_state_is_as_it_always_was() {
+        let handle = codec().encode(live(0x0102_0304, b"xy")).unwrap();
+        assert_eq!(handle.as_bytes()[..8], [1, 0, 1, 2, 3, 4, b'x', b'y']);
+        assert_eq!(handle.as_bytes().len(), 16);
     }
 
     #[test]
     fn empty_and_too_long_storage_handles_are_refused() {
-        assert_eq!(codec().encode(FileHandleTarget { share: 1, storage_handle: &[] }), None);
-        assert_eq!(codec().encode(FileHandleTarget { share: 1, storage_handle: &[1; 45] }), None);
+        assert_eq!(codec().encode(live(1, &[])), None);
+        assert_eq!(codec().encode(live(1, &[1; 45])), None);
     }
 
     #[test]
     fn another_key_refuses_the_handle() {
-        let handle = codec().encode(FileHandleTarget { share: 1, storage_handle: b"x" }).unwrap();
+        let handle = codec().encode(live(1, b"x")).unwrap();
         let other = FileHandleCodec::new(b"0123456789abcdeF");
         assert_eq!(other.decode(&handle), Err(BadHandle::Signature));
     }
@@ -158,8 +197,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn handles_round_trip(share: u32, storage_handle in proptest::collection::vec(any::<u8>(), 1..=44)) {
-            let target = FileHandleTarget { share, storage_handle: &storage_handle };
+        fn handles_round_trip(
+            share: u32,
+            snapshot: Option<u32>,
+            storage_handle in proptest::collection::vec(any::<u8>(), 1..=44),
+        ) {
+            let within = snapshot.map_or(Within::Folder, Within::Snapshot);
+            let target = FileHandleTarget { share, within, storage_handle: &storage_handle };
             let handle = codec().encode(target).unwrap();
             prop_assert_eq!(codec().decode(&handle), Ok(target));
         }
@@ -171,7 +215,7 @@ mod tests {
             at: proptest::sample::Index,
             bit in 0..8_u8,
         ) {
-            let handle = codec().encode(FileHandleTarget { share, storage_handle: &storage_handle }).unwrap();
+            let handle = codec().encode(live(share, &storage_handle)).unwrap();
             let mut bytes = handle.as_bytes().to_vec();
             let at = at.index(bytes.len());
             bytes[at] ^= 1_u8 << bit;

@@ -32,12 +32,13 @@ pub(super) async fn file<'c>(
         return Err(Status::Failed);
     }
     named.share.take_turn(call).await;
-    let node = named.node(call).await.map_err(of_handle)?;
-    if node.kind() != FileKind::Regular {
+    let object = named.object(call, standing).await.map_err(of_handle)?;
+    // Nobody has to be kept from changing what is of a snapshot.
+    if object.node.kind() != FileKind::Regular || object.share.snapshot().is_some() {
         return Err(Status::Failed);
     }
     request.connection.has_used_share.set(true);
-    Ok(CalledObject::new(named.share, call, node, standing))
+    Ok(object)
 }
 
 fn of_handle(status: V3Status) -> Status {

@@ -12,7 +12,7 @@ use crate::attributes::dir_wcc;
 use crate::call::Request;
 use crate::object::CalledObject;
 use crate::operation::Operation;
-use crate::{name, status};
+use crate::{name, snapshots, status};
 
 pub(super) const OPERATION: Operation<Procedure> = Operation {
     changes: true,
@@ -31,7 +31,7 @@ pub(super) async fn handle(request: &Request<'_>, file: &CalledObject<'_>, args:
     let linked = link(file, dir, &args).await;
     let file_attributes = file.attributes().await;
     match linked {
-        Ok(change) => Ok(FileAndDir { file_attributes, link_dir_wcc: dir_wcc(dir.share.id(), &change) }),
+        Ok(change) => Ok(FileAndDir { file_attributes, link_dir_wcc: dir_wcc(&dir.share, &change) }),
         Err(status) => {
             let body = FileAndDir { file_attributes, link_dir_wcc: dir.wcc_after().await };
             Err(Failure { status, body })
@@ -41,5 +41,8 @@ pub(super) async fn handle(request: &Request<'_>, file: &CalledObject<'_>, args:
 
 async fn link(file: &CalledObject<'_>, dir: &CalledObject<'_>, args: &Args<'_>) -> Result<DirChange, Status> {
     let name = name::to_make(args.link.name)?;
+    if snapshots::is_folder(dir, name) {
+        return Err(Status::Exist);
+    }
     dir.share.link(dir.call, &file.node, &dir.node, name, Case::Sensitive, None).await.map_err(status::of)
 }

@@ -12,13 +12,14 @@ use crate::call::Request;
 use crate::config::TRANSFER_BYTES_MAX;
 use crate::object::CalledObject;
 use crate::server::ServerState;
-use crate::{listing, status};
+use crate::{listing, snapshots, status};
 
 /// Cookies stay valid while a directory changes, so nothing has to be verified (RFC 1813 3.3.16 allows it).
 const COOKIE_VERIFIER: CookieVerifier = [0; 8];
 
-/// Where a listing continues after `.` and after `..`. These cookies are positive for clients that take cookies for
+/// Where a listing continues after `.`, after `..` and after the folder of snapshots. These cookies are positive for clients that take cookies for
 /// signed numbers, and above the cookies of the directories of all local file systems.
+const AFTER_FOLDER: u64 = 0x7fff_ffff_ffff_fffc;
 const AFTER_DOT: u64 = 0x7fff_ffff_ffff_fffd;
 const AFTER_DOT_DOT: u64 = 0x7fff_ffff_ffff_fffe;
 
@@ -63,10 +64,13 @@ fn bytes_max(ask: &Ask) -> usize {
 
 async fn encode(server: &ServerState, dir: &CalledObject<'_>, ask: &Ask) -> Result<Encoded, Status> {
     let bytes_max = bytes_max(ask);
+    if dir.is_folder {
+        return encode_folder(server, dir, ask, bytes_max).await;
+    }
     let batch = listing::batch(bytes_max, if ask.plus.is_some() { ENTRY_PLUS_BYTES } else { ENTRY_BYTES });
     let want = ask.plus.map(|_| Want::empty());
     let mut position = match ask.cookie {
-        AFTER_DOT | AFTER_DOT_DOT => 0,
+        AFTER_DOT | AFTER_DOT_DOT | AFTER_FOLDER => 0,
         cookie => cookie,
     };
     let mut part = listing::next_part(dir, position, batch, want).await.map_err(status::of)?;
@@ -77,7 +81,11 @@ async fn encode(server: &ServerState, dir: &CalledObject<'_>, ask: &Ask) -> Resu
     let listing = ListingWriter::new(&mut writer, 0, bytes_max);
     let mut page = Page { server, dir, listing, names_left: ask.plus.map(|max| max as usize), any: false };
     let parent = parent_of(dir, ask.cookie, &part).await;
-    let mut fits = page.push_dots(ask.cookie, &part, parent);
+    let mut fits = page.push_dots(ask.cookie, (&part.dir, parent));
+    if fits && matches!(ask.cookie, 0 | AFTER_DOT | AFTER_DOT_DOT) && snapshots::is_shown(dir).await {
+        let id = snapshots::folder_attributes(part.dir).id;
+        fits = page.push(Item { name: snapshots::NAME, id, cookie: AFTER_FOLDER, node: None });
+    }
     while fits {
         for entry in &part.entries {
             position = entry.cookie;
@@ -91,6 +99,37 @@ async fn encode(server: &ServerState, dir: &CalledObject<'_>, ask: &Ask) -> Resu
             break;
         }
         part = listing::next_part(dir, position, batch, want).await.map_err(status::of)?;
+    }
+    if !fits && !page.any {
+        return Err(Status::TooSmall);
+    }
+    page.listing.finish(fits);
+    Ok(Encoded(bytes))
+}
+
+/// The listing of the folder of a directory's snapshots. Without attributes: each directory in it is of another file system, and
+/// is opened when a client looks it up.
+async fn encode_folder(
+    server: &ServerState,
+    folder: &CalledObject<'_>,
+    ask: &Ask,
+    bytes_max: usize,
+) -> Result<Encoded, Status> {
+    let listed = snapshots::list(folder).await.map_err(status::of)?;
+    let of = folder.look().await?;
+    let mut bytes = Vec::with_capacity(bytes_max.min(64 * 1024));
+    let mut writer = Writer::new(&mut bytes);
+    Some(folder.told(&of)).encode(&mut writer);
+    COOKIE_VERIFIER.encode(&mut writer);
+    let listing = ListingWriter::new(&mut writer, 0, bytes_max);
+    let mut page =
+        Page { server, dir: folder, listing, names_left: ask.plus.map(|max| max as usize), any: false };
+    let dots = matches!(ask.cookie, 0 | AFTER_DOT);
+    let mut fits = page.push_dots(ask.cookie, (&of, dots.then_some(of.id)));
+    let after = if dots || ask.cookie == AFTER_DOT_DOT { 0 } else { ask.cookie };
+    for (id, name) in listed.iter().filter(|(id, _)| snapshots::cookie(*id) > after) {
+        let cookie = snapshots::cookie(*id);
+        fits = fits && page.push(Item { name: name.as_bytes(), id: of.id, cookie, node: None });
     }
     if !fits && !page.any {
         return Err(Status::TooSmall);
@@ -128,11 +167,11 @@ struct Page<'r, 'w, 'b> {
 
 impl Page<'_, '_, '_> {
     /// Adds `.` and `..`, unless the client has received them. False when the page is full.
-    fn push_dots(&mut self, cookie: u64, part: &Listing, parent: Option<ObjectId>) -> bool {
+    fn push_dots(&mut self, cookie: u64, (of, parent): (&storage::Attributes, Option<ObjectId>)) -> bool {
         let dir = self.dir;
         if cookie == 0 {
-            let node = Some((&dir.node, &part.dir));
-            if !self.push(Item { name: b".", id: part.dir.id, cookie: AFTER_DOT, node }) {
+            let node = Some((&dir.node, of));
+            if !self.push(Item { name: b".", id: dir.seen(*of).id, cookie: AFTER_DOT, node }) {
                 return false;
             }
         }

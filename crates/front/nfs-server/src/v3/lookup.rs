@@ -11,7 +11,7 @@ use super::for_object::ForObject;
 use crate::call::Request;
 use crate::object::CalledObject;
 use crate::operation::Operation;
-use crate::{name, status};
+use crate::{name, snapshots, status};
 
 pub(super) const OPERATION: Operation<Procedure> = Operation::v3(Procedure::Lookup, "Lookup");
 
@@ -30,6 +30,13 @@ pub(super) async fn handle(request: &Request<'_>, dir: &CalledObject<'_>, args: 
 
 async fn find(request: &Request<'_>, dir: &CalledObject<'_>, name: Name<'_>) -> Result<ResOk, Status> {
     let name = name::to_find(name)?;
+    if let Some(object) = snapshots::look_up(dir, name).await.map_err(status::of)? {
+        return Ok(ResOk {
+            object: object.file_handle_of(&request.connection.server.file_handles, &object.node)?,
+            object_attributes: object.attributes().await,
+            dir_attributes: None,
+        });
+    }
     let found = dir.share.lookup(dir.call, &dir.node, name, Case::Sensitive, Want::empty()).await;
     let found = found.map_err(status::of)?;
     let present = dir.share.as_written(dir.call, &found.node, found.attributes, Want::empty()).await;

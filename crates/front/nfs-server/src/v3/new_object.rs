@@ -9,7 +9,7 @@ use storage::FileKind;
 use crate::attributes::{dir_wcc, to_set};
 use crate::call::Request;
 use crate::object::CalledObject;
-use crate::{name, new_object, status};
+use crate::{name, new_object, snapshots, status};
 
 /// An object of this kind with the attributes that its creator wants.
 pub(super) fn new_object(
@@ -31,6 +31,9 @@ pub(super) fn new_object(
 /// Creates an object.
 pub(super) async fn make(dir: &CalledObject<'_>, name: Name<'_>, new: NewObject) -> Result<Created, Status> {
     let name = name::to_make(name)?;
+    if snapshots::is_folder(dir, name) {
+        return Err(Status::Exist);
+    }
     dir.share.create(dir.call, &dir.node, name, Case::Sensitive, new).await.map_err(status::of)
 }
 
@@ -41,6 +44,6 @@ pub(super) fn made(request: &Request<'_>, dir: &CalledObject<'_>, created: &Crea
         // Without a filehandle the client looks the name up.
         object: dir.file_handle_of(&request.connection.server.file_handles, node).ok(),
         object_attributes: Some(dir.told(attributes)),
-        dir_wcc: dir_wcc(dir.share.id(), change),
+        dir_wcc: dir_wcc(&dir.share, change),
     }
 }

@@ -27,7 +27,7 @@ impl ForObject for Args<'_> {
 
 pub(super) async fn handle(_: &Request<'_>, dir: &CalledObject<'_>, args: Args<'_>) -> Res {
     match remove(dir, args.object.name).await {
-        Ok(change) => Ok(ResOk { dir_wcc: dir_wcc(dir.share.id(), &change) }),
+        Ok(change) => Ok(ResOk { dir_wcc: dir_wcc(&dir.share, &change) }),
         Err(status) => Err(dir.failed_change(status).await),
     }
 }

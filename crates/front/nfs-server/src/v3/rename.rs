@@ -15,7 +15,7 @@ use crate::attributes::dir_wcc;
 use crate::call::Request;
 use crate::object::CalledObject;
 use crate::operation::Operation;
-use crate::{name, status};
+use crate::{name, snapshots, status};
 
 pub(super) const OPERATION: Operation<Procedure> = Operation {
     changes: true,
@@ -32,10 +32,9 @@ impl ForObject for Args<'_> {
 pub(super) async fn handle(request: &Request<'_>, from: &CalledObject<'_>, args: Args<'_>) -> Res {
     let to = &request.beside(from, &args.to.dir).await?;
     match rename(from, to, &args).await {
-        Ok((old, new)) => Ok(DirsWcc {
-            from_dir_wcc: dir_wcc(from.share.id(), &old),
-            to_dir_wcc: dir_wcc(to.share.id(), &new),
-        }),
+        Ok((old, new)) => {
+            Ok(DirsWcc { from_dir_wcc: dir_wcc(&from.share, &old), to_dir_wcc: dir_wcc(&to.share, &new) })
+        }
         Err(status) => {
             let body = DirsWcc { from_dir_wcc: from.wcc_after().await, to_dir_wcc: to.wcc_after().await };
             Err(Failure { status, body })
@@ -50,6 +49,9 @@ async fn rename(
 ) -> Result<(DirChange, DirChange), Status> {
     let old = name::to_take_away(args.from.name)?.to_vec();
     let new = name::to_take_away(args.to.name)?.to_vec();
+    if snapshots::is_folder(to, &new) {
+        return Err(Status::Exist);
+    }
     let old = Location { parent: Arc::clone(&from.node), name: old };
     let new = Location { parent: Arc::clone(&to.node), name: new };
     let how = RenameHow { replace: Replace::Yes, case: Case::Sensitive, opened: None };

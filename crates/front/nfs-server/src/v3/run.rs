@@ -109,11 +109,11 @@ impl Running<'_, '_> {
             return refused();
         }
         share.take_turn(call).await;
-        let node = named.node(call).await?;
-        if !standing.is_member() && node.id() != share.root().id() {
+        let object = named.object(call, standing).await?;
+        let is_top = object.share.snapshot().is_none() && object.node.id() == share.root().id();
+        if !standing.is_member() && (!is_top || object.is_folder) {
             return refused();
         }
-        let object = CalledObject::new(named.share, call, node, standing);
         if self.operation.changes && object.is_read_only() { Err(Status::RoFs) } else { Ok(object) }
     }
 

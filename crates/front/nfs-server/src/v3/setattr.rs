@@ -24,7 +24,7 @@ impl ForObject for Args {
 
 pub(super) async fn handle(_: &Request<'_>, object: &CalledObject<'_>, args: Args) -> Res {
     match set(object, &args).await {
-        Ok(Changed { before, after }) => Ok(ResOk { object_wcc: wcc(object.share.id(), &before, &after) }),
+        Ok(Changed { before, after }) => Ok(ResOk { object_wcc: wcc(&object.share, &before, &after) }),
         Err(status) => Err(object.failed_change(status).await),
     }
 }

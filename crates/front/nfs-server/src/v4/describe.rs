@@ -64,7 +64,7 @@ pub(super) async fn file_system(
     let space = if needs.space { Some(share.space(&object.call).await.map_err(status::v4)?) } else { None };
     let capabilities = share.capabilities();
     Ok(FileSystem {
-        fsid: Fsid { major: crate::attributes::fsid(share.id()), minor: 0 },
+        fsid: Fsid { major: crate::attributes::fsid(share), minor: 0 },
         supported: attributes::supported(c.minor_version, capabilities),
         capabilities,
         lease_seconds: lease_seconds(c),
@@ -84,6 +84,8 @@ pub(super) async fn describe(
 ) -> Result<Subject, Status> {
     let share = &of.share;
     let names = c.names_told();
+    let is_own = node.id() == of.node.id();
+    let seen = if is_own { of.seen(seen) } else { seen };
     let mut subject = Subject::new(fs, seen, names);
     if seen.id == share.root().id() {
         subject.mounted_on = entry_id(share);
@@ -93,7 +95,12 @@ pub(super) async fn describe(
         subject.acl = Some(ReplyAcl::of(&security).with_names(names));
     }
     if needs.handle {
-        subject.handle = Some(filehandle::of_node(c.server(), share.id(), node)?);
+        let own = if is_own {
+            filehandle::of(c.server(), of)
+        } else {
+            filehandle::of_node(c.server(), share, node)
+        };
+        subject.handle = Some(own?);
     }
     if needs.locations {
         subject.locations = Some(Locations::of(Some(share.name()), &c.server().v4.listen).await?);

@@ -241,6 +241,8 @@ fn note_kept(closed: share::Result<()>) {
 
 fn key(share: &Share, file: ObjectId) -> FileKey {
     let ObjectId { fs, number, snapshot } = file;
+    // Numbers are the same in all views of the share.
+    let snapshot = share.snapshot().map_or(snapshot, |of| of.id.0);
     FileKey { share: share.id().0, fs, number, snapshot }
 }
 

@@ -5,7 +5,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use nfs_proto::filehandle::FileHandleTarget;
+use nfs_proto::filehandle::{FileHandleTarget, Within};
 use nfs_wire::v3::types::FileHandle as SignedHandle;
 use nfs_wire::v4::status::Status;
 use share::{Share, Terms};
@@ -17,7 +17,8 @@ use crate::server::ServerState;
 use crate::standing::Standing;
 
 /// The target of the root's filehandle: no share has this number.
-pub(super) const ROOT: FileHandleTarget<'static> = FileHandleTarget { share: u32::MAX, storage_handle: b"/" };
+pub(super) const ROOT: FileHandleTarget<'static> =
+    FileHandleTarget { share: u32::MAX, within: Within::Live, storage_handle: b"/" };
 
 /// The number of the root in its file system, which has no other object.
 const ROOT_FILE_ID: u64 = 1;

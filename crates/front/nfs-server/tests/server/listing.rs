@@ -31,7 +31,7 @@ fn plus_args(dir: FileHandle, cookie: u64, dir_count: u32, max_count: u32) -> re
 }
 
 /// All names, by as many calls as it takes.
-fn names(client: &mut Client, dir: FileHandle, count: u32) -> (Vec<String>, usize) {
+pub(crate) fn names(client: &mut Client, dir: FileHandle, count: u32) -> (Vec<String>, usize) {
     let (mut names, mut cookie, mut calls) = (Vec::new(), 0, 0);
     loop {
         let (entries, eof) = readdir(client, dir, cookie, count).unwrap();

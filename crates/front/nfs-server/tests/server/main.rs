@@ -26,4 +26,5 @@ mod snapshot;
 mod stuck;
 mod tls;
 mod untaken;
+mod versions;
 mod watched;

@@ -32,5 +32,6 @@ mod slots;
 mod snapshot;
 mod times;
 mod untaken;
+mod versions;
 mod want_delegation;
 mod withdrawn;

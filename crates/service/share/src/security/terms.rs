@@ -45,6 +45,10 @@ bitflags::bitflags! {
         const GROUPS_OF_SERVER = 1 << 16;
         /// Likewise they are those that clients state.
         const GROUPS_OF_CLIENT = 1 << 17;
+        /// Clients of a protocol without times find the snapshots of a directory in its folder `.snapshot`.
+        const SNAPSHOT_FOLDER = 1 << 18;
+        /// Listings of the share's root show this folder.
+        const SNAPSHOT_FOLDER_SHOWN = 1 << 19;
         /// The four flavors.
         const NFS_SECURITY = Self::NFS_SYS.bits() | Self::NFS_KRB5.bits() | Self::NFS_KRB5I.bits() | Self::NFS_KRB5P.bits();
     }

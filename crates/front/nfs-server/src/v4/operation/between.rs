@@ -46,7 +46,7 @@ impl Between {
         }
         let source = c.saved_file(source, ShareAccess::READ)?;
         let target = c.file(target, ShareAccess::WRITE)?;
-        if from.share.id() != to.share.id() {
+        if !Arc::ptr_eq(&from.share, &to.share) {
             return Err(Status::XDev);
         }
         Ok(Self { share: Arc::clone(&to.share), caller: to.call.caller.clone(), source, target })

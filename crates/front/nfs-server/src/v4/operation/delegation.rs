@@ -108,7 +108,7 @@ async fn enter(
         openers: object.call.caller.openers,
         ..OpenRequest::new(rights(access), Sharing::all())
     };
-    let handle = filehandle::of_node(c.server(), share.id(), &found.node).ok();
+    let handle = filehandle::of_node(c.server(), share, &found.node).ok();
     let opened = share.open_granted(found, &request);
     let (Ok(Admission::Done(open)), Some(handle)) = (opened, handle) else {
         share.give_up(found.node.id(), files.holder());

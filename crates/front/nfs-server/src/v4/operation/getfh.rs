@@ -15,6 +15,6 @@ pub(super) const OPERATION: Operation<Number> =
 pub(super) fn handle(c: &Compound<'_>) -> Result<SignedHandle, Status> {
     match c.place()? {
         Place::Root => pseudo_fs::root_handle(c.server()),
-        Place::Object(object) => filehandle::of_node(c.server(), object.share.id(), &object.node),
+        Place::Object(object) => filehandle::of(c.server(), object),
     }
 }

@@ -9,6 +9,7 @@ use share::{Case, Kind};
 
 use super::directory;
 use crate::operation::Operation;
+use crate::snapshots;
 use crate::v4::compound::Compound;
 
 pub(super) const OPERATION: Operation<Number> = Operation {
@@ -24,6 +25,9 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<ResOk, St
         return Err(Status::XDev);
     }
     let name = args.new_name.checked()?;
+    if snapshots::is_folder(dir, name) {
+        return Err(Status::Exist);
+    }
     let linked = dir.share.link(&dir.call, &file.node, &dir.node, name, Case::Sensitive, None).await;
     Ok(ResOk { change: directory::change(&linked.map_err(directory::refused)?) })
 }

@@ -124,7 +124,7 @@ fn tell_when_free(client: &Arc<Client>, c: &Compound<'_>, locker: &LockOpen, wan
     tokio::spawn(async move {
         let free = Arc::clone(&held.share).lockable(Arc::clone(&held.open), wanted);
         let free = tokio::time::timeout(AWAITED, free).await;
-        let handle = filehandle::of_node(&server, held.share.id(), held.open.node());
+        let handle = filehandle::of_node(&server, &held.share, held.open.node());
         if let (Ok(true), Ok(handle), Some(name)) = (free, handle, name) {
             let lock_owner = StateOwner { client_id: client.id, owner: OwnerId(&name) };
             let operation = NotifyLockArgs { file: FileHandle(handle.as_bytes()), lock_owner };

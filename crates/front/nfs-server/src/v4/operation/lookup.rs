@@ -12,6 +12,7 @@ use crate::operation::Operation;
 use crate::v4::compound::Compound;
 use crate::v4::place::Place;
 use crate::v4::pseudo_fs;
+use crate::{snapshots, status};
 
 pub(super) const OPERATION: Operation<Number> = Operation::v4(Number::Lookup, "Lookup");
 
@@ -31,6 +32,9 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<(), S
 /// [`Status::NotDir`], [`Status::SymLink`], [`Status::NoEnt`], [`Status::Access`].
 pub(super) async fn find(dir: &Object, name: &[u8]) -> Result<Object, Status> {
     directory::check(dir)?;
+    if let Some(object) = snapshots::look_up(dir, name).await.map_err(status::v4)? {
+        return Ok(object);
+    }
     let found = dir.share.lookup(&dir.call, &dir.node, name, Case::Sensitive, Want::empty()).await;
     Ok(dir.beside(found.map_err(|error| directory::not_found(error, name))?.node))
 }

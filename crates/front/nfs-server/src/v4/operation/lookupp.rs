@@ -1,5 +1,7 @@
 //! LOOKUPP, RFC 8881 18.14: the parent of a share's root is the pseudo file system.
 
+use std::sync::Arc;
+
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::status::Status;
 use share::Case;
@@ -27,6 +29,9 @@ pub(super) async fn handle(c: &mut Compound<'_>) -> Result<(), Status> {
 pub(super) async fn parent(c: &Compound<'_>) -> Result<Place, Status> {
     let Place::Object(dir) = c.place()? else { return Err(Status::NoEnt) };
     directory::check(dir)?;
+    if dir.is_folder {
+        return Ok(Place::Object(dir.beside(Arc::clone(&dir.node))));
+    }
     if dir.node.id() == dir.share.root().id() {
         return Ok(Place::Root);
     }

@@ -6,8 +6,8 @@ use storage::{Device, FileKind, Want};
 
 use super::directory;
 use crate::object::Object;
-use crate::status;
 use crate::v4::set_attributes::AttributesToSet;
+use crate::{snapshots, status};
 
 /// The object to create.
 #[derive(Debug)]
@@ -25,6 +25,9 @@ pub(super) struct NewObject<'w, 'a> {
 /// Those of [`share::Share::create`].
 pub(super) async fn make(dir: &Object, name: &[u8], new: NewObject<'_, '_>) -> Result<Created, Status> {
     let NewObject { kind, target, device, wanted } = new;
+    if snapshots::is_folder(dir, name) {
+        return Err(Status::Exist);
+    }
     if !dir.admits(kind, wanted.set.mode) {
         return Err(Status::Perm); // like mknod(2) and chmod(2)
     }

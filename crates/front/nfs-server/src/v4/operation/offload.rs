@@ -68,7 +68,7 @@ pub(super) fn begin(
     if !client.can_be_called() {
         return Ok(None);
     }
-    let target = filehandle::of_node(c.server(), files.share.id(), files.target.node())?;
+    let target = filehandle::of_node(c.server(), &files.share, files.target.node())?;
     let running = Arc::new(Running::begin(done));
     let Some(stateid) = client.files.begin_offload(file_of(c.object()?), &running) else { return Ok(None) };
     let work = Work {

@@ -6,14 +6,12 @@ use nfs_wire::v4::putfh::Args;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::FileHandle;
 use share::ShareId;
-use storage::Handle;
 
-use crate::object::Object;
 use crate::operation::Operation;
-use crate::status;
 use crate::v4::compound::Compound;
 use crate::v4::place::Place;
 use crate::v4::pseudo_fs;
+use crate::{snapshots, status};
 
 pub(super) const OPERATION: Operation<Number> = Operation::v4_of_no_share(Number::PutFh);
 
@@ -40,8 +38,7 @@ async fn place_of(c: &Compound<'_>, FileHandle(bytes): FileHandle<'_>) -> Result
     let missing = || if shares.is_awaited(id) { Status::Delay } else { Status::Stale };
     let share = shares.by_id(id).ok_or_else(missing)?;
     let (caller, standing) = c.caller(&share).await;
-    let handle = Handle::new(target.storage_handle).map_err(|_| Status::BadHandle)?;
     let call = c.call_on_the_way(caller);
-    let node = share.by_handle(&call, &handle).await.map_err(status::v4)?;
-    Ok(Place::Object(Object::new(share, call, node, standing)))
+    let object = snapshots::find(&share, call, &target, standing).await.map_err(status::v4)?;
+    Ok(Place::Object(object))
 }

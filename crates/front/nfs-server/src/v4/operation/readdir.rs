@@ -19,7 +19,7 @@ use crate::v4::attributes::{self, FileSystem, Needs, Telling};
 use crate::v4::compound::Compound;
 use crate::v4::place::Place;
 use crate::v4::{describe, pseudo_fs};
-use crate::{listing, status};
+use crate::{listing, snapshots, status};
 
 /// Cookies stay valid while a directory changes, so nothing has to be verified.
 const COOKIE_VERIFIER: Verifier = Verifier([0; 8]);
@@ -28,6 +28,9 @@ const COOKIE_VERIFIER: Verifier = Verifier([0; 8]);
 /// and 2, clients get these values instead. They are positive for clients that take cookies for signed numbers, and
 /// above the cookies of the directories of all local file systems.
 const INSTEAD: [(u64, u64); 2] = [(1, 0x7fff_ffff_ffff_fffd), (2, 0x7fff_ffff_ffff_fffe)];
+
+/// Where a listing continues after the folder of snapshots.
+const AFTER_FOLDER: u64 = 0x7fff_ffff_ffff_fffc;
 
 /// The approximate size of an entry whose name has 16 bytes. It decides how many entries are asked of the share at a
 /// time.
@@ -81,6 +84,7 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<Encoded, Stat
     };
     let eof = match c.place()? {
         Place::Root => list_root(c, args.cookie, &mut page).await?,
+        Place::Object(folder) if folder.is_folder => list_folder(folder, args.cookie, &mut page).await?,
         Place::Object(dir) => list(c, dir, args.cookie, bytes_max, &mut page).await?,
     };
     if !eof && !page.any {
@@ -104,7 +108,16 @@ async fn list(
     let is_bare = page.wanted.intersection(fs.supported).difference(OF_ENTRY).is_empty();
     let want = (!is_bare).then_some(needs.want);
     let batch = listing::batch(bytes_max, if is_bare { BARE_ENTRY_BYTES } else { ENTRY_BYTES });
-    let mut position = of_directory(cookie);
+    let mut position = if cookie == AFTER_FOLDER { 0 } else { of_directory(cookie) };
+    if cookie == 0 && snapshots::is_shown(dir).await {
+        let of = dir.share.attributes(&dir.call, &dir.node, needs.want).await.map_err(status::v4)?;
+        let folder = dir.folder();
+        if let Some(about) = look(c, &folder, fs, (&dir.node, of), &needs, page.wanted).await?
+            && !page.push(snapshots::NAME, AFTER_FOLDER, &about)
+        {
+            return Ok(false);
+        }
+    }
     loop {
         let part = listing::next_part(dir, position, batch, want).await.map_err(status::v4)?;
         for entry in &part.entries {
@@ -124,6 +137,15 @@ async fn list(
             return Ok(true);
         }
     }
+}
+
+/// Lists the folder of a directory's snapshots. Each directory in it is of another file system, and is opened when a client looks it
+/// up: here its number is told, and nothing else.
+async fn list_folder(folder: &Object, cookie: u64, page: &mut Page<'_, '_>) -> Result<bool, Status> {
+    let about = About::Entry(folder.node.id().number);
+    let listed = snapshots::list(folder).await.map_err(status::v4)?;
+    let mut rest = listed.iter().filter(|(id, _)| snapshots::cookie(*id) > cookie);
+    Ok(rest.all(|(id, name)| page.push(name.as_bytes(), snapshots::cookie(*id), &about)))
 }
 
 /// Lists the shares that the client may use, in the order of their numbers, so that a share that comes or goes does not

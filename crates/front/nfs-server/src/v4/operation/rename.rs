@@ -10,6 +10,7 @@ use storage::Replace;
 
 use super::directory;
 use crate::operation::Operation;
+use crate::snapshots;
 use crate::v4::compound::Compound;
 
 pub(super) const OPERATION: Operation<Number> = Operation {
@@ -26,6 +27,9 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<ResOk, St
         return Err(Status::XDev);
     }
     let (old_name, new_name) = (directory::existing(args.old_name)?, args.new_name.checked()?);
+    if snapshots::is_folder(to, new_name) {
+        return Err(Status::Exist);
+    }
     let old = Location { parent: Arc::clone(&from.node), name: old_name.to_vec() };
     let new = Location { parent: Arc::clone(&to.node), name: new_name.to_vec() };
     let how = RenameHow { replace: Replace::Yes, case: Case::Sensitive, opened: None };

@@ -122,10 +122,8 @@ fn end(c: &Compound<'_>, number: Number, mut turn: Turn) {
         if let Some(opened) = c.returned_stateid() {
             turn.opened(opened.other);
         }
-        file = c
-            .object()
-            .and_then(|object| filehandle::of_node(c.server(), object.share.id(), &object.node))
-            .ok();
+        file =
+            c.object().and_then(|object| filehandle::of_node(c.server(), &object.share, &object.node)).ok();
     }
     turn.end(Kept { result: c.last_result().into(), status: c.outcome(), file });
 }

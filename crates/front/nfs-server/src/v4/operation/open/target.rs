@@ -8,6 +8,7 @@ use storage::{Attributes, Want};
 
 use crate::object::Object;
 use crate::v4::operation::directory;
+use crate::{snapshots, status};
 
 /// A file that is about to be opened.
 pub(super) struct FileToOpen {
@@ -24,6 +25,9 @@ pub(super) struct FileToOpen {
 
 /// The file with that name.
 pub(super) async fn look_up(dir: &Object, name: &[u8]) -> Result<FileToOpen, Status> {
+    if snapshots::look_up(dir, name).await.map_err(status::v4)?.is_some() {
+        return Err(Status::IsDir);
+    }
     let found = dir.share.lookup(&dir.call, &dir.node, name, Case::Sensitive, Want::FLAGS).await;
     let found = found.map_err(|error| directory::not_found(error, name))?;
     let change = unchanged(&dir.of_directory(&found).await.map_err(directory::refused)?);
