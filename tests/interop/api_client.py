@@ -45,6 +45,7 @@ call("listSnapshots", 409, name="data")
 call("takeSnapshot", 409, name="data", body=m.NewSnapshot(label="now"))
 call("takeSnapshot", 422, name="data", body=m.NewSnapshot(label="a.b"))
 call("protectSnapshot", 409, name="data", snapshot="none", body=m.SnapshotChange(protected_until=4102444800))
+call("revertShare", 409, name="data", body=m.SnapshotRevert(to="none"))
 call("removeSnapshot", 409, name="data", snapshot="none")
 assert call("createPolicy", 201, body=m.NewPolicy(name="office", hourly=":05/24")).hourly == ":05/24"
 call("createPolicy", 422, body=m.NewPolicy(name="home", daily="1:10/14"))

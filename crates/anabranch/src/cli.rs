@@ -185,6 +185,17 @@ pub(crate) enum ShareCommand {
         #[command(flatten)]
         asking: Asking,
     },
+    /// Make a share what it was when a snapshot was taken: its clients lose what they have open, and what the share holds now becomes
+    /// a snapshot
+    Revert {
+        /// The share
+        name: String,
+        /// The name of the snapshot, as in `anabranch snapshot list`
+        #[arg(long, value_name = "SNAPSHOT")]
+        to: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
     /// List the named streams of a share that lead nowhere: streams of no file, and files whose streams are missing
     Check {
         /// The share

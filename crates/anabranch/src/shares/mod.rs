@@ -10,13 +10,14 @@ mod top;
 use control::Administration as _;
 use control::activity::ShareActivity;
 use control::shares::{NewShare, Share, ShareChange, Shares};
+use control::snapshots::{Snapshot, SnapshotRevert};
 use control_client::path_part;
 use state::rules::NFS_SECURITY;
 
 use crate::administrator::{Administrator, Intent};
 use crate::asking::Asking;
 use crate::cli::{ShareCommand, ShareCreate, ShareSet};
-use crate::print::{json, print};
+use crate::print::{harmless, json, print};
 use crate::problem::Result;
 use crate::rules_given::given;
 use crate::table;
@@ -56,6 +57,7 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
                 administrator.call(("DELETE", &*path(name)), None::<&()>, |here| here.remove_share(name))?;
             tell(asking, &share, "was removed; its directory is unchanged")
         }
+        ShareCommand::Revert { name, to, asking } => revert(name, to, asking),
         ShareCommand::Check { name, asking } => check::run(name, asking),
         ShareCommand::Top(top) => top::run(top),
         ShareCommand::Record(record) => record::run(record),
@@ -78,6 +80,21 @@ fn show(name: &str, asking: &Asking) -> Result<()> {
     };
     let shown = show::Shown { share, activity };
     print(&if asking.json { json(&shown)? } else { show::render(&shown) })
+}
+
+fn revert(name: &str, to: &str, asking: &Asking) -> Result<()> {
+    let administrator = Administrator::find(asking, Intent::Look)?;
+    let revert = SnapshotRevert { to: to.to_owned() };
+    let call = ("POST", &*format!("{}/revert", path(name)));
+    let before: Snapshot =
+        administrator.call(call, Some(&revert), |here| here.revert_share(name, revert.clone()))?;
+    let text = || {
+        let before = harmless(&before.name);
+        format!(
+            "The share {name} is what it was in {to}.\nWhat it held until now is the snapshot {before}.\n"
+        )
+    };
+    print(&if asking.json { json(&before)? } else { text() })
 }
 
 fn new_share(create: &ShareCreate) -> NewShare {

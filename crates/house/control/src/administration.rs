@@ -7,7 +7,7 @@ use crate::domain::Domain;
 use crate::identities::TestedUser;
 use crate::policies::{NewPolicy, Policies, Policy};
 use crate::shares::{NewShare, Share, ShareChange, Shares};
-use crate::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, Snapshots};
+use crate::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, SnapshotRevert, Snapshots};
 use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
 use crate::users::{NewUser, User, UserChange, Users};
 
@@ -58,6 +58,12 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// There is no such snapshot, another program made it, or it is protected.
     fn remove_snapshot(&self, share: &str, name: &str) -> Result<Snapshot, Refusal>;
+    /// Makes a share what it was when a snapshot was taken. Its clients lose what they have open. Returns the snapshot of what it
+    /// held until now.
+    ///
+    /// # Errors
+    /// There is no such snapshot, the share cannot go back, or there is no space.
+    fn revert_share(&self, share: &str, revert: SnapshotRevert) -> Result<Snapshot, Refusal>;
     /// What is known of the snapshots of each share, by name. This never waits.
     fn snapshot_figures(&self) -> Vec<SnapshotFigures>;
     /// All snapshot policies, by name.

@@ -92,6 +92,7 @@ pub(crate) const ROUTES: &[Route] = &[
         methods: &["patch", "delete"],
         handlers: || patch(snapshot_calls::change).delete(snapshot_calls::remove),
     },
+    Route { path: "/shares/{name}/revert", methods: &["post"], handlers: || post(snapshot_calls::revert) },
     Route {
         path: "/policies",
         methods: &["get", "post"],

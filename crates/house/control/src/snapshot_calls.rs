@@ -31,6 +31,15 @@ pub(crate) async fn take(
     Ok((StatusCode::CREATED, Extension(concerned), taken).into_response())
 }
 
+pub(crate) async fn revert(
+    State(about): State<Arc<About>>,
+    Path(share): Path<String>,
+    body: Bytes,
+) -> JsonReply<Snapshot> {
+    let revert = read(&body)?;
+    administer(about, move |administration| administration.revert_share(&share, revert)).await
+}
+
 pub(crate) async fn change(
     State(about): State<Arc<About>>,
     Path((share, name)): Path<(String, String)>,

@@ -49,6 +49,14 @@ pub struct SnapshotChange {
     pub protected_until: u64,
 }
 
+/// To which snapshot a share goes back.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SnapshotRevert {
+    /// The name of the snapshot.
+    pub to: String,
+}
+
 /// What is known of the snapshots of one share, for metrics and health.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SnapshotFigures {

@@ -48,6 +48,9 @@ impl Administration for Nobody {
     fn remove_snapshot(&self, _: &str, name: &str) -> Result<snapshots::Snapshot, Refusal> {
         Err(Refusal::new(RefusalKind::Protected, name, ""))
     }
+    fn revert_share(&self, _: &str, _: snapshots::SnapshotRevert) -> Result<snapshots::Snapshot, Refusal> {
+        none()
+    }
     fn snapshot_figures(&self) -> Vec<snapshots::SnapshotFigures> {
         Vec::new()
     }

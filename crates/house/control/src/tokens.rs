@@ -220,6 +220,7 @@ mod tests {
             ("POST", "/v1/shares/a/trace", Scope::Shares),
             ("GET", "/v1/shares/a/snapshots", Scope::Read),
             ("POST", "/v1/shares/a/snapshots", Scope::Shares),
+            ("POST", "/v1/shares/a/revert", Scope::Shares),
             ("DELETE", "/v1/shares/a/snapshots/b", Scope::Shares),
             ("PATCH", "/v1/shares/a/snapshots/b", Scope::Shares),
             ("GET", "/v1/policies", Scope::Read),

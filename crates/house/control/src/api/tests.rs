@@ -21,7 +21,7 @@ use crate::program::{AdvicePiece, Advices, AdvisedChange, Log, LogLine, WorkAdvi
 use crate::shares::{NewShare, Rules, RulesChange, Share, ShareChange, Shares};
 use crate::sign_in::{NewSignIn, SignIn};
 use crate::simulation::{NewSimulation, Percentiles, SimulatedCredits, SimulatedLimit, SimulatedPlan};
-use crate::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotSummary, Snapshots};
+use crate::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotRevert, SnapshotSummary, Snapshots};
 use crate::status::{ShareStatus, Status};
 use crate::tokens::{MadeToken, NewToken, Scope, TokenInfo, Tokens};
 use crate::users::{NewUser, Password, User, UserChange, Users};
@@ -295,7 +295,7 @@ fn of_shares() -> [(&'static str, Value); 6] {
 }
 
 /// The types of snapshots and of their policies.
-fn of_snapshots() -> [(&'static str, Value); 8] {
+fn of_snapshots() -> [(&'static str, Value); 9] {
     let new =
         NewSnapshot { label: Some(String::new()), protect_for_seconds: Some(1), protected_until: Some(1) };
     let text = Some(String::new());
@@ -314,6 +314,7 @@ fn of_snapshots() -> [(&'static str, Value); 8] {
         ("Snapshot", json(Snapshot::default())),
         ("NewSnapshot", json(new)),
         ("SnapshotChange", json(SnapshotChange::default())),
+        ("SnapshotRevert", json(SnapshotRevert::default())),
         ("SnapshotSummary", json(SnapshotSummary::default())),
     ]
 }

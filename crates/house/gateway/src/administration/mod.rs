@@ -12,6 +12,7 @@ mod policies;
 mod policy_run;
 mod refused;
 mod reload;
+mod revert;
 mod shares;
 mod snapshots;
 mod tokens;
@@ -28,7 +29,7 @@ use control::domain::Domain;
 use control::identities::TestedUser;
 use control::policies::{NewPolicy, Policies, Policy};
 use control::shares::{NewShare, Share, ShareChange, Shares};
-use control::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, Snapshots};
+use control::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, SnapshotRevert, Snapshots};
 use control::tokens::{KnownTokens, MadeToken, NewToken, TokenInfo, Tokens};
 use control::users::{NewUser, User, UserChange, Users};
 use control::{Refusal, RefusalKind};
@@ -186,6 +187,10 @@ impl control::Administration for Administration {
 
     fn remove_snapshot(&self, share: &str, name: &str) -> Result<Snapshot, Refusal> {
         self.end_snapshot(share, name)
+    }
+
+    fn revert_share(&self, share: &str, revert: SnapshotRevert) -> Result<Snapshot, Refusal> {
+        self.revert(share, &revert)
     }
 
     fn snapshot_figures(&self) -> Vec<SnapshotFigures> {

@@ -10,7 +10,7 @@ use share::Share;
 use state::ProtectedSnapshot;
 use storage::SnapshotName;
 
-use super::{Administration, failed, invalid};
+use super::{Administration, Serving, failed, invalid};
 use crate::snapshots::{asked, now, of_policy};
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -123,13 +123,16 @@ impl Administration {
         }
     }
 
-    /// A share that is served.
-    fn served(&self, name: &str) -> Result<Arc<Share>> {
-        let serving = self.serving.as_ref().ok_or_else(|| {
+    pub(super) fn serving(&self) -> Result<&Serving> {
+        self.serving.as_ref().ok_or_else(|| {
             let what = "no server is running, and only a running one has the snapshots of shares";
             Refusal::new(RefusalKind::NotFound, what, "Start it: anabranch serve")
-        })?;
-        serving.shares.present().by_name(name).cloned().ok_or_else(|| {
+        })
+    }
+
+    /// A share that is served.
+    pub(super) fn served(&self, name: &str) -> Result<Arc<Share>> {
+        self.serving()?.shares.present().by_name(name).cloned().ok_or_else(|| {
             let what = format!("no share {name} is served");
             Refusal::new(RefusalKind::NotFound, what, "`anabranch share list` lists the shares.")
         })
@@ -171,7 +174,7 @@ fn take(share: &Arc<Share>, label: &str) -> Result<storage::Snapshot> {
     asked(share, move |snapshots, may| snapshots.take(&label, may))
 }
 
-fn find(share: &Arc<Share>, name: &str) -> Result<storage::Snapshot> {
+pub(super) fn find(share: &Arc<Share>, name: &str) -> Result<storage::Snapshot> {
     let listed = asked(share, |snapshots, may| snapshots.list(may))?;
     listed.into_iter().find(|snapshot| snapshot.name == name).ok_or_else(|| {
         let what = format!("the share {} has no snapshot {name}", share.name());
@@ -179,7 +182,7 @@ fn find(share: &Arc<Share>, name: &str) -> Result<storage::Snapshot> {
     })
 }
 
-fn tell(snapshot: storage::Snapshot, protected: &[ProtectedSnapshot]) -> Snapshot {
+pub(super) fn tell(snapshot: storage::Snapshot, protected: &[ProtectedSnapshot]) -> Snapshot {
     let kept = protected.iter().find(|kept| snapshot.is_own && kept.name == snapshot.name);
     let policy = of_policy(&snapshot.name).filter(|_| snapshot.is_own);
     Snapshot {
