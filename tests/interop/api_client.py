@@ -10,6 +10,7 @@ import importlib
 import json
 import re
 import sys
+import time
 
 from api_of_server import AuthenticatedClient, Client
 from api_of_server import models as m
@@ -44,7 +45,7 @@ call("changeShare", 422, name="made", body=m.ShareChange(plan="quick"))
 call("listSnapshots", 409, name="data")
 call("takeSnapshot", 409, name="data", body=m.NewSnapshot(label="now"))
 call("takeSnapshot", 422, name="data", body=m.NewSnapshot(label="a.b"))
-call("protectSnapshot", 409, name="data", snapshot="none", body=m.SnapshotChange(protected_until=4102444800))
+call("protectSnapshot", 409, name="data", snapshot="none", body=m.SnapshotChange(protected_until=int(time.time()) + 3600))
 call("revertShare", 409, name="data", body=m.SnapshotRevert(to="none"))
 call("removeSnapshot", 409, name="data", snapshot="none")
 assert call("createPolicy", 201, body=m.NewPolicy(name="office", hourly=":05/24")).hourly == ":05/24"

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use control::RefusalKind;
 use schedule::Utc;
 use share::{Share, folded_name};
 
 use super::Administration;
-use crate::snapshots::{Notes, OnShare, Runner, asked, now};
+use crate::snapshots::{Notes, OnShare, Runner, glance, now};
 
 impl Administration {
     /// What is known of the snapshots of shares, for those who must not wait.
@@ -20,8 +21,11 @@ impl Administration {
             if share.store_health().is_stuck {
                 continue;
             }
-            let listed = asked(&share, |snapshots, may| snapshots.list(may));
-            self.snapshotting.notes.listed(share.name(), listed.ok().as_deref());
+            // One that is late is counted the next time.
+            match glance(&share) {
+                Err(refusal) if refusal.kind == RefusalKind::Failed => {}
+                listed => self.snapshotting.notes.listed(share.name(), listed.ok().as_deref()),
+            }
         }
     }
 

@@ -11,7 +11,7 @@ use state::ProtectedSnapshot;
 use storage::SnapshotName;
 
 use super::{Administration, Serving, failed, invalid};
-use crate::snapshots::{asked, now, of_policy};
+use crate::snapshots::{asked, glance, now, of_policy};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -110,7 +110,7 @@ impl Administration {
         if share.store_health().is_stuck {
             return None;
         }
-        match asked(&share, |snapshots, may| snapshots.list(may)) {
+        match glance(&share) {
             Ok(listed) => Some(SnapshotSummary {
                 count: listed.len() as u64,
                 newest: listed.last().map(|snapshot| snapshot.taken.secs),

@@ -6,20 +6,35 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use control::{Refusal, RefusalKind};
 use schedule::{Period, Utc};
 use share::Share;
-use storage::{MayWait, SnapshotName, Snapshots};
+use storage::{MayWait, Snapshot, SnapshotName, Snapshots};
 
 use crate::waiting::wait_for;
 
 /// How long a storage may take for a call on its snapshots. One that hangs holds up nobody else.
 pub(super) const CALL_TIME: Duration = Duration::from_secs(60);
+/// The same, where the snapshots are only to be shown.
+const GLANCE_TIME: Duration = Duration::from_secs(5);
 
 /// Makes a call to the snapshots of a share, and waits for it, but not for ever.
 pub(crate) fn asked<T: Send + 'static>(
     share: &Arc<Share>,
     call: impl FnOnce(&dyn Snapshots, MayWait<'_>) -> storage::Result<T> + Send + 'static,
 ) -> Result<T, Refusal> {
+    asked_within(CALL_TIME, share, call)
+}
+
+/// What snapshots a share has, for those who only want to show it, and do not wait long.
+pub(crate) fn glance(share: &Arc<Share>) -> Result<Vec<Snapshot>, Refusal> {
+    asked_within(GLANCE_TIME, share, |snapshots, may| snapshots.list(may))
+}
+
+fn asked_within<T: Send + 'static>(
+    time: Duration,
+    share: &Arc<Share>,
+    call: impl FnOnce(&dyn Snapshots, MayWait<'_>) -> storage::Result<T> + Send + 'static,
+) -> Result<T, Refusal> {
     let name = share.name();
-    let answer = wait_for(async { tokio::time::timeout(CALL_TIME, share.with_snapshots(call)).await })?;
+    let answer = wait_for(async { tokio::time::timeout(time, share.with_snapshots(call)).await })?;
     let refuse = |kind, what: String, advice: &str| Err(Refusal::new(kind, what, advice));
     match answer {
         Ok(Ok(Ok(answer))) => Ok(answer),

@@ -33,6 +33,7 @@ pub fn taken_in_one_second(subject: &mut dyn Subject) {
     let seconds: BTreeSet<_> = taken.iter().map(|snapshot| snapshot.taken).collect();
     let ids: BTreeSet<_> = taken.iter().map(|snapshot| snapshot.id).collect();
     assert_eq!((seconds.len(), ids.len()), (5, 5));
+    assert!(taken.is_sorted_by_key(|snapshot| snapshot.id), "later ones have higher numbers");
     assert!(seconds.iter().all(|second| second.nanos == 0));
     for (round, snapshot) in taken.iter().enumerate() {
         assert_eq!(names(&open(subject, snapshot).root()).len(), round + 1);
@@ -107,6 +108,7 @@ pub fn removed_and_taken_again(subject: &mut dyn Subject) {
     for round in 0..4 {
         file(&root, &format!("f{round}"));
         let snapshot = take(subject);
+        assert!(ids.last().is_none_or(|last| *last < snapshot.id));
         assert!(ids.insert(snapshot.id));
         assert_eq!(names(&open(subject, &snapshot).root()).len(), round + 1);
         snapshots(subject).remove(snapshot.id, MAY).unwrap();
