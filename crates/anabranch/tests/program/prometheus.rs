@@ -144,6 +144,18 @@ fn create_limited(directory: &TempDir) {
     assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
 }
 
+/// Creates a share with a snapshot policy, before the server runs: it need not have snapshots.
+fn create_with_policy(directory: &TempDir) {
+    let (served, state) = (path(directory, "kept"), path(directory, "state"));
+    fs::create_dir(&served).unwrap();
+    let policy = ["policy", "create", "office", "--hourly", ":05/1", "--state", &state];
+    let share = ["share", "create", "kept", &served, "--snapshot-policy", "office", "--state", &state];
+    for arguments in [&policy[..], &share] {
+        let created = program(arguments).output().unwrap();
+        assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
+    }
+}
+
 /// Load on a share, for longer than the test takes.
 fn load(target: &str, work: &[&str]) -> Running {
     let job = ["bench", "job", "--target", target, "--seconds", "100", "--repetitions", "5"];
@@ -156,6 +168,7 @@ fn every_expression_finds_something_while_load_runs() {
     let directory = TempDir::new().unwrap();
     let mut flags = flags(&directory);
     flags.extend(certificate(&directory));
+    create_with_policy(&directory);
     let server = Server::start(&flags.iter().map(String::as_str).collect::<Vec<_>>());
     create_limited(&directory);
     let Some((_prometheus, port)) = prometheus(&directory, &server) else { return };
