@@ -12,7 +12,7 @@ use crate::counted::Counted;
 use crate::object::CalledObject;
 use crate::operation::{Callers, Operation};
 use crate::standing::Standing;
-use crate::status;
+use crate::{snapshots, status};
 
 pub(super) const OPERATION: Operation<Procedure> = Operation {
     callers: Callers::Mounting,
@@ -59,12 +59,26 @@ async fn find<'c>(
     if standing.is_refused() || !may_walk && !below.is_empty() {
         return Err(Status::Acces);
     }
+    let mut below = below;
+    let folder = below.iter().position(|name| name == snapshots::NAME).unwrap_or(below.len());
+    let behind = below.split_off(folder);
     let walked = share.walk(call, below, Case::Sensitive, Want::empty()).await;
-    match walked.map_err(status::of)? {
-        Walk::Found(found) if found.attributes.kind == FileKind::Directory => {
-            Ok(CalledObject::new(share, call, found.node, standing))
-        }
-        Walk::Found(_) => Err(Status::NotDir),
-        Walk::Missing { .. } => Err(Status::NoEnt),
+    let Walk::Found(found) = walked.map_err(status::of)? else { return Err(Status::NoEnt) };
+    let above = CalledObject::new(share, call, found.node, standing);
+    let directory = Box::pin(descend(above, &behind)).await.map_err(status::of)?;
+    if directory.node.kind() == FileKind::Directory { Ok(directory) } else { Err(Status::NotDir) }
+}
+
+/// The object that a path leads to from a directory, whose first name may be that of the folder of snapshots.
+async fn descend<'c>(mut at: CalledObject<'c>, path: &[Vec<u8>]) -> share::Result<CalledObject<'c>> {
+    for name in path {
+        at = match snapshots::look_up(&at, name).await? {
+            Some(object) => object,
+            None => {
+                let found = at.share.lookup(at.call, &at.node, name, Case::Sensitive, Want::empty()).await?;
+                at.beside(found.node)
+            }
+        };
     }
+    Ok(at)
 }

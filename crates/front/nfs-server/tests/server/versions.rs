@@ -83,6 +83,29 @@ fn a_directory_shows_what_was_in_it() {
 }
 
 #[test]
+fn a_version_is_mounted() {
+    let server = start(Terms::SNAPSHOT_FOLDER);
+    let (mut client, root) = server.mounted();
+    let dir = client.make_dir(root, "dir", 0o755);
+    client.make_file(dir, "file", 0o644, b"old");
+    let snapshot = take(&server);
+    let then = find(&mut client, dir, &[FOLDER, &snapshot.name]).unwrap();
+    for path in [
+        format!("/data/dir/.snapshot/{}", snapshot.name),
+        format!("/data/.snapshot/{}/dir", snapshot.name),
+        format!("/data//dir/.snapshot/./{}/", snapshot.name),
+    ] {
+        assert_eq!(client.mount(&path).unwrap().file_handle, then, "{path}");
+    }
+    let folder = find(&mut client, root, &[FOLDER]).unwrap();
+    assert_eq!(client.mount("/data/.snapshot").unwrap().file_handle, folder);
+    for path in ["/data/.snapshot/nothing", "/data/dir/file/.snapshot", "/data/nothing/.snapshot"] {
+        assert!(client.mount(path).is_err(), "{path}");
+    }
+    assert!(client.mount(&format!("/data/.snapshot/{}/dir/file", snapshot.name)).is_err(), "no directory");
+}
+
+#[test]
 fn numbers_tell_versions_from_files() {
     let server = start(Terms::SNAPSHOT_FOLDER);
     let (mut client, root) = server.mounted();
