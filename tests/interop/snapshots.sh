@@ -1,9 +1,9 @@
 #!/bin/bash
-# Earlier versions on Btrfs, as real clients see them: smbclient, Samba's smbtorture, and the kernel's client.
+# Earlier versions on Btrfs, as real clients see them: smbclient, Samba's smbtorture, libnfs, and the kernel's clients.
 # The file system lies in a file, and only this script and the server see it. Needs root, loop devices and btrfs-progs; elsewhere it
-# says so. Parts of it by name: snapshots.sh [smbclient] [smbtorture] [kernel]
+# says so. Parts of it by name: snapshots.sh [smbclient] [smbtorture] [libnfs] [kernel]
 . "$(dirname "$0")/server.sh"
-parts=${*:-smbclient smbtorture kernel}
+parts=${*:-smbclient smbtorture libnfs kernel}
 [ "$(id -u)" = 0 ] || { echo "needs root (mounts, network namespaces)"; exit 1; }
 
 # In a mount namespace of its own, so that nothing stays mounted.
@@ -33,6 +33,18 @@ in_share() { (cd "$share_dir" && setpriv --reuid 1000 --regid 1000 --clear-group
 take() { btrfs -q subvolume snapshot -r "$share_dir" "$disk/$1" && sleep 2.1; }
 
 case $parts in *kernel*) START="ip netns exec $ns" listen=0.0.0.0; "$top/tests/lab/client-lab" build >/dev/null && "$top/tests/lab/client-lab" net "$ns" 1 || exit 1 ;; esac
+config=$scratch/anabranch.toml; install -m 600 /dev/null "$config"
+cat >"$config" <<EOF
+[[share]]
+name = "$SHARE"
+directory = "$share_dir"
+nfs-snapshots = "shown"
+[[user]]
+name = "$SMB_USER"
+password = "$SMB_PASS"
+uid = 1000
+gid = 1000
+EOF
 must "server starts" start_server || { finish; exit 1; }
 here() { ${START:-} timeout 100 "$@"; }
 
@@ -97,6 +109,21 @@ smbtorture_part() {
   local test
   for test in openroot write stream; do check "smb2.twrp.$test" torture $test; done
 }
+# nfs PROGRAM PATH: by libnfs, as the user who owns the files.
+nfs() { here "$1" "nfs://127.0.0.1/$SHARE/$2?nfsport=$NFS_PORT&mountport=$MOUNT_PORT&version=$version&uid=1000&gid=1000" 2>&1; }
+nfs_says() { local out; out=$(nfs "$2" "$3"); echo "$out"; grep -q -- "$1" <<<"$out"; }
+nfs_got() { local out; out=$(nfs nfs-cat "$1"); echo "$out"; [ "$out" = "$2" ]; }
+libnfs_part() {
+  local version
+  for version in 3 4; do
+    check "libnfs v$version: the root shows .snapshot" nfs_says '[[:space:]]\.snapshot$' nfs-ls ''
+    hidden() { ! nfs_says '\.snapshot' nfs-ls d; }
+    check "libnfs v$version: no other directory does" hidden
+    check "libnfs v$version: the file of then" nfs_got .snapshot/first/d/f then
+    check "libnfs v$version: by the directory" nfs_got d/.snapshot/second/f 'now, and longer'
+    check "libnfs v$version: the file of now" nfs_got d/f last
+  done
+}
 # filetime TOKEN: in units of 100 ns since 1601.
 filetime() { local t=${1#@GMT-}; echo $((($(date -ud "${t:0:4}-${t:5:2}-${t:8:2} ${t:11:2}:${t:14:2}:${t:17:2}" +%s) + 11644473600) * 10000000)); }
 kernel_part() {
@@ -104,9 +131,13 @@ kernel_part() {
     -e EXPORT="$EXPORT" -e USER="$SMB_USER" -e PASS="$SMB_PASS" -e TIME="$(filetime "$first")" "$top/tests/lab/guest/snapshots.sh"
 }
 # smbclient last: it removes a snapshot.
-for part in kernel smbtorture smbclient; do
+for part in kernel smbtorture libnfs smbclient; do
   [[ " $parts " != *" $part "* ]] || "${part}_part"
 done
-check "no panic, no password in the log" log_is_clean
 must "SIGTERM ends it" stop_server
+in_share 'mkdir .snapshot && echo own >.snapshot/f'
+must "server starts with an entry .snapshot in the root" start_server
+check "the log says that it keeps the name" grep -q 'has an entry .snapshot of its own' "$scratch/server.log"
+check "no panic, no password in the log" log_is_clean
+must "SIGTERM ends it again" stop_server
 finish

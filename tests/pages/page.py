@@ -34,7 +34,7 @@ VARIES = [
     (r"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun) [A-Z][a-z]{2} +\d+ [0-9:]{8} \d{4}\b", "TIME"),
     (r"\bthe same as that of\b|\b\d s (ahead of|behind) that of\b", "CLOCK"),
     (r"\b\d+ (ms|s|min)\b", "DURATION"),
-    (r"\b(inf|[0-9.]+) k[bB]/s", "RATE"),
+    (r"\b(inf|[0-9.]+) (k[bB]/s|KiloBytes/sec)", "RATE"),
     (r"\bAnabranch \d+\.\d+\.\d+", "Anabranch VERSION"),
     (r"\b\d+ blocks", "N blocks"),
 ]

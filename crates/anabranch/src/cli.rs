@@ -242,6 +242,9 @@ pub(crate) struct ShareCreate {
     /// Who says in which groups users of NFS clients with AUTH_SYS are [default: as the server's nfs-groups says]
     #[arg(long, value_name = "client|server", default_value = "", hide_default_value = true)]
     pub(crate) nfs_groups: String,
+    /// Whether NFS clients find earlier versions in .snapshot: by its name only, or also in the listing of the root [default: off]
+    #[arg(long, value_name = "off|hidden|shown", default_value = "", hide_default_value = true)]
+    pub(crate) nfs_snapshots: String,
     /// Let root of NFS clients create device nodes, even if the share has a client list
     #[arg(long)]
     pub(crate) devices: bool,
@@ -306,6 +309,9 @@ pub(crate) struct ShareSet {
     /// Who says in which groups users of NFS clients with AUTH_SYS are; "": as the server's nfs-groups says
     #[arg(long, value_name = "client|server")]
     pub(crate) nfs_groups: Option<String>,
+    /// Whether NFS clients find earlier versions in .snapshot: by its name only, or also in the listing of the root
+    #[arg(long, value_name = "off|hidden|shown")]
+    pub(crate) nfs_snapshots: Option<String>,
     /// Let root of NFS clients create device nodes, even if the share has a client list
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) devices: Option<bool>,

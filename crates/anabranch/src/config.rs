@@ -246,6 +246,7 @@ mod tests {
             snapshot-policy = "office"
             nfs-security = ["krb5i", "krb5p"]
             nfs-groups = "server"
+            nfs-snapshots = "shown"
             [[share.client]]
             network = "10.0.0.0/8"
             access = "ro"
@@ -336,6 +337,10 @@ mod tests {
         assert_eq!(terms("nfs-groups = \"client\""), Ok(Terms::GROUPS_OF_CLIENT));
         let wrong = terms("nfs-groups = \"both\"").unwrap_err();
         assert!(wrong.contains("\"both\"") && wrong.contains("expected client or server"), "{wrong}");
+        assert_eq!(terms("nfs-snapshots = \"off\""), Ok(Terms::empty()));
+        assert_eq!(terms("nfs-snapshots = \"hidden\""), Ok(Terms::SNAPSHOT_FOLDER));
+        let wrong = terms("nfs-snapshots = \"on\"").unwrap_err();
+        assert!(wrong.contains("\"on\"") && wrong.contains("expected off, hidden or shown"), "{wrong}");
         assert!(terms("nfs-security = []").unwrap_err().contains("no nfs-security"));
         let never = terms("encrypted = true\nnfs-security = [\"krb5i\"]").unwrap_err();
         assert!(never.contains("no krb5p"), "{never}");

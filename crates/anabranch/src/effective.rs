@@ -142,6 +142,7 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
         "secure-port": has(Terms::SECURE_PORT),
         "nfs-security": rules::write_nfs_security(*terms),
         "nfs-groups": rules::write_nfs_groups(*terms),
+        "nfs-snapshots": rules::write_nfs_snapshots(*terms),
         "read": written.read,
         "write": written.write,
         "elevated": written.elevated,

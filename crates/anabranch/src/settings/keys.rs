@@ -107,6 +107,7 @@ pub(crate) const SHARE_KEYS: [Key; 27] = [
     key("secure-port", "true", "false"),
     key("nfs-security", "[\"krb5i\", \"krb5p\"]", "[\"sys\", \"krb5\", \"krb5i\", \"krb5p\"]"),
     key("nfs-groups", "\"server\"", "\"\""),
+    key("nfs-snapshots", "\"hidden\"", "\"off\""),
     key("read", "[\"anna\", \"@staff\"]", "[]"),
     key("write", "[\"otto\"]", "[]"),
     key("elevated", "[\"@leads\"]", "[]"),

@@ -45,6 +45,7 @@ pub(crate) struct ShareTable {
     secure_port: bool,
     nfs_security: Option<Vec<String>>,
     nfs_groups: String,
+    nfs_snapshots: String,
     protocols: Option<Vec<String>>,
     /// In one line each.
     #[serde(skip)]
@@ -79,6 +80,7 @@ impl Default for ShareTable {
             secure_port: false,
             nfs_security: None,
             nfs_groups: String::new(),
+            nfs_snapshots: String::new(),
             protocols: None,
             client: Vec::new(),
             read: Vec::new(),
@@ -103,6 +105,7 @@ impl ShareTable {
         let mut wrong = Vec::new();
         let rules = self.rules(&mut wrong);
         let terms = self.terms() | self.nfs_security(&mut wrong) | self.nfs_groups(&mut wrong);
+        let terms = terms | self.nfs_snapshots(&mut wrong);
         let (directory, homes) = split_directory(&self.directory).unwrap_or_else(|e| {
             wrong.push(("directory", format!("the share {}: {e}", self.name)));
             (PathBuf::new(), Terms::empty())
@@ -182,6 +185,14 @@ impl ShareTable {
     fn nfs_groups(&self, wrong: &mut Vec<(&'static str, String)>) -> Terms {
         rules::parse_nfs_groups(&self.nfs_groups).unwrap_or_else(|e| {
             wrong.push(("nfs-groups", format!("the share {}: {e}", self.name)));
+            Terms::empty()
+        })
+    }
+
+    /// Whether NFS clients find earlier versions.
+    fn nfs_snapshots(&self, wrong: &mut Vec<(&'static str, String)>) -> Terms {
+        rules::parse_nfs_snapshots(&self.nfs_snapshots).unwrap_or_else(|e| {
+            wrong.push(("nfs-snapshots", format!("the share {}: {e}", self.name)));
             Terms::empty()
         })
     }

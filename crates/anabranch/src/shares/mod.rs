@@ -109,6 +109,7 @@ fn new_share(create: &ShareCreate) -> NewShare {
         tls_required: create.tls_required,
         nfs_security: given(&create.nfs_security).unwrap_or_default(),
         nfs_groups: create.nfs_groups.clone(),
+        nfs_snapshots: create.nfs_snapshots.clone(),
         devices: create.devices,
         set_id: create.set_id,
         secure_port: create.secure_port,
@@ -132,6 +133,7 @@ fn change(set: &ShareSet) -> ShareChange {
         tls_required: set.tls_required,
         nfs_security: given(&set.nfs_security),
         nfs_groups: set.nfs_groups.clone(),
+        nfs_snapshots: set.nfs_snapshots.clone(),
         devices: set.devices,
         set_id: set.set_id,
         secure_port: set.secure_port,
@@ -184,6 +186,9 @@ fn terms(share: &Share) -> String {
     }
     if !share.nfs_groups.is_empty() {
         terms.push(format!("NFS groups by the {}", share.nfs_groups));
+    }
+    if share.nfs_snapshots != "off" {
+        terms.push(format!("NFS snapshots {}", share.nfs_snapshots));
     }
     match share.served_by.as_slice() {
         [] => terms.push("no protocol".to_owned()),

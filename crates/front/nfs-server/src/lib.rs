@@ -81,6 +81,7 @@ pub use nlm::locking::NetworkLocks;
 pub use nlm::records::{HostRecord, HostRecords};
 pub use nlm::report::LockHost;
 pub use operations::operations;
+pub use snapshots::FOLDER as SNAPSHOT_FOLDER;
 pub use tls::{APPLICATION_PROTOCOL, Demand, Tls};
 pub use traffic::{ConnectionReport, Sizes};
 pub use v4::client_records::ClientRecords;

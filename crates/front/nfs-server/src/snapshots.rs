@@ -17,7 +17,8 @@ use crate::object::ObjectOf;
 use crate::standing::Standing;
 
 /// The name of the folder.
-pub(crate) const NAME: &[u8] = b".snapshot";
+pub const FOLDER: &str = ".snapshot";
+pub(crate) const NAME: &[u8] = FOLDER.as_bytes();
 /// Tells the number of the folder from that of its directory: no local file system counts so far.
 const FOLDER_BIT: u64 = 1 << 63;
 /// Bytes of a name that others gave to a snapshot.

@@ -44,6 +44,8 @@ pub struct Share {
     pub nfs_security: Vec<String>,
     /// Who says in which groups users of NFS with AUTH_SYS are: `client` or `server`; empty: as the server's `nfs-groups` says.
     pub nfs_groups: String,
+    /// Whether NFS clients find earlier versions in `.snapshot`: `off`, `hidden` (by its name only) or `shown` (in the root).
+    pub nfs_snapshots: String,
     /// Whether the superuser of an NFS client may create device nodes, even if the share has a client list.
     pub devices: bool,
     /// Whether the superuser of an NFS client may set the set-user-id and set-group-id bits of files.
@@ -199,6 +201,10 @@ pub struct NewShare {
     /// server's `nfs-groups` says.
     #[serde(default)]
     pub nfs_groups: String,
+    /// Whether NFS clients find earlier versions in `.snapshot`: `off` (the default), `hidden` (by its name only) or `shown` (in
+    /// the root).
+    #[serde(default)]
+    pub nfs_snapshots: String,
     /// Whether the superuser of an NFS client may create device nodes, even if the share has a client list.
     #[serde(default)]
     pub devices: bool,
@@ -259,6 +265,9 @@ pub struct ShareChange {
     /// Who says in which groups users of NFS with AUTH_SYS are: `client` or `server`; empty: as the server's `nfs-groups` says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nfs_groups: Option<String>,
+    /// Whether NFS clients find earlier versions in `.snapshot`: `off`, `hidden` (by its name only) or `shown` (in the root).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nfs_snapshots: Option<String>,
     /// Whether the superuser of an NFS client may create device nodes, even if the share has a client list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub devices: Option<bool>,

@@ -233,6 +233,24 @@ fn open_local(name: &str, directory: &Path, reserved: &[String], state: &State) 
     Ok(Arc::new(store))
 }
 
+/// Logs why NFS clients do not find earlier versions in a share whose terms say so.
+fn tell_missing_folder(settings: &share::Settings, directory: &Path, store: &dyn Storage) {
+    if !settings.terms.contains(Terms::SNAPSHOT_FOLDER) {
+        return;
+    }
+    let share = settings.name.as_str();
+    if let Err(why) = store.snapshots() {
+        tracing::warn!(share, "nfs-snapshots has no effect: {why}");
+    } else if directory.join(nfs_server::SNAPSHOT_FOLDER).symlink_metadata().is_ok() {
+        tracing::warn!(
+            share,
+            "{} has an entry {} of its own, which keeps the name: NFS clients find earlier versions in other directories only",
+            directory.display(),
+            nfs_server::SNAPSHOT_FOLDER
+        );
+    }
+}
+
 /// A store with artificially slow metadata calls.
 fn slowed(store: Arc<dyn Storage>, by: Duration) -> Arc<dyn Storage> {
     let store = FaultyStore::new(store);
@@ -382,6 +400,7 @@ impl Opener {
             ..share::Settings::new(&given.name)
         };
         let store = self.open_store(&given.name, directory, &given.reserved_names)?;
+        tell_missing_folder(&settings, directory, &*store);
         let store = match self.metadata_latency {
             Some(by) => slowed(store, by),
             None => store,
@@ -403,6 +422,7 @@ impl Opener {
             ..share::Settings::new(&record.name)
         };
         let store = self.open_store(&record.name, directory, &[])?;
+        tell_missing_folder(&settings, directory, &*store);
         self.open(settings, store)
     }
 

@@ -34,6 +34,9 @@ pub struct ShareRecord {
     /// Who says in which groups users of NFS are, as it is written; empty: the setting of the server counts.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub nfs_groups: String,
+    /// Whether NFS clients find earlier versions, as it is written; empty: they do not.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub nfs_snapshots: String,
     /// As it is written; empty: nothing is limited.
     pub plan: String,
     /// When it was last increased, in seconds of the Unix epoch.
@@ -79,13 +82,18 @@ impl ShareRecord {
     pub fn terms(&self) -> Terms {
         // A word that this program does not know is not one that believes clients.
         let groups = rules::parse_nfs_groups(&self.nfs_groups).unwrap_or(Terms::GROUPS_OF_SERVER);
-        Terms::from_bits_truncate(self.terms.into()) | groups
+        let snapshots = rules::parse_nfs_snapshots(&self.nfs_snapshots).unwrap_or_default();
+        Terms::from_bits_truncate(self.terms.into()) | groups | snapshots
     }
 
     /// Enters on what terms clients use it.
     pub fn set_terms(&mut self, terms: Terms) {
         self.nfs_groups = rules::write_nfs_groups(terms);
-        let bits = (terms - Terms::GROUPS_OF_CLIENT - Terms::GROUPS_OF_SERVER).bits();
+        let snapshots = terms & Terms::SNAPSHOT_FOLDERS;
+        self.nfs_snapshots =
+            if snapshots.is_empty() { String::new() } else { rules::write_nfs_snapshots(snapshots) };
+        let apart = Terms::GROUPS_OF_CLIENT | Terms::GROUPS_OF_SERVER | Terms::SNAPSHOT_FOLDERS;
+        let bits = (terms - apart).bits();
         self.terms = u16::try_from(bits).unwrap_or(u16::MAX);
     }
 

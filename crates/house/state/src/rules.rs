@@ -60,6 +60,31 @@ pub fn write_nfs_groups(terms: Terms) -> String {
     said.map_or_else(String::new, |(word, _)| (*word).to_owned())
 }
 
+/// Whether NFS clients find earlier versions in `.snapshot`, by the names of the setting `nfs-snapshots`.
+const NFS_SNAPSHOTS: [(&str, Terms); 3] =
+    [("shown", Terms::SNAPSHOT_FOLDERS), ("hidden", Terms::SNAPSHOT_FOLDER), ("off", Terms::empty())];
+
+/// Whether NFS clients find earlier versions in `.snapshot`. Empty: off.
+///
+/// # Errors
+/// There is no such word.
+pub fn parse_nfs_snapshots(word: &str) -> Result<Terms, String> {
+    if word.is_empty() {
+        return Ok(Terms::empty());
+    }
+    let known = NFS_SNAPSHOTS.iter().find(|(known, _)| *known == word);
+    known.map(|(_, terms)| *terms).ok_or_else(|| {
+        format!("{word:?} says nothing about snapshots for NFS clients: expected off, hidden or shown")
+    })
+}
+
+/// The same in a word.
+#[must_use]
+pub fn write_nfs_snapshots(terms: Terms) -> String {
+    let said = NFS_SNAPSHOTS.iter().find(|(_, known)| terms.contains(*known));
+    said.map_or_else(String::new, |(word, _)| (*word).to_owned())
+}
+
 /// Refuses terms that keep out all NFS clients.
 ///
 /// # Errors

@@ -193,6 +193,8 @@ fn a_share_that_an_older_program_would_open_is_written_so_that_it_does_not() {
         (of("e", Terms::empty(), Rules { admin: anna(), read: anna(), ..Rules::default() }), r#"["anna"]"#),
         (of("f", Terms::GROUPS_OF_SERVER, Rules::default()), r#"["needs nfs-groups"]"#),
         (of("g", Terms::GROUPS_OF_CLIENT | Terms::TLS, Rules::default()), r#""nfs_groups":"client""#),
+        (of("h", Terms::SNAPSHOT_FOLDER | Terms::TLS, Rules::default()), r#""nfs_snapshots":"hidden""#),
+        (of("i", Terms::SNAPSHOT_FOLDERS, Rules::default()), r#""nfs_snapshots":"shown""#),
     ];
     for (record, _) in &kept {
         state.keep_share(record).unwrap();

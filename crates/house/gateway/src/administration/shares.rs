@@ -139,6 +139,7 @@ impl Administration {
             .map_err(|why| invalid(format!("share {name}: {why}"), HOMES_ADVICE))?;
         let terms =
             terms_of(new) | homes | flavors(name, &new.nfs_security)? | groups(name, &new.nfs_groups)?;
+        let terms = terms | snapshot_folders(name, &new.nfs_snapshots)?;
         check_encryption(name, terms)?;
         let directory = check_directory(name, &directory, terms)?;
         self.check_apart(name, &directory, &made)?;
@@ -419,6 +420,7 @@ fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
         tls_required: terms.contains(Terms::TLS),
         nfs_security: rules::write_nfs_security(terms),
         nfs_groups: rules::write_nfs_groups(terms),
+        nfs_snapshots: rules::write_nfs_snapshots(terms),
         devices: terms.contains(Terms::DEVICES),
         set_id: terms.contains(Terms::SET_ID),
         secure_port: terms.contains(Terms::SECURE_PORT),
@@ -475,8 +477,17 @@ fn changed_terms(name: &str, mut terms: Terms, change: &ShareChange) -> Result<T
     if let Some(word) = &change.nfs_groups {
         terms = (terms - Terms::GROUPS_OF_CLIENT - Terms::GROUPS_OF_SERVER) | groups(name, word)?;
     }
+    if let Some(word) = &change.nfs_snapshots {
+        terms = (terms - Terms::SNAPSHOT_FOLDERS) | snapshot_folders(name, word)?;
+    }
     check_encryption(name, terms)?;
     Ok(terms)
+}
+
+/// Whether NFS clients find earlier versions.
+fn snapshot_folders(name: &str, word: &str) -> Result<Terms> {
+    let refused = |e| invalid(format!("the share {name}: {e}"), "docs/snapshots.md says what each does.");
+    rules::parse_nfs_snapshots(word).map_err(refused)
 }
 
 /// Who says in which groups users of NFS are.

@@ -49,6 +49,8 @@ bitflags::bitflags! {
         const SNAPSHOT_FOLDER = 1 << 18;
         /// Listings of the share's root show this folder.
         const SNAPSHOT_FOLDER_SHOWN = 1 << 19;
+        /// The folder, and whether it is shown.
+        const SNAPSHOT_FOLDERS = Self::SNAPSHOT_FOLDER.bits() | Self::SNAPSHOT_FOLDER_SHOWN.bits();
         /// The four flavors.
         const NFS_SECURITY = Self::NFS_SYS.bits() | Self::NFS_KRB5.bits() | Self::NFS_KRB5I.bits() | Self::NFS_KRB5P.bits();
     }
