@@ -107,6 +107,8 @@ pub(crate) struct Subvolume {
     /// Its number, which is never given again.
     pub(crate) id: u64,
     pub(crate) uuid: [u8; 16],
+    /// That of the subvolume of which it was a snapshot at first.
+    pub(crate) parent_uuid: [u8; 16],
     pub(crate) is_read_only: bool,
     /// When it was made.
     pub(crate) made: Timestamp,
@@ -163,7 +165,8 @@ pub(crate) fn subvolume_of(fd: impl AsFd) -> Result<Subvolume, Errno> {
     // SAFETY: the opcode is the one whose argument is a `struct btrfs_ioctl_get_subvol_info_args`, which it fills.
     let info = unsafe { ioctl(fd, Getter::<GET_SUBVOL_INFO, SubvolumeInfo>::new()) }?;
     let made = Timestamp { secs: info.otime.secs.cast_signed(), nanos: info.otime.nanos };
-    Ok(Subvolume { id: info.id, uuid: info.uuid, is_read_only: info.flags & RECORDED_READ_ONLY != 0, made })
+    let is_read_only = info.flags & RECORDED_READ_ONLY != 0;
+    Ok(Subvolume { id: info.id, uuid: info.uuid, parent_uuid: info.parent_uuid, is_read_only, made })
 }
 
 /// Searches a tree of the file system. Returns how many items there are in the bytes. Only for the administrator of the

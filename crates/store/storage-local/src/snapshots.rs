@@ -78,8 +78,19 @@ impl LocalSnapshots {
         Ok(self.others(&BTreeSet::new())?.iter().any(|other| other.id == id))
     }
 
+    /// The top directory of a snapshot of the present root, if the server may open it by its handle: without a list.
+    fn top_by_handle(&self, id: SnapshotId) -> Option<OwnedFd> {
+        let Handles::Native(_) = self.store.handles else { return None };
+        let top = open_by_id(&self.store.root, id).ok()?;
+        let (of, live) = (btrfs::subvolume_of(&top).ok()?, btrfs::subvolume_of(&self.store.root).ok()?);
+        (of.parent_uuid == live.uuid).then_some(top)
+    }
+
     /// The top directory of a snapshot.
     fn top(&self, id: SnapshotId) -> Result<OwnedFd> {
+        if let Some(top) = self.top_by_handle(id) {
+            return Ok(top);
+        }
         match self.find_own(id)? {
             Some(found) => Ok(found.top),
             None if self.is_others(id)? => open_by_id(&self.store.root, id),
