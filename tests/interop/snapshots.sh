@@ -35,6 +35,8 @@ take() { btrfs -q subvolume snapshot -r "$share_dir" "$disk/$1" && sleep 2.1; }
 case $parts in *kernel*) START="ip netns exec $ns" listen=0.0.0.0; "$top/tests/lab/client-lab" build >/dev/null && "$top/tests/lab/client-lab" net "$ns" 1 || exit 1 ;; esac
 config=$scratch/anabranch.toml; install -m 600 /dev/null "$config"
 cat >"$config" <<EOF
+access-log-file = "$scratch/access.json"
+access-log-kinds = ["open", "read", "rename"]
 [[share]]
 name = "$SHARE"
 directory = "$share_dir"
@@ -93,6 +95,8 @@ smbclient_part() {
   check "still there" got "$first"'\d\f' then
   back() { smb "get $first\\d\\f back; put back d\\f" && [ "$(cat "$share_dir/d/f")" = then ] && in_share 'echo last >d/f'; }
   check "put back" back
+  logged() { local i; for i in $(seq 100); do grep -q '"kind":"open".*"path":"/.snapshot/first/d/f"' access.json && return; sleep 0.1; done; tail -n 3 access.json; false; }
+  check "the access log names the snapshot" logged
   check "a snapshot is removed" btrfs -q subvolume delete "$disk/second"
   sleep 2.1
   check "allinfo: one version is left" count_is 1 d/f
@@ -122,6 +126,8 @@ libnfs_part() {
     check "libnfs v$version: the file of then" nfs_got .snapshot/first/d/f then
     check "libnfs v$version: by the directory" nfs_got d/.snapshot/second/f 'now, and longer'
     check "libnfs v$version: the file of now" nfs_got d/f last
+    read_by() { local i; for i in $(seq 100); do grep '"kind":"read".*"path":"/.snapshot/first/d/f"' access.json | grep -q "\"protocol\":\"nfs$version" && return; sleep 0.1; done; tail -n 3 access.json; false; }
+    check "libnfs v$version: the access log names the snapshot" read_by
   done
 }
 # filetime TOKEN: in units of 100 ns since 1601.

@@ -43,7 +43,7 @@ impl Share {
         let is_part = kind == Kind::Permission && call.has_done();
         if self.logs(kind) && !is_part {
             let (path, new_path) = paths();
-            call.does(Deed { kind: Some(kind), path: Some(path), new_path });
+            call.does(Deed { kind: Some(kind), path: Some(self.in_view(path)), new_path });
         }
     }
 
@@ -51,7 +51,7 @@ impl Share {
     #[inline]
     pub(crate) fn note_path(&self, call: &Call, path: impl FnOnce() -> Vec<u8>) {
         if call.operation().kind.is_some_and(|kind| self.logs(kind)) && !call.has_done() {
-            call.does(Deed { path: Some(path()), ..Deed::default() });
+            call.does(Deed { path: Some(self.in_view(path())), ..Deed::default() });
         }
     }
 
@@ -59,7 +59,15 @@ impl Share {
     #[inline]
     pub(crate) fn note_found(&self, call: &Call, path: impl FnOnce() -> Vec<u8>) {
         if call.operation().kind == Some(Kind::Open) && self.logs(Kind::Open) && call.has_done() {
-            call.does(Deed { path: Some(path()), ..Deed::default() });
+            call.does(Deed { path: Some(self.in_view(path())), ..Deed::default() });
+        }
+    }
+
+    /// The path of an object as the log has it: that of an object of a snapshot begins with the snapshot's name.
+    fn in_view(&self, path: Vec<u8>) -> Vec<u8> {
+        match self.snapshot() {
+            None => path,
+            Some(snapshot) => [b".snapshot/", snapshot.name.as_bytes(), b"/", &path].concat(),
         }
     }
 
