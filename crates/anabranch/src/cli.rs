@@ -50,7 +50,7 @@ pub(crate) enum Command {
     Client(ClientCommand),
     /// Create, change and remove shares of a running server, or in the state directory of a stopped one
     #[command(subcommand)]
-    Share(ShareCommand),
+    Share(Box<ShareCommand>),
     /// List, take, protect and remove snapshots of the shares of a running server
     #[command(subcommand)]
     Snapshot(SnapshotCommand),

@@ -88,7 +88,7 @@ pub(crate) const SERVER_KEYS: [Key; 61] = [
 ];
 
 /// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [Key; 27] = [
+pub(crate) const SHARE_KEYS: [Key; 28] = [
     without_default("name", "\"data\""),
     without_default("directory", "\"/srv/data\""),
     key("read-only", "true", "false"),
