@@ -14,6 +14,8 @@ const BYTES_MAX: usize = 64 << 20;
 /// How much data is read and kept as one, in bytes. The cluster takes hardly longer for it than for 4 KiB.
 pub(crate) const BLOCK_BYTES: usize = 64 << 10;
 const BLOCK: u64 = BLOCK_BYTES as u64;
+/// What a block takes beside its data, in bytes: about so much, so that empty files are not kept without end.
+const BLOCK_OVERHEAD: usize = 256;
 
 /// A file of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,7 +41,7 @@ struct Kept {
     files: HashMap<FileKey, File>,
     /// The blocks in the order in which they came, each with its [`Block::number`]. Some are not there any longer.
     order: VecDeque<(FileKey, u64, u64)>,
-    /// The bytes of all blocks.
+    /// The bytes that all blocks take.
     bytes: usize,
     /// The blocks that there are.
     blocks: usize,
@@ -51,7 +53,7 @@ struct Kept {
 #[derive(Debug, Default)]
 struct File {
     blocks: HashMap<u64, Block>,
-    /// The block in which the data ends: a change beyond it may make it longer.
+    /// The block with which the data ends, if that is known: a change beyond it may make the data longer.
     end: Option<u64>,
     /// Counts the changes.
     changes: u64,
@@ -63,7 +65,7 @@ struct File {
 
 #[derive(Debug)]
 struct Block {
-    data: Arc<[u8]>,
+    data: Data,
     number: u64,
     /// Whether it was read since its turn to go came last.
     is_used: bool,
@@ -84,6 +86,20 @@ impl Default for DataCache {
     }
 }
 
+/// The data of a block.
+#[derive(Debug, Clone)]
+struct Data {
+    bytes: Arc<[u8]>,
+    /// Whether the data of the file ends with it.
+    is_end: bool,
+}
+
+impl Block {
+    fn takes(&self) -> usize {
+        self.data.bytes.len() + BLOCK_OVERHEAD
+    }
+}
+
 impl DataCache {
     /// The number of a store that is opened. Between two stores of one directory, others may have changed the files.
     pub(crate) fn new_store(&self) -> u64 {
@@ -97,24 +113,24 @@ impl DataCache {
         let mut begin = usize::try_from(offset % BLOCK).unwrap_or(BLOCK_BYTES);
         let mut room = into;
         for block in &blocks {
-            let here = block.get(begin..).unwrap_or_default();
+            let here = block.bytes.get(begin..).unwrap_or_default();
             let count = here.len().min(room.len());
             let (now, later) = std::mem::take(&mut room).split_at_mut(count);
             now.copy_from_slice(here.get(..count).unwrap_or_default());
             (room, begin) = (later, 0);
         }
-        let is_end = blocks.last()?.len() < BLOCK_BYTES;
+        let is_end = blocks.last()?.is_end;
         Some(Found { count: wanted - room.len(), is_whole: room.is_empty() || is_end })
     }
 
     /// The blocks from the first one on, up to `end`, as far as they are here one after the other.
-    fn blocks(&self, file: FileKey, first: u64, end: u64) -> Vec<Arc<[u8]>> {
+    fn blocks(&self, file: FileKey, first: u64, end: u64) -> Vec<Data> {
         let mut kept = self.kept.lock();
         let Some(file) = kept.files.get_mut(&file) else { return Vec::new() };
         let block = |index| {
             let block = file.blocks.get_mut(&index)?;
             block.is_used = true;
-            Some(Arc::clone(&block.data))
+            Some(block.data.clone())
         };
         (first..end).map_while(block).collect()
     }
@@ -150,15 +166,17 @@ impl DataCache {
 }
 
 impl Kept {
-    fn keep(&mut self, id: FileKey, index: u64, data: &[u8], bytes_max: usize) {
+    fn keep(&mut self, id: FileKey, index: u64, data: &[u8], is_end: bool, bytes_max: usize) {
         let Some(file) = self.files.get_mut(&id) else { return };
         self.last = self.last.wrapping_add(1);
-        let block = Block { data: Arc::from(data), number: self.last, is_used: false };
-        if data.len() < BLOCK_BYTES {
+        let data = Data { bytes: Arc::from(data), is_end };
+        let block = Block { data, number: self.last, is_used: false };
+        if is_end {
+            debug_assert!(file.end.is_none_or(|end| end == index), "data ends once");
             file.end = Some(index);
         }
+        self.bytes += block.takes();
         let before = file.blocks.insert(index, block);
-        self.bytes += data.len();
         self.blocks += 1;
         self.order.push_back((id, index, self.last));
         self.without(before.as_slice());
@@ -171,6 +189,17 @@ impl Kept {
                     .and_then(|file| file.blocks.get(index))
                     .is_some_and(|block| block.number == *number)
             });
+        }
+    }
+
+    /// The data of a file ends with this block, if that is here and full.
+    fn end_with(&mut self, id: FileKey, index: u64) {
+        let Some(file) = self.files.get_mut(&id) else { return };
+        if let Some(block) = file.blocks.get_mut(&index)
+            && block.data.bytes.len() == BLOCK_BYTES
+        {
+            block.data.is_end = true;
+            file.end = Some(index);
         }
     }
 
@@ -197,7 +226,7 @@ impl Kept {
 
     /// These blocks are not there any longer.
     fn without(&mut self, gone: &[Block]) {
-        self.bytes -= gone.iter().map(|block| block.data.len()).sum::<usize>();
+        self.bytes -= gone.iter().map(Block::takes).sum::<usize>();
         self.blocks -= gone.len();
     }
 
@@ -228,15 +257,16 @@ impl Fill<'_> {
         if !kept.files.get(&self.file).is_some_and(is_as_before) {
             return;
         }
-        let mut index = offset / BLOCK;
-        let whole = data.chunks_exact(BLOCK_BYTES);
-        let rest = whole.remainder();
-        for block in whole {
-            kept.keep(self.file, index, block, self.cache.bytes_max);
-            index += 1;
+        let first = offset / BLOCK;
+        // Where nothing is, no block is kept: the one before ends the data, unless the file is empty.
+        let blocks =
+            data.chunks(BLOCK_BYTES).chain((is_end && offset == 0 && data.is_empty()).then_some(data));
+        let mut blocks = (first..).zip(blocks).peekable();
+        if is_end && blocks.peek().is_none() {
+            kept.end_with(self.file, first.wrapping_sub(1));
         }
-        if is_end {
-            kept.keep(self.file, index, rest, self.cache.bytes_max);
+        while let Some((index, block)) = blocks.next() {
+            kept.keep(self.file, index, block, is_end && blocks.peek().is_none(), self.cache.bytes_max);
         }
     }
 }
@@ -275,7 +305,7 @@ mod tests {
     const FILE: FileKey = FileKey { store: 0, number: 7 };
 
     fn small(blocks: usize) -> DataCache {
-        DataCache { bytes_max: blocks * BLOCK_BYTES, ..DataCache::default() }
+        DataCache { bytes_max: blocks * (BLOCK_BYTES + BLOCK_OVERHEAD), ..DataCache::default() }
     }
 
     /// A block of a file's contents, and whether these end there.
@@ -338,7 +368,33 @@ mod tests {
         assert_eq!(read(&cache, FILE, 1, BLOCK_BYTES), Some((vec![1; BLOCK_BYTES - 1], false)));
         fill(&cache, FILE, &contents, 1);
         assert_eq!(read(&cache, FILE, 1, BLOCK_BYTES), Some((vec![1; BLOCK_BYTES - 1], true)));
-        assert_eq!(read(&cache, FILE, BLOCK_BYTES, 1), Some((Vec::new(), true)));
+        assert_eq!(read(&cache, FILE, BLOCK_BYTES, 1), None, "there is no block");
+    }
+
+    #[test]
+    fn a_look_beyond_the_end_does_not_move_it() {
+        let cache = small(16);
+        let mut contents = vec![1; BLOCK_BYTES * 5 + 100];
+        fill(&cache, FILE, &contents, 5);
+        fill(&cache, FILE, &contents, 10);
+        let change = cache.change(FILE, (BLOCK_BYTES * 7) as u64, Some(1));
+        contents.resize(BLOCK_BYTES * 7 + 1, 0);
+        drop(change);
+        assert_eq!(read(&cache, FILE, BLOCK_BYTES * 5, BLOCK_BYTES), None, "it is longer now");
+        fill(&cache, FILE, &contents, 5);
+        let whole = Some((contents[BLOCK_BYTES * 5..BLOCK_BYTES * 6].to_vec(), true));
+        assert_eq!(read(&cache, FILE, BLOCK_BYTES * 5, BLOCK_BYTES), whole);
+    }
+
+    #[test]
+    fn files_without_data_take_room_too() {
+        let cache = small(1);
+        for number in 0..10_000 {
+            fill(&cache, FileKey { store: 0, number }, &[], 0);
+            fill(&cache, FILE, &[1], 1_000 + usize::try_from(number).unwrap());
+        }
+        let kept = cache.kept.lock();
+        assert!(kept.bytes <= cache.bytes_max && kept.files.len() <= 1000, "{} files", kept.files.len());
     }
 
     #[test]
