@@ -298,6 +298,9 @@ fn nothing_is_kept_for_a_version() {
         );
         served.client.close(got.id).unwrap();
     }
+    let file = then(&snapshot).send(&mut served.client, r"d\f").unwrap().id;
+    let asked = ioctl(&mut served.client, Fsctl::LmrRequestResiliency, file, &[0xE8, 3, 0, 0, 0, 0, 0, 0], 0);
+    assert_eq!(asked.status(), NtStatus::NOT_SUPPORTED);
     // The lease key is still free for the file.
     let got = Asking::new(OplockLevel::Lease, vec![lease([9; 16], read_handle())]);
     assert!(got.send(&mut served.client, r"d\f").unwrap().lease.is_some());
@@ -316,6 +319,10 @@ fn rights_of_now_and_of_then_both_count() {
     make_file(&mut served.client, "closed", b"");
     mode(&served, "open", 0o644);
     mode(&served, "closed", 0o600);
+    make_file(&mut served.client, "denied", b"old");
+    let denied = Opening { access: ALL, ..Opening::default() }.send(&mut served.client, "denied").unwrap().id;
+    set_dacl(&mut served.client, denied, Vec::new()).unwrap();
+    served.client.close(denied).unwrap();
     let snapshot = served.take();
     mode(&served, "open", 0o600);
     mode(&served, "closed", 0o644);
@@ -326,6 +333,9 @@ fn rights_of_now_and_of_then_both_count() {
     let old = Opening { access: AccessMask::READ_DATA, ..then(&snapshot) };
     assert_eq!(old.try_out(&mut bob, "open"), Ok(CreateAction::Opened), "the list of then");
     assert_eq!(old.try_out(&mut bob, "closed"), Err(NtStatus::ACCESS_DENIED));
+    let whatever = Opening { access: AccessMask::MAXIMUM_ALLOWED, ..then(&snapshot) };
+    let live = Opening { access: AccessMask::MAXIMUM_ALLOWED, ..Opening::default() };
+    assert_eq!(whatever.try_out(&mut bob, "denied"), live.try_out(&mut bob, "denied"));
     // The list of the share's users is that of now.
     let rights = vec![Right { who: USER.parse().unwrap(), role: Role::Admin }];
     served.server.share.set_rules(Rules { rights, ..Rules::default() });

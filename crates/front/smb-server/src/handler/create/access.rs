@@ -100,7 +100,11 @@ pub(super) fn grant(
     let might = || maximal | share::permitted(&ctx.caller().identity, found.object());
     match desired.grant(maximal) {
         Ok(granted) => Ok(granted),
-        Err(_) if ctx.share.snapshot().is_some() && might().contains(desired.access) => {
+        Err(_)
+            if ctx.share.snapshot().is_some()
+                && might().contains(desired.access)
+                && !desired.grant_maker(maximal).is_empty() =>
+        {
             Ok(desired.grant_maker(maximal))
         }
         Err(_) => Err(ctx.share.why_refused(found, desired.access).into()),

@@ -25,8 +25,8 @@ pub(super) fn handle(ctx: &Admitted<'_>, request: &Request<'_>) -> Result<Buffer
         return Err(NtStatus::INVALID_DEVICE_REQUEST.into());
     }
     let asked = ResiliencyRequest::decode(request.input).map_err(|_| NtStatus::INVALID_PARAMETER)?;
-    // Without a user, the client could not show later that the open is its own.
-    if open.file().is_err() || ctx.login.principal != Principal::User {
+    // Without a user, the client could not show later that the open is its own. Opens of snapshots do not outlive their connection.
+    if open.file().is_err() || open.view().is_some() || ctx.login.principal != Principal::User {
         return Err(NtStatus::NOT_SUPPORTED.into());
     }
     let before = open.durable.get().and_then(|durable| durable.durability());
