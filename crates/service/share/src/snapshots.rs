@@ -87,6 +87,11 @@ impl Share {
         Box::pin(self.run(call, Work::Blocking, |share, may| share.open_at(snapshot, may))).await
     }
 
+    /// Whether somebody has something open in a snapshot that is not there any more.
+    pub async fn outlives(self: &Arc<Self>, call: &Call, id: SnapshotId) -> bool {
+        self.versions.views.is_open(id) && self.snapshots(call).await.is_ok_and(|listed| !has(&listed, id))
+    }
+
     fn open_at(&self, snapshot: Snapshot, may: MayWait<'_>) -> Result<Arc<Self>> {
         let id = snapshot.id;
         let store = self.provider()?.open(id, may)?;

@@ -253,7 +253,8 @@ impl<'a> Compound<'a> {
     /// [`Status::Access`]; [`Status::WrongSec`] for a call that is not secured as the share demands.
     pub(super) fn check_standing(&self, operation: &Operation<Number>) -> Result<(), Status> {
         let Some(object) = self.counted() else { return Ok(()) };
-        let is_top = || object.node.id() == object.share.root().id();
+        let is_live = object.share.snapshot().is_none() && !object.is_folder;
+        let is_top = || is_live && object.node.id() == object.share.root().id();
         let may = match (operation.callers, object.standing) {
             (_, Standing::TooWeak | Standing::Unencrypted) if wrong_sec::concerns(operation, is_top()) => {
                 return Err(Status::WrongSec);

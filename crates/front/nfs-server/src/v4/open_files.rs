@@ -120,7 +120,7 @@ fn open_files(client: &Client, share: ShareId, addresses: &HashMap<u64, SocketAd
     })
 }
 
-fn held_of<'a>(held: &Through<'a, Held, Delegated>) -> &'a Held {
+pub(super) fn held_of<'a>(held: &Through<'a, Held, Delegated>) -> &'a Held {
     match held {
         Through::Open(held) => held,
         Through::Delegation(delegated) => &delegated.held,

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use nfs_proto::v4::holdings::Through;
 use nfs_proto::v4::open_state::ShareAccess;
 use share::Share;
+use storage::SnapshotId;
 
 use super::files::{Delegated, Held, give_up};
+use super::open_files::held_of;
 use super::state::Client;
 use crate::credentials::Claimant;
 use crate::server::ServerState;
@@ -60,6 +62,24 @@ impl ServerState {
         }
     }
 
+    /// Revokes what clients hold in a snapshot of a share that is not there any more: its files have no valid filehandles, with which clients
+    /// could give it back.
+    pub(super) async fn end_snapshot(&self, share: &Share, id: SnapshotId) {
+        let is_of_it = |held: Through<'_, Held, Delegated>, _: ShareAccess| {
+            held_of(&held).share.snapshot().is_some_and(|snapshot| snapshot.id == id)
+        };
+        for client in self.v4.clients() {
+            if client.revoke(share, is_of_it).await.is_some() {
+                let (client, share) = (client.shown(), share.name());
+                tracing::info!(
+                    client,
+                    share,
+                    "an NFSv4 client loses what it had open in a snapshot that was removed"
+                );
+            }
+        }
+    }
+
     /// Whether this user of a client may still make changes in a share.
     pub(super) fn may_write(&self, client: &Client, claimant: &Claimant, share: &Share) -> bool {
         let at = addresses_of(client, &self.connections.addresses());
@@ -106,7 +126,8 @@ impl Client {
             return None;
         }
         for delegated in &all.delegations {
-            share.give_up(delegated.held.open.node().id(), self.files.holder());
+            // The file may be of a view of the share, which has numbers and grants of its own.
+            delegated.held.share.give_up(delegated.held.open.node().id(), self.files.holder());
         }
         give_up(all).await;
         Some(lost)

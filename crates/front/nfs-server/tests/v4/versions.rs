@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use nfs_wire::v4::attr::{Attribute, AttributeSet, Value};
 use nfs_wire::v4::compound::{ArgOp, ResOp};
-use nfs_wire::v4::open::{How, ShareAccess, ShareDeny, Want};
+use nfs_wire::v4::open::{Delegation, How, ShareAccess, ShareDeny, Want};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{Name, Stateid, Verifier};
-use nfs_wire::v4::{getattr, lookup, readdir, remove};
+use nfs_wire::v4::{free_stateid, getattr, lookup, readdir, remove};
 use share::Terms;
 use storage::conformance::MAY;
 use storage::{Snapshot, Storage};
@@ -118,13 +118,19 @@ fn a_version_is_opened_and_read_beside_the_file() {
         let removed = ArgOp::Remove(remove::Args { target: Name(b"file") });
         assert_eq!(client.fails(&[put(dir), removed]), Status::RoFs);
     }
-    // Held when the snapshot is removed.
-    let modes = (ShareAccess::READ.with_want(Want::None), ShareDeny::NONE);
+    // Held when the snapshot is removed. There is no delegation, which the client would keep.
+    let modes = (ShareAccess::READ.with_want(Want::Read), ShareDeny::NONE);
     let open = ArgOp::Open(client.open_args(b"reader", "file", modes, How::NoCreate));
-    client.ok(&[put(&then), open]);
+    let reply = client.ok(&[put(&then), open]);
+    let held = reply.opened();
+    assert!(matches!(held.delegation, Delegation::NoneExt(_)), "{held:?}");
+    let held = held.stateid;
     server.store.snapshots().unwrap().remove(snapshot.id, MAY).unwrap();
     std::thread::sleep(Duration::from_millis(1100));
     assert_eq!(client.fails(&[put(&old)]), Status::Stale);
+    // The client cannot close the file, so it has lost it.
+    let freed = ArgOp::FreeStateid(free_stateid::Args { stateid: held });
+    client.ok(&[freed]);
 }
 
 #[test]

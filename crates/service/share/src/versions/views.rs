@@ -37,6 +37,11 @@ impl<V> Views<V> {
         Some(Arc::clone(view))
     }
 
+    /// Whether there is a view at a snapshot.
+    pub(crate) fn is_open(&self, id: SnapshotId) -> bool {
+        self.open.lock().contains_key(&id)
+    }
+
     /// Enters a view that was just opened, unless there is one: there is one view at a snapshot, in which all its clients meet.
     /// Returns the one to use, and views that are to be closed.
     ///

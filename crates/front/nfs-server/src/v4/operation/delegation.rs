@@ -26,6 +26,10 @@ pub(super) fn offer(
     want: Want,
     access: ShareAccess,
 ) -> Offer {
+    // What never changes is cached without. Nobody would be left to take it back when the snapshot is removed.
+    if object.share.snapshot().is_some() {
+        return Offer::Nothing(WhyNone::Resource { will_signal: false });
+    }
     let file = file_of(object);
     let had = client.files.with(|holdings| holdings.delegation(file).map(|(_, held)| held.access));
     let reachable = client.sessions().iter().any(|session| session.back.is_open());

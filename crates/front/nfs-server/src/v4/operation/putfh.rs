@@ -1,11 +1,15 @@
 //! PUTFH, RFC 8881 18.19: the current filehandle.
 
+use std::rc::Rc;
+
+use nfs_proto::filehandle::Within;
 use nfs_wire::v3::types::FileHandle as SignedHandle;
 use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::putfh::Args;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::FileHandle;
-use share::ShareId;
+use share::{Error, ShareId};
+use storage::SnapshotId;
 
 use crate::operation::Operation;
 use crate::v4::compound::Compound;
@@ -39,6 +43,11 @@ async fn place_of(c: &Compound<'_>, FileHandle(bytes): FileHandle<'_>) -> Result
     let share = shares.by_id(id).ok_or_else(missing)?;
     let (caller, standing) = c.caller(&share).await;
     let call = c.call_on_the_way(caller);
-    let object = snapshots::find(&share, call, &target, standing).await.map_err(status::v4)?;
-    Ok(Place::Object(object))
+    let found = snapshots::find(&share, Rc::clone(&call), &target, standing).await;
+    if let (Err(Error::Storage(storage::Error::Stale)), Within::Snapshot(number)) = (&found, target.within)
+        && share.outlives(&call, SnapshotId(number)).await
+    {
+        Box::pin(request.connection.server.end_snapshot(&share, SnapshotId(number))).await;
+    }
+    Ok(Place::Object(found.map_err(status::v4)?))
 }
