@@ -281,7 +281,7 @@ mod tests {
             assert!(EVERYTHING.contains(name), "{name} is not in this test");
         }
         let share = &given.share[0].0;
-        let not_named = Terms::NFS_SYS | Terms::NFS_KRB5 | Terms::GROUPS_OF_CLIENT;
+        let not_named = Terms::RPC_SYS | Terms::RPC_KRB5 | Terms::GROUPS_OF_CLIENT;
         assert_eq!((share.terms, share.metadata_cache), (Terms::all() - not_named, false));
         assert_eq!((share.rules.rights.len(), share.comment.as_str()), (5, "What we do"));
         assert_eq!(share.reserved_names, [".snapshots"]);
@@ -331,7 +331,7 @@ mod tests {
         let all = terms("nfs-security = [\"sys\", \"krb5\", \"krb5i\", \"krb5p\"]");
         assert_eq!(all, Ok(Terms::empty()), "the default");
         let signed = terms("nfs-security = [\"krb5i\", \"krb5p\"]");
-        assert_eq!(signed, Ok(Terms::NFS_KRB5I | Terms::NFS_KRB5P));
+        assert_eq!(signed, Ok(Terms::RPC_KRB5I | Terms::RPC_KRB5P));
         let wrong = terms("nfs-security = [\"krb5\", \"krb6\"]").unwrap_err();
         assert!(wrong.contains("\"krb6\"") && wrong.contains("krb5i"), "{wrong}");
         assert_eq!(terms("nfs-groups = \"client\""), Ok(Terms::GROUPS_OF_CLIENT));

@@ -56,8 +56,8 @@ impl ShareRecord {
     /// As the database has it: what it demands of a program stands among its protocols.
     pub(crate) fn kept(&self) -> Self {
         let mut kept = self.clone();
-        let flavors = self.terms() & Terms::NFS_SECURITY;
-        if !flavors.is_empty() && !flavors.contains(Terms::NFS_SYS) {
+        let flavors = self.terms() & Terms::RPC_FLAVORS;
+        if !flavors.is_empty() && !flavors.contains(Terms::RPC_SYS) {
             kept.rules.protocols.push(NEEDS_NFS_SECURITY.to_owned());
         }
         let Rules { read, write, elevated, admin, default_role, .. } = &self.rules;

@@ -8,10 +8,10 @@ const COMMENT_BYTES_MAX: usize = 256;
 
 /// The flavors of NFS by the names that mount(8) has for them.
 pub const NFS_SECURITY: [(&str, Terms); 4] = [
-    ("sys", Terms::NFS_SYS),
-    ("krb5", Terms::NFS_KRB5),
-    ("krb5i", Terms::NFS_KRB5I),
-    ("krb5p", Terms::NFS_KRB5P),
+    ("sys", Terms::RPC_SYS),
+    ("krb5", Terms::RPC_KRB5),
+    ("krb5i", Terms::RPC_KRB5I),
+    ("krb5p", Terms::RPC_KRB5P),
 ];
 
 /// The flavors of these names. All of them are the same as none.
@@ -25,12 +25,12 @@ pub fn parse_nfs_security(names: &[String]) -> Result<Terms, String> {
         let wrong = || format!("{name:?} is no security of NFS: expected sys, krb5, krb5i or krb5p");
         terms |= known.map(|(_, term)| *term).ok_or_else(wrong)?;
     }
-    Ok(if terms == Terms::NFS_SECURITY { Terms::empty() } else { terms })
+    Ok(if terms == Terms::RPC_FLAVORS { Terms::empty() } else { terms })
 }
 
 /// The names of the flavors with which NFS clients may use a share.
 pub fn write_nfs_security(terms: Terms) -> Vec<String> {
-    let is_any = !terms.intersects(Terms::NFS_SECURITY);
+    let is_any = !terms.intersects(Terms::RPC_FLAVORS);
     let flavors = NFS_SECURITY.iter().filter(|(_, term)| is_any || terms.contains(*term));
     flavors.map(|(name, _)| (*name).to_owned()).collect()
 }
@@ -90,9 +90,9 @@ pub fn write_nfs_snapshots(terms: Terms) -> String {
 /// # Errors
 /// What does not go together, and what to do.
 pub fn check_nfs_security(terms: Terms) -> Result<(), String> {
-    let flavors = terms & Terms::NFS_SECURITY;
+    let flavors = terms & Terms::RPC_FLAVORS;
     let is_reached_by_tls = terms.contains(Terms::TLS) || !terms.contains(Terms::ENCRYPTED);
-    if flavors.is_empty() || flavors.contains(Terms::NFS_KRB5P) || is_reached_by_tls {
+    if flavors.is_empty() || flavors.contains(Terms::RPC_KRB5P) || is_reached_by_tls {
         return Ok(());
     }
     Err("it is encrypted, and nfs-security has no krb5p: NFS clients could use it with TLS alone. Say tls-required, or add krb5p"

@@ -186,9 +186,9 @@ fn a_share_that_an_older_program_would_open_is_written_so_that_it_does_not() {
     let anna = || vec!["anna".to_owned()];
     let nfs = Rules { protocols: vec!["nfs".to_owned()], ..Rules::default() };
     let kept = [
-        (of("a", Terms::NFS_KRB5P, Rules::default()), r#""protocols":["needs nfs-security"]"#),
-        (of("b", Terms::NFS_KRB5I | Terms::TLS, nfs.clone()), r#""protocols":["nfs","needs nfs-security"]"#),
-        (of("c", Terms::NFS_KRB5 | Terms::NFS_SYS, nfs), r#""protocols":["nfs"]"#),
+        (of("a", Terms::RPC_KRB5P, Rules::default()), r#""protocols":["needs nfs-security"]"#),
+        (of("b", Terms::RPC_KRB5I | Terms::TLS, nfs.clone()), r#""protocols":["nfs","needs nfs-security"]"#),
+        (of("c", Terms::RPC_KRB5 | Terms::RPC_SYS, nfs), r#""protocols":["nfs"]"#),
         (of("d", Terms::empty(), Rules { admin: anna(), ..Rules::default() }), r#"["needs roles"]"#),
         (of("e", Terms::empty(), Rules { admin: anna(), read: anna(), ..Rules::default() }), r#"["anna"]"#),
         (of("f", Terms::GROUPS_OF_SERVER, Rules::default()), r#"["needs nfs-groups"]"#),

@@ -28,7 +28,7 @@ impl Security {
     /// Whether a share with these terms may be used by such calls.
     pub(crate) fn suffices(self, terms: Terms) -> bool {
         let Self { channel, flavor } = self;
-        let named = terms & Terms::NFS_SECURITY;
+        let named = terms & Terms::RPC_FLAVORS;
         let is_named = named.is_empty() || named.contains(flavor.term());
         let has_tls = channel == Channel::Encrypted;
         let is_encrypted = has_tls || flavor == Flavor::Krb5p;
@@ -58,10 +58,10 @@ impl Flavor {
 
     fn term(self) -> Terms {
         match self {
-            Self::Sys => Terms::NFS_SYS,
-            Self::Krb5 => Terms::NFS_KRB5,
-            Self::Krb5i => Terms::NFS_KRB5I,
-            Self::Krb5p => Terms::NFS_KRB5P,
+            Self::Sys => Terms::RPC_SYS,
+            Self::Krb5 => Terms::RPC_KRB5,
+            Self::Krb5i => Terms::RPC_KRB5I,
+            Self::Krb5p => Terms::RPC_KRB5P,
         }
     }
 
@@ -166,21 +166,21 @@ mod tests {
 
     #[test]
     fn a_share_admits_what_it_names() {
-        assert_eq!(admitted(Terms::NFS_SYS), [Flavor::Sys]);
-        assert_eq!(admitted(Terms::NFS_KRB5P | Terms::NFS_KRB5I), [Flavor::Krb5i, Flavor::Krb5p]);
+        assert_eq!(admitted(Terms::RPC_SYS), [Flavor::Sys]);
+        assert_eq!(admitted(Terms::RPC_KRB5P | Terms::RPC_KRB5I), [Flavor::Krb5i, Flavor::Krb5p]);
     }
 
     #[test]
     fn a_share_that_requires_encryption_admits_krb5p_alone_without_tls() {
         assert_eq!(admitted(Terms::ENCRYPTED), [Flavor::Krb5p]);
-        assert_eq!(admitted(Terms::ENCRYPTED | Terms::NFS_SYS | Terms::NFS_KRB5P), [Flavor::Krb5p]);
-        assert_eq!(admitted(Terms::ENCRYPTED | Terms::NFS_KRB5), []);
+        assert_eq!(admitted(Terms::ENCRYPTED | Terms::RPC_SYS | Terms::RPC_KRB5P), [Flavor::Krb5p]);
+        assert_eq!(admitted(Terms::ENCRYPTED | Terms::RPC_KRB5), []);
     }
 
     #[test]
     fn tls_encrypts_calls_of_all_flavors() {
         assert_eq!(over(Channel::Encrypted, Terms::ENCRYPTED), Flavor::ALL);
-        assert_eq!(over(Channel::Encrypted, Terms::ENCRYPTED | Terms::NFS_KRB5), [Flavor::Krb5]);
+        assert_eq!(over(Channel::Encrypted, Terms::ENCRYPTED | Terms::RPC_KRB5), [Flavor::Krb5]);
     }
 
     #[test]

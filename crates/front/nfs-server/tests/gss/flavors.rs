@@ -47,15 +47,15 @@ fn mount_names_the_flavors_of_a_share() {
     use_keys(&server, &NFS, Enctype::Aes256Sha1);
     assert_eq!(flavors(), Ok(vec![SYS, KRB5, KRB5I, KRB5P]));
     for (terms, expected) in [
-        (Terms::NFS_SYS, vec![SYS]),
-        (Terms::NFS_KRB5I | Terms::NFS_KRB5P, vec![KRB5I, KRB5P]),
+        (Terms::RPC_SYS, vec![SYS]),
+        (Terms::RPC_KRB5I | Terms::RPC_KRB5P, vec![KRB5I, KRB5P]),
         (Terms::ENCRYPTED, vec![KRB5P]),
-        (Terms::ENCRYPTED | Terms::NFS_SYS | Terms::NFS_KRB5P, vec![KRB5P]),
+        (Terms::ENCRYPTED | Terms::RPC_SYS | Terms::RPC_KRB5P, vec![KRB5P]),
     ] {
         server.data.set_terms(terms);
         assert_eq!(flavors(), Ok(expected), "{terms:?}");
     }
-    server.data.set_terms(Terms::ENCRYPTED | Terms::NFS_SYS);
+    server.data.set_terms(Terms::ENCRYPTED | Terms::RPC_SYS);
     assert_eq!(flavors(), Err(mount::Status::Acces), "there is no flavor to come with");
     server.data.set_terms(Terms::ENCRYPTED);
     server.server.use_kerberos(None);
@@ -71,9 +71,9 @@ fn a_share_answers_the_flavors_that_it_admits() {
     let mut sequence = 1;
     for (terms, sys, services) in [
         (Terms::empty(), true, vec![Service::None, Service::Integrity, Service::Privacy]),
-        (Terms::NFS_SYS, true, vec![]),
-        (Terms::NFS_KRB5, false, vec![Service::None]),
-        (Terms::NFS_KRB5I | Terms::NFS_KRB5P, false, vec![Service::Integrity, Service::Privacy]),
+        (Terms::RPC_SYS, true, vec![]),
+        (Terms::RPC_KRB5, false, vec![Service::None]),
+        (Terms::RPC_KRB5I | Terms::RPC_KRB5P, false, vec![Service::Integrity, Service::Privacy]),
         (Terms::ENCRYPTED, false, vec![Service::Privacy]),
     ] {
         server.data.set_terms(terms);
@@ -95,7 +95,7 @@ fn a_share_answers_the_flavors_that_it_admits() {
 #[test]
 fn a_client_that_mounts_may_ask_for_the_root_with_any_flavor() {
     let (server, root, below) = with_directory();
-    server.data.set_terms(Terms::NFS_KRB5P);
+    server.data.set_terms(Terms::RPC_KRB5P);
     let mut client = server.client();
     let mounted = client.mount("/data/below").unwrap();
     assert_eq!((mounted.file_handle, mounted.auth_flavors), (below, vec![KRB5P]));

@@ -100,10 +100,10 @@ fn a_share_that_requires_encryption_is_served_with_krb5p_and_over_tls() {
     for (terms, plainly, over_tls) in [
         (Terms::empty(), &all[..], &all[..]),
         (Terms::ENCRYPTED, &all[3..], &all[..]),
-        (Terms::ENCRYPTED | Terms::NFS_SYS, &[], &all[..1]),
-        (Terms::ENCRYPTED | Terms::NFS_KRB5P, &all[3..], &all[3..]),
+        (Terms::ENCRYPTED | Terms::RPC_SYS, &[], &all[..1]),
+        (Terms::ENCRYPTED | Terms::RPC_KRB5P, &all[3..], &all[3..]),
         (Terms::ENCRYPTED | Terms::TLS, &[], &all[..]),
-        (Terms::TLS | Terms::NFS_KRB5P, &[], &all[3..]),
+        (Terms::TLS | Terms::RPC_KRB5P, &[], &all[3..]),
     ] {
         server.data.set_terms(terms);
         let named = (!plainly.is_empty()).then(|| plainly.to_vec());

@@ -213,7 +213,7 @@ fn secinfo_names_the_flavors_of_a_share_to_any_call() {
     let no_name = |style| ArgOp::SecInfoNoName(secinfo_no_name::Args { style });
     for (terms, expected) in [
         (Terms::empty(), vec![0, 1, 2, 3]),
-        (Terms::NFS_KRB5 | Terms::NFS_KRB5P, vec![1, 3]),
+        (Terms::RPC_KRB5 | Terms::RPC_KRB5P, vec![1, 3]),
         (Terms::ENCRYPTED, vec![3]),
     ] {
         server.data.set_terms(terms);
@@ -243,7 +243,7 @@ fn the_right_operation_reports_a_flavor_that_is_not_admitted() {
         });
         handles.last().unwrap()
     };
-    server.data.set_terms(Terms::NFS_KRB5P);
+    server.data.set_terms(Terms::RPC_KRB5P);
     let (top, inside) = (put(&top), put(&inside));
     let get = ArgOp::GetFh;
     for (operations, expected) in [
@@ -361,7 +361,7 @@ fn a_machine_gives_up_what_its_users_have_and_does_nothing_else_for_them() {
     let server = server();
     let (mut v4, _) = V4::protected(&server, as_linux_asks());
     let mut alice = Context::begin(&mut v4.client, &ticket(&["alice"]), Service::Privacy);
-    server.data.set_terms(Terms::NFS_KRB5P);
+    server.data.set_terms(Terms::RPC_KRB5P);
     let client_id = v4.id;
     let open = |share_access: ShareAccess| {
         ArgOp::Open(open::Args {

@@ -392,8 +392,8 @@ fn by_protocols(
     declared: &Declared,
     nfs: Option<&NfsServer>,
 ) -> Vec<String> {
-    let flavors = terms & Terms::NFS_SECURITY;
-    let needs_tickets = !flavors.is_empty() && !flavors.contains(Terms::NFS_SYS);
+    let flavors = terms & Terms::RPC_FLAVORS;
+    let needs_tickets = !flavors.is_empty() && !flavors.contains(Terms::RPC_SYS);
     let takes_none = nfs.is_some_and(|nfs| !nfs.can_encrypt());
     let protocols = if needs_tickets && takes_none { protocols - Protocols::NFS } else { protocols };
     if declared.encryption.is_in_nfs {
@@ -472,7 +472,7 @@ fn changed_terms(name: &str, mut terms: Terms, change: &ShareChange) -> Result<T
         terms.set(term, wanted.unwrap_or_else(|| terms.contains(term)));
     }
     if let Some(named) = &change.nfs_security {
-        terms = (terms - Terms::NFS_SECURITY) | flavors(name, named)?;
+        terms = (terms - Terms::RPC_FLAVORS) | flavors(name, named)?;
     }
     if let Some(word) = &change.nfs_groups {
         terms = (terms - Terms::GROUPS_OF_CLIENT - Terms::GROUPS_OF_SERVER) | groups(name, word)?;

@@ -30,17 +30,18 @@ bitflags::bitflags! {
         const HOMES = 1 << 9;
         /// What clients do in the share is not written to the access log.
         const UNLOGGED = 1 << 10;
-        /// NFS clients may use the share with AUTH_SYS. If none of the four is set, they may use it with each of them.
-        const NFS_SYS = 1 << 11;
+        /// Clients of a protocol on RPC may use the share with AUTH_SYS (RFC 5531 8.2). If none of the four is set, they may use it
+        /// with each of them.
+        const RPC_SYS = 1 << 11;
         /// Likewise with RPCSEC_GSS that protects the headers of calls.
-        const NFS_KRB5 = 1 << 12;
+        const RPC_KRB5 = 1 << 12;
         /// Likewise with RPCSEC_GSS that protects calls against changes.
-        const NFS_KRB5I = 1 << 13;
+        const RPC_KRB5I = 1 << 13;
         /// Likewise with RPCSEC_GSS that encrypts calls.
-        const NFS_KRB5P = 1 << 14;
+        const RPC_KRB5P = 1 << 14;
         /// Clients of a protocol that does not encrypt by itself must use TLS.
         const TLS = 1 << 15;
-        /// The groups of users of NFS whom clients state are those that this machine knows. If neither of the two is set, the
+        /// The groups of users whom clients state are those that this machine knows. If neither of the two is set, the
         /// configuration of the server decides that.
         const GROUPS_OF_SERVER = 1 << 16;
         /// Likewise they are those that clients state.
@@ -52,7 +53,7 @@ bitflags::bitflags! {
         /// The folder, and whether it is shown.
         const SNAPSHOT_FOLDERS = Self::SNAPSHOT_FOLDER.bits() | Self::SNAPSHOT_FOLDER_SHOWN.bits();
         /// The four flavors.
-        const NFS_SECURITY = Self::NFS_SYS.bits() | Self::NFS_KRB5.bits() | Self::NFS_KRB5I.bits() | Self::NFS_KRB5P.bits();
+        const RPC_FLAVORS = Self::RPC_SYS.bits() | Self::RPC_KRB5.bits() | Self::RPC_KRB5I.bits() | Self::RPC_KRB5P.bits();
     }
 }
 
