@@ -110,7 +110,8 @@ impl Runner {
             Ok(problem) => {
                 self.begun.insert(key.clone());
                 self.retries.remove(&key);
-                notes.taken(on.name, rule.period, problem.or_else(|| run.remove_surplus().err().map(words)));
+                let surplus = run.remove_surplus().err().map(words);
+                notes.taken(on.name, rule.period, problem.or(surplus));
                 let listed = asked(share, |snapshots, may| snapshots.list(may));
                 notes.listed(on.name, listed.ok().as_deref());
                 Ok(true)

@@ -245,6 +245,19 @@ fn hooks_run_around_the_snapshot_and_their_failure_keeps_it_from_nothing() {
 }
 
 #[test]
+fn a_hook_that_fails_keeps_nothing_from_being_removed() {
+    let mut server = Server::new(&[(Period::Hourly, ":05/1")]);
+    server.settings.hooks.after = ["/bin/sh", "-c", "exit 1"].map(str::to_owned).to_vec();
+    for at in ["2026-11-23T05:04:00Z", "2026-11-23T05:05:00Z", "2026-11-23T06:05:00Z", "2026-11-23T07:05:00Z"]
+    {
+        server.look(at);
+    }
+    let last = "2026-11-23T07:05:00Z";
+    assert_eq!((server.listed().len(), server.figures(last).taken), (1, 3));
+    assert!(server.problem(last).contains("the hook after the snapshot: /bin/sh failed"));
+}
+
+#[test]
 fn another_policy_begins_anew() {
     let mut server = Server::new(HOURLY);
     server.look("2026-11-23T05:04:00Z");
