@@ -9,7 +9,7 @@ use control::Refusal;
 use schedule::{Look, OfRule, Period, Rule, Utc, label, surplus};
 use share::{Share, folded_name};
 use state::{DoneRecord, State};
-use storage::{Snapshot, SnapshotId};
+use storage::Snapshot;
 
 use super::{Snapshotting, asked, hook, of_policy};
 use crate::settings::PolicySettings;
@@ -213,25 +213,40 @@ impl Run<'_> {
 
     /// Removes the snapshots that the rule no longer keeps, one by one. Only its own are looked at.
     fn remove_surplus(&self) -> Result<(), Refusal> {
+        let protected = self.protected()?;
+        let listed = asked(self.share, |snapshots, may| snapshots.list(may))?;
+        let of_rule: Vec<_> = listed.iter().filter(|snapshot| self.is_of_rule(snapshot)).collect();
+        let kept_by = |one: &Snapshot| OfRule { id: one.id.0, is_protected: protected.contains(&one.name) };
+        let over = surplus(&of_rule.iter().map(|one| kept_by(one)).collect::<Vec<_>>(), self.rule.keep);
+        let by_id = |id: &u32| of_rule.iter().find(|snapshot| snapshot.id.0 == *id);
+        for snapshot in over.iter().filter_map(by_id) {
+            self.remove_in_turn(snapshot)?;
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Removes a snapshot, unless it is gone, or was protected while others had their turn.
+    fn remove_in_turn(&self, snapshot: &Snapshot) -> Result<(), Refusal> {
+        let _turn = self.snapshotting.turn()?;
+        if self.protected()?.contains(&snapshot.name) {
+            return Ok(());
+        }
+        let id = snapshot.id;
+        asked(self.share, move |snapshots, may| match snapshots.remove(id, may) {
+            Err(storage::Error::NotFound) => Ok(()),
+            removed => removed,
+        })
+    }
+
+    /// The names of the snapshots that are protected now.
+    fn protected(&self) -> Result<HashSet<String>, Refusal> {
         let protected = self
             .state
             .protected_snapshots(self.on.directory)
             .map_err(|e| Refusal::new(control::RefusalKind::Failed, e.what, e.advice))?;
-        let is_protected = |snapshot: &Snapshot| {
-            let kept = protected.iter().find(|kept| kept.name == snapshot.name);
-            kept.is_some_and(|kept| kept.until > self.now.secs_since_1970())
-        };
-        let listed = asked(self.share, |snapshots, may| snapshots.list(may))?;
-        let of_rule = listed.iter().filter(|snapshot| self.is_of_rule(snapshot));
-        let of_rule = of_rule.map(|one| OfRule { id: one.id.0, is_protected: is_protected(one) });
-        for id in surplus(&of_rule.collect::<Vec<_>>(), self.rule.keep) {
-            let _turn = self.snapshotting.turn()?;
-            match asked(self.share, move |snapshots, may| snapshots.remove(SnapshotId(id), may)) {
-                Err(refusal) if refusal.kind != control::RefusalKind::NotFound => return Err(refusal),
-                _ => std::thread::sleep(PAUSE),
-            }
-        }
-        Ok(())
+        let lasting = protected.into_iter().filter(|kept| kept.until > self.now.secs_since_1970());
+        Ok(lasting.map(|kept| kept.name).collect())
     }
 
     fn is_of_rule(&self, snapshot: &Snapshot) -> bool {

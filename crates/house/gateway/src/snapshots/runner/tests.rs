@@ -144,6 +144,29 @@ fn only_snapshots_of_the_rule_are_removed_and_none_that_is_protected() {
 }
 
 #[test]
+fn a_protection_that_is_given_before_the_turn_to_remove_holds() {
+    let mut server = Server::new(&[(Period::Hourly, ":05/1")]);
+    server.look("2026-11-23T05:04:00Z");
+    server.look("2026-11-23T05:05:00Z");
+    let [chosen] = &server.listed()[..] else { panic!("one was taken") };
+    let (directory, now) = (Server::directory(), utc("2026-11-23T06:05:00Z"));
+    let (share, settings, Runner { state, snapshotting, .. }) =
+        (&server.share, &server.settings, &server.runner);
+    let on = OnShare { name: "data", directory: &directory, share: Some(share), settings };
+    let [rule] = settings.policy.rules() else { panic!("it has one rule") };
+    let run = Run { on: &on, share, rule, now, state, snapshotting };
+    let until = now.secs_since_1970() + 1;
+    let protected = ProtectedSnapshot { directory: Server::directory(), name: chosen.name.clone(), until };
+    state.protect_snapshot(&protected).unwrap();
+    run.remove_in_turn(chosen).unwrap();
+    assert_eq!(server.listed(), [chosen.clone()]);
+    let run = Run { now: now.plus(1), ..run };
+    run.remove_in_turn(chosen).unwrap();
+    run.remove_in_turn(chosen).unwrap();
+    assert_eq!(server.listed(), []);
+}
+
+#[test]
 fn a_clock_that_is_set_back_takes_nothing_twice_and_loses_nothing() {
     let mut server = Server::new(HOURLY);
     server.look("2026-11-23T09:00:00Z");
