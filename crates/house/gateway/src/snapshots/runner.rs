@@ -35,7 +35,7 @@ pub(crate) struct Runner {
     snapshotting: Arc<Snapshotting>,
     /// When rules that have failed are tried again, by share.
     retries: HashMap<(String, Period), Utc>,
-    /// The rules of which it is known that nothing was taken just before the server ended.
+    /// The rules of which it is known that nothing was taken that is not noted.
     begun: HashSet<(String, Period)>,
 }
 
@@ -101,7 +101,7 @@ impl Runner {
             return Ok(false);
         }
         let run = Run { on, share, rule, now, state: &self.state, snapshotting: &self.snapshotting };
-        let outcome = match self.begun.contains(&key) {
+        let outcome = match self.begun.remove(&key) {
             true => run.take(at, record)?,
             false => run.take_unless_taken(at, record)?,
         };
@@ -144,8 +144,7 @@ struct Run<'a> {
 type Outcome = Result<Option<String>, String>;
 
 impl Run<'_> {
-    /// The same as [`Run::take`], after a start of the server: it may have been killed when a snapshot was taken, and that not noted
-    /// yet.
+    /// The same as [`Run::take`], after a start of the server or a failure: a snapshot may have been taken, and that not noted yet.
     fn take_unless_taken(&self, at: Utc, record: &mut DoneRecord) -> state::Result<Outcome> {
         let listed = match asked(self.share, |snapshots, may| snapshots.list(may)) {
             Ok(listed) => listed,
@@ -160,14 +159,18 @@ impl Run<'_> {
     }
 
     /// Takes the snapshot that is due at `at`. If the hook before it fails, the snapshot is taken nevertheless: one that is as after a
-    /// power cut is better than none.
+    /// power cut is better than none. The turn comes first: what that hook holds up must not wait for other snapshots.
     fn take(&self, at: Utc, record: &mut DoneRecord) -> state::Result<Outcome> {
         let hooks = &self.on.settings.hooks;
+        let label = label(self.on.settings.policy.name(), self.rule.period);
+        let turn = match self.snapshotting.turn() {
+            Ok(turn) => turn,
+            Err(refusal) => return Ok(Err(words(refusal))),
+        };
         let before = self.run_hook("before", &hooks.before, "");
-        let taken = self.take_in_turn();
-        if taken.is_ok() {
-            self.note_done(at, record)?;
-        }
+        let taken = asked(self.share, move |snapshots, may| snapshots.take(&label, may));
+        drop(turn);
+        let noted = taken.as_ref().map_or(Ok(()), |_| self.note_done(at, record));
         let name = taken.as_ref().map_or("", |snapshot| snapshot.name.as_str());
         let after = self.run_hook("after", &hooks.after, name);
         let problem = [before, after]
@@ -177,6 +180,7 @@ impl Run<'_> {
         if let Some(problem) = &problem {
             tracing::error!(share = self.on.name, policy = record.policy, "{problem}");
         }
+        noted?;
         Ok(match taken {
             Ok(snapshot) => {
                 let (share, policy) = (self.on.name, &record.policy);
@@ -185,12 +189,6 @@ impl Run<'_> {
             }
             Err(refusal) => Err(words(refusal)),
         })
-    }
-
-    fn take_in_turn(&self) -> Result<Snapshot, Refusal> {
-        let label = label(self.on.settings.policy.name(), self.rule.period);
-        let _turn = self.snapshotting.turn()?;
-        asked(self.share, move |snapshots, may| snapshots.take(&label, may))
     }
 
     fn note_done(&self, at: Utc, record: &mut DoneRecord) -> state::Result<()> {
