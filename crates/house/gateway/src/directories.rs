@@ -95,7 +95,7 @@ pub(crate) fn check_in_time(name: &str, path: &Path, terms: Terms) -> Result<Pat
 /// The problem of a storage that does not answer.
 pub(crate) fn no_answer(name: &str, path: &Path) -> Problem {
     let what = format!("share {name}: the storage of {} does not answer", path.display());
-    Problem::new(Cause::Directory, what, "Look at what is mounted there, and try again.")
+    Problem::new(Cause::Silent, what, "Look at what is mounted there, and try again.")
 }
 
 #[cfg(test)]

@@ -282,7 +282,7 @@ fn start_control(
         identity: identity.clone(),
         access_log: access_log.clone(),
     };
-    let administration = Arc::new(Administration::of_server(state, declared, of_server, idle));
+    let administration = Administration::of_server(state, declared, of_server, idle);
     let tls = identity.as_ref().map(Identity::config).transpose()?;
     let counted = Arc::clone(&program);
     let subject = Subject {

@@ -3,7 +3,7 @@
 
 use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use control::Refusal;
@@ -68,7 +68,7 @@ impl Awaited {
 impl Administration {
     /// Starts a thread for each storage that has not answered. The thread ends when the share is served or no longer
     /// awaited.
-    pub(crate) fn await_stores(self: &Arc<Self>) {
+    pub(crate) fn await_stores(&self) {
         let Some(serving) = &self.serving else { return };
         for (_, name) in serving.shares.present().awaited() {
             let Some(share) = self.awaited(name) else { continue };
@@ -77,7 +77,7 @@ impl Administration {
                 Entry::Occupied(_) => continue,
                 Entry::Vacant(free) => _ = free.insert(None),
             }
-            let administration = Arc::downgrade(self);
+            let administration = Weak::clone(&self.this);
             let wait = move |thread: &StoreThread| loop {
                 // The server may end during these waits.
                 let found = share.find();

@@ -22,7 +22,7 @@ pub(crate) use tokens::known as known_token;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use control::configuration::{Configuration, Configured, Reload};
 use control::domain::Domain;
@@ -69,6 +69,8 @@ pub(crate) struct Serving {
 /// Carries out commands.
 #[derive(Debug)]
 pub struct Administration {
+    /// This value, for the threads that wait for storages. Nothing if no server is running.
+    this: Weak<Self>,
     state: Arc<State>,
     /// The shares and users that the configuration declares, replaced as a whole.
     declared: RwLock<Arc<Declared>>,
@@ -86,8 +88,14 @@ pub struct Administration {
 
 impl Administration {
     /// The administration of a running server.
-    pub(crate) fn of_server(state: Arc<State>, declared: Declared, serving: Serving, idle: Idle) -> Self {
-        Self {
+    pub(crate) fn of_server(
+        state: Arc<State>,
+        declared: Declared,
+        serving: Serving,
+        idle: Idle,
+    ) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            this: Weak::clone(this),
             state,
             declared: RwLock::new(Arc::new(declared)),
             serving: Some(serving),
@@ -95,7 +103,7 @@ impl Administration {
             waiting: Mutex::default(),
             snapshotting: Arc::default(),
             configured: OnceLock::new(),
-        }
+        })
     }
 
     /// The present declarations of the configuration.
@@ -107,6 +115,7 @@ impl Administration {
     /// here.
     pub fn of_state(state: State) -> Self {
         Self {
+            this: Weak::new(),
             state: Arc::new(state),
             declared: RwLock::default(),
             serving: None,

@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use control::snapshots::{Snapshot, SnapshotRevert};
 use control::{Refusal, RefusalKind};
-use share::{Share, folded_name};
+use share::{Share, ShareId, folded_name};
 
 use super::snapshots::{find, tell};
 use super::{Administration, Serving, failed, reload};
+use crate::declared::Idle;
 use crate::descriptors::Allotment;
-use crate::directories;
-use crate::in_time;
 use crate::opening::Opener;
-use crate::problem::Problem;
+use crate::problem::{self, Cause, Problem};
 use crate::snapshots::asked;
+use crate::{directories, in_time};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -33,18 +33,10 @@ impl Administration {
             return Err(Refusal::new(RefusalKind::NoSnapshots, what, why.to_string()));
         }
         let turn = self.snapshotting.turn()?;
-        reload::end(serving, &name).map_err(refused)?;
-        let reverted = asked(&share, move |snapshots, may| snapshots.revert(snapshot.id, may));
+        let reverted = self.revert_withdrawn(serving, &share, snapshot.id);
         drop(turn);
         drop(share);
-        if reverted.is_ok() {
-            // Filehandles of before are not those of what is there now.
-            self.state.forget_share_number(&name).map_err(failed)?;
-        }
-        let served = self.serve_again(serving, &name);
-        if let Err(refusal) = &served {
-            idle.insert(folded_name(&name), refusal.what.clone());
-        }
+        let served = self.serve_again(serving, &name, &mut idle);
         drop(idle);
         let before = match (reverted, served) {
             (Ok(before), Ok(())) => before,
@@ -58,8 +50,37 @@ impl Administration {
         Ok(tell(before, &[]))
     }
 
+    /// Withdraws a share, also if this fails, and goes back.
+    fn revert_withdrawn(
+        &self,
+        serving: &Serving,
+        share: &Arc<Share>,
+        to: storage::SnapshotId,
+    ) -> Result<storage::Snapshot> {
+        reload::end(serving, share.name()).map_err(refused)?;
+        // Filehandles of before are not those of what is there then, also if the server is killed meanwhile.
+        self.state.forget_share_number(share.name()).map_err(failed)?;
+        asked(share, move |snapshots, may| snapshots.revert(to, may))
+    }
+
+    /// Serves a share again that was withdrawn. If it cannot be served, the reason is kept; if its storage does not answer, it is
+    /// awaited.
+    fn serve_again(&self, serving: &Serving, name: &str, idle: &mut Idle) -> Result<()> {
+        let Err(problem) = self.enter_again(serving, name) else { return Ok(()) };
+        tracing::error!("the share {name} is not served: {}", problem.what);
+        match self.state.share_id(name) {
+            Ok(id) if problem.cause == Cause::Silent => {
+                serving.shares.await_store(ShareId(id), name);
+                self.await_stores();
+            }
+            _ => _ = idle.insert(folded_name(name), problem.what.clone()),
+        }
+        Err(refused(problem))
+    }
+
     /// Opens a share that was withdrawn, as it is declared or recorded now.
-    fn serve_again(&self, serving: &Serving, name: &str) -> Result<()> {
+    fn enter_again(&self, serving: &Serving, name: &str) -> problem::Result<()> {
+        let of_state = |refusal: Refusal| Problem::new(Cause::State, refusal.what, refusal.advice);
         let declared = self.declared();
         let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
         let opener = Opener::new(&declared, &self.state, opens_max, &serving.access_log);
@@ -69,14 +90,14 @@ impl Administration {
                 let share = share.clone();
                 in_time::answer(move || opener.declared(&share)).unwrap_or(Err(no_answer))
             }
-            None => opener.made_in_time(&self.made_share(name)?),
-        }
-        .map_err(refused)?;
-        let taken = |e: share::NotEntered| Refusal::new(RefusalKind::NameTaken, e.to_string(), "");
-        serving.shares.enter(&opened).map_err(taken)?;
+            None => opener.made_in_time(&self.made_share(name).map_err(of_state)?),
+        }?;
+        serving.shares.enter(&opened).map_err(|e| Problem::new(Cause::Serving, e.to_string(), ""))?;
         self.allot_opens();
         serving.names.look_again();
-        self.keep_credits()
+        // It is served, whatever becomes of these.
+        let _ = self.keep_credits().inspect_err(|refusal| tracing::error!("{}", refusal.what));
+        Ok(())
     }
 }
 
