@@ -15,7 +15,7 @@ use crate::declared::Idle;
 use crate::descriptors::Allotment;
 use crate::opening::Opener;
 use crate::problem::{self, Cause, Problem};
-use crate::snapshots::asked;
+use crate::snapshots::{asked, asked_to_the_end};
 use crate::{directories, in_time};
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -50,7 +50,8 @@ impl Administration {
         Ok(tell(before, &[]))
     }
 
-    /// Withdraws a share, also if this fails, and goes back.
+    /// Withdraws a share, also if this fails, and goes back. As long as that takes, nobody may open the directory: neither may any
+    /// share be changed.
     fn revert_withdrawn(
         &self,
         serving: &Serving,
@@ -60,7 +61,7 @@ impl Administration {
         reload::end(serving, share.name()).map_err(refused)?;
         // Filehandles of before are not those of what is there then, also if the server is killed meanwhile.
         self.state.forget_share_number(share.name()).map_err(failed)?;
-        asked(share, move |snapshots, may| snapshots.revert(to, may))
+        asked_to_the_end(share, move |snapshots, may| snapshots.revert(to, may))
     }
 
     /// Serves a share again that was withdrawn. If it cannot be served, the reason is kept; if its storage does not answer, it is

@@ -23,6 +23,14 @@ pub(crate) fn asked<T: Send + 'static>(
     asked_within(CALL_TIME, share, call)
 }
 
+/// Makes a call after which nothing can be as before, and waits until it has ended, however long that takes.
+pub(crate) fn asked_to_the_end<T: Send + 'static>(
+    share: &Arc<Share>,
+    call: impl FnOnce(&dyn Snapshots, MayWait<'_>) -> storage::Result<T> + Send + 'static,
+) -> Result<T, Refusal> {
+    asked_within(Duration::MAX, share, call)
+}
+
 /// What snapshots a share has, for those who only want to show it, and do not wait long.
 pub(crate) fn glance(share: &Arc<Share>) -> Result<Vec<Snapshot>, Refusal> {
     asked_within(GLANCE_TIME, share, |snapshots, may| snapshots.list(may))
@@ -68,4 +76,31 @@ pub(crate) fn of_policy(name: &str) -> Option<(String, Period)> {
 pub(crate) fn now() -> Utc {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     Utc::from_secs(i64::try_from(since).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use share::{Settings, ShareId};
+    use storage::memory::MemoryStore;
+
+    use super::*;
+
+    #[test]
+    fn a_call_that_takes_long_is_given_up_or_waited_for() {
+        let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
+        let (go_on, may_go_on) = mpsc::channel();
+        let slow = move |_: &dyn Snapshots, _: MayWait<'_>| Ok(may_go_on.recv().unwrap_or(0));
+        let refusal = asked_within(Duration::from_millis(1), &share, slow).unwrap_err();
+        assert_eq!(refusal.what, "the storage of the share data does not answer");
+        go_on.send(1).unwrap();
+        let (go_on, may_go_on) = mpsc::channel();
+        let slow = move |_: &dyn Snapshots, _: MayWait<'_>| Ok(may_go_on.recv().unwrap_or(0));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| asked_to_the_end(&share, slow));
+            go_on.send(7).unwrap();
+            assert_eq!(waiting.join().unwrap(), Ok(7));
+        });
+    }
 }

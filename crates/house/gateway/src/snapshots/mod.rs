@@ -13,7 +13,7 @@ mod runner;
 use control::{Refusal, RefusalKind};
 use parking_lot::{Mutex, MutexGuard};
 
-pub(crate) use self::calls::{asked, glance, now, of_policy};
+pub(crate) use self::calls::{asked, asked_to_the_end, glance, now, of_policy};
 pub(crate) use self::keeper::Keeper;
 pub(crate) use self::notes::Notes;
 pub(crate) use self::runner::{OnShare, Runner};
