@@ -23,16 +23,21 @@ type Result<T> = std::result::Result<T, Refusal>;
 impl Administration {
     /// Goes back to a snapshot. Returns the one of what the share held until now.
     pub(super) fn revert(&self, name: &str, SnapshotRevert { to }: &SnapshotRevert) -> Result<Snapshot> {
-        let mut idle = self.idle.lock();
         let share = self.served(name)?;
         let serving = self.serving()?;
         let name = share.name().to_owned();
+        let turn = self.snapshotting.turn()?;
         let snapshot = find(&share, to)?;
         if let Err(why) = asked(&share, |snapshots, may| Ok(snapshots.can_revert(may)))? {
             let what = format!("the share {name} cannot go back to a snapshot");
             return Err(Refusal::new(RefusalKind::NoSnapshots, what, why.to_string()));
         }
-        let turn = self.snapshotting.turn()?;
+        // Other changes wait from here on, and not for these questions.
+        let mut idle = self.idle.lock();
+        if !self.served(&name).is_ok_and(|now| Arc::ptr_eq(&now, &share)) {
+            let what = format!("the share {name} was changed meanwhile");
+            return Err(Refusal::new(RefusalKind::Busy, what, "Look at it, and try again."));
+        }
         let reverted = self.revert_withdrawn(serving, &share, snapshot.id);
         drop(turn);
         drop(share);
