@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use control::RefusalKind;
+use control::{Refusal, RefusalKind};
 use schedule::Utc;
 use share::{Share, folded_name};
 
@@ -45,26 +45,26 @@ impl Administration {
             if is_stopped() {
                 return;
             }
-            let share = present.iter().find(|share| is(share.name(), name));
-            if let Err(why) = self.run_policy(runner, (name, share), policy, now()) {
+            if let Err(why) = self.run_policy(runner, name, policy, now()) {
                 tracing::error!(share = name, policy, "the snapshot policy: {why}");
                 self.snapshotting.notes.missing(name, policy, why);
             }
         }
     }
 
-    fn run_policy(
-        &self,
-        runner: &mut Runner,
-        (name, share): (&str, Option<&Arc<Share>>),
-        policy: &str,
-        now: Utc,
-    ) -> Result<(), String> {
-        let Some(settings) = self.policy_settings(policy).map_err(|refusal| refusal.what)? else {
+    fn run_policy(&self, runner: &mut Runner, name: &str, policy: &str, now: Utc) -> Result<(), String> {
+        let words = |refusal: Refusal| refusal.what;
+        let Some(settings) = self.policy_settings(policy).map_err(words)? else {
             return Err(format!("there is no snapshot policy {policy}"));
         };
-        let directory = self.directory_of(name).map_err(|refusal| refusal.what)?;
-        let on = OnShare { name, directory: &directory, share, settings: &settings };
+        let (share, directory) = match self.served_with_directory(name) {
+            Ok((share, directory)) => (Some(share), directory),
+            Err(refusal) if refusal.kind == RefusalKind::NotFound => {
+                (None, self.directory_of(name).map_err(words)?)
+            }
+            Err(refusal) => return Err(refusal.what),
+        };
+        let on = OnShare { name, directory: &directory, share: share.as_ref(), settings: &settings };
         runner.look(&on, now).map_err(|error| error.what)
     }
 

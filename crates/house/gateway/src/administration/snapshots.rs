@@ -1,7 +1,8 @@
 //! The snapshots of [`Administration`].
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use control::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotSummary, Snapshots};
 use control::{Refusal, RefusalKind};
@@ -19,6 +20,8 @@ type Result<T> = std::result::Result<T, Refusal>;
 const BY_COMMAND_MAX: usize = 255;
 /// For how long a snapshot can be protected: nobody can take that back.
 const PROTECTED_SECS_MAX: u64 = 3660 * 24 * 3600;
+/// How long a command waits for a change of shares.
+const CHANGE_TIME: Duration = Duration::from_secs(60);
 /// The label of a snapshot that was given none.
 const MANUAL: &str = "manual";
 
@@ -27,7 +30,7 @@ const LIST_ADVICE: &str = "`anabranch snapshot list SHARE` lists the snapshots."
 impl Administration {
     pub(super) fn all_snapshots(&self, share: &str) -> Result<Snapshots> {
         let share = self.served(share)?;
-        let protected = self.protected(&share)?;
+        let protected = self.protected(&self.directory_of(share.name())?)?;
         let listed = asked(&share, |snapshots, may| snapshots.list(may))?;
         Ok(Snapshots { snapshots: listed.into_iter().map(|snapshot| tell(snapshot, &protected)).collect() })
     }
@@ -36,8 +39,8 @@ impl Administration {
         let label = new.label.as_deref().unwrap_or(MANUAL);
         check_label(label)?;
         let until = protected_until(new, now())?;
-        let share = self.served(share)?;
         let _turn = self.snapshotting.turn()?;
+        let (share, directory) = self.served_with_directory(share)?;
         let listed = asked(&share, |snapshots, may| snapshots.list(may))?;
         let by_command =
             listed.iter().filter(|snapshot| snapshot.is_own && of_policy(&snapshot.name).is_none());
@@ -50,46 +53,46 @@ impl Administration {
         }
         let taken = take(&share, label)?;
         if let Some(until) = until {
-            self.keep_protected(&share, &taken.name, until)?;
+            self.keep_protected(&directory, &taken.name, until)?;
         }
         tracing::info!(share = share.name(), snapshot = taken.name, "a snapshot was taken");
-        Ok(tell(taken, &self.protected(&share)?))
+        Ok(tell(taken, &self.protected(&directory)?))
     }
 
     pub(super) fn set_snapshot(&self, share: &str, name: &str, change: &SnapshotChange) -> Result<Snapshot> {
         let until = change.protected_until;
         check_until(until, now())?;
-        let share = self.served(share)?;
         let _turn = self.snapshotting.turn()?;
+        let (share, directory) = self.served_with_directory(share)?;
         let found = find(&share, name)?;
         if !found.is_own {
             let what = format!("another program made the snapshot {name}, so it cannot be protected here");
             return Err(invalid(what, "It is removed by whoever made it, whatever this server says."));
         }
-        let known = tell(found.clone(), &self.protected(&share)?).protected_until;
+        let known = tell(found.clone(), &self.protected(&directory)?).protected_until;
         if let Some(known) = known.filter(|known| *known > until) {
             let what = format!("the snapshot {name} is protected until {}, which is later", written(known));
             return Err(Refusal::new(RefusalKind::Protected, what, "A protection can only be extended."));
         }
-        self.keep_protected(&share, name, until)?;
+        self.keep_protected(&directory, name, until)?;
         tracing::info!(
             share = share.name(),
             snapshot = name,
             until = written(until),
             "a snapshot is protected"
         );
-        Ok(tell(found, &self.protected(&share)?))
+        Ok(tell(found, &self.protected(&directory)?))
     }
 
     pub(super) fn end_snapshot(&self, share: &str, name: &str) -> Result<Snapshot> {
-        let share = self.served(share)?;
         let _turn = self.snapshotting.turn()?;
+        let (share, directory) = self.served_with_directory(share)?;
         let found = find(&share, name)?;
         if !found.is_own {
             let what = format!("another program made the snapshot {name}, so it is not removed here");
             return Err(invalid(what, "Remove it with the program that made it."));
         }
-        let told = tell(found.clone(), &self.protected(&share)?);
+        let told = tell(found.clone(), &self.protected(&directory)?);
         if let Some(until) = told.protected_until.filter(|until| *until > now().secs_since_1970()) {
             let what = format!("the snapshot {name} is protected until {}", written(until));
             return Err(Refusal::new(
@@ -99,7 +102,7 @@ impl Administration {
             ));
         }
         asked(&share, move |snapshots, may| snapshots.remove(found.id, may))?;
-        self.state.forget_protection(&self.directory_of(share.name())?, name).map_err(failed)?;
+        self.state.forget_protection(&directory, name).map_err(failed)?;
         tracing::info!(share = share.name(), snapshot = name, "a snapshot was removed");
         Ok(told)
     }
@@ -146,13 +149,27 @@ impl Administration {
         Ok(self.made_share(share)?.directory)
     }
 
-    fn protected(&self, share: &Share) -> Result<Vec<ProtectedSnapshot>> {
-        self.state.protected_snapshots(&self.directory_of(share.name())?).map_err(failed)
+    /// A share that is served, with the directory that it serves, so that its snapshots and their protections are those of one directory.
+    /// Who removes something asks in their turn: the share may be another one afterwards.
+    ///
+    /// # Errors
+    /// It is not served, or the shares are being changed, which takes long.
+    pub(super) fn served_with_directory(&self, name: &str) -> Result<(Arc<Share>, PathBuf)> {
+        let Some(_unchanged) = self.idle.try_lock_for(CHANGE_TIME) else {
+            let what = "the shares are being changed, and that takes long";
+            return Err(Refusal::new(RefusalKind::Busy, what, "Try again later."));
+        };
+        let share = self.served(name)?;
+        let directory = self.directory_of(share.name())?;
+        Ok((share, directory))
     }
 
-    fn keep_protected(&self, share: &Share, name: &str, until: u64) -> Result<()> {
-        let directory = self.directory_of(share.name())?;
-        let kept = ProtectedSnapshot { directory, name: name.to_owned(), until };
+    fn protected(&self, directory: &Path) -> Result<Vec<ProtectedSnapshot>> {
+        self.state.protected_snapshots(directory).map_err(failed)
+    }
+
+    fn keep_protected(&self, directory: &Path, name: &str, until: u64) -> Result<()> {
+        let kept = ProtectedSnapshot { directory: directory.to_owned(), name: name.to_owned(), until };
         self.state.protect_snapshot(&kept).map_err(failed)
     }
 }

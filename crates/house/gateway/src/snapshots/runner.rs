@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::Refusal;
+use parking_lot::MutexGuard;
 use schedule::{Look, OfRule, Period, Rule, Utc, label, surplus};
 use share::{Share, folded_name};
 use state::{DoneRecord, State};
@@ -163,7 +164,7 @@ impl Run<'_> {
     fn take(&self, at: Utc, record: &mut DoneRecord) -> state::Result<Outcome> {
         let hooks = &self.on.settings.hooks;
         let label = label(self.on.settings.policy.name(), self.rule.period);
-        let turn = match self.snapshotting.turn() {
+        let turn = match self.turn() {
             Ok(turn) => turn,
             Err(refusal) => return Ok(Err(words(refusal))),
         };
@@ -226,7 +227,7 @@ impl Run<'_> {
 
     /// Removes a snapshot, unless it is gone, or was protected while others had their turn.
     fn remove_in_turn(&self, snapshot: &Snapshot) -> Result<(), Refusal> {
-        let _turn = self.snapshotting.turn()?;
+        let _turn = self.turn()?;
         if self.protected()?.contains(&snapshot.name) {
             return Ok(());
         }
@@ -235,6 +236,16 @@ impl Run<'_> {
             Err(storage::Error::NotFound) => Ok(()),
             removed => removed,
         })
+    }
+
+    /// The turn to take or remove a snapshot of the share, which may have been changed before it came: then another store is in its place.
+    fn turn(&self) -> Result<MutexGuard<'_, ()>, Refusal> {
+        let turn = self.snapshotting.turn()?;
+        if self.share.is_withdrawn() {
+            let what = format!("the share {} was changed meanwhile", self.on.name);
+            return Err(Refusal::new(control::RefusalKind::Busy, what, ""));
+        }
+        Ok(turn)
     }
 
     /// The names of the snapshots that are protected now.

@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::path::PathBuf;
 
 use schedule::Policy;
-use share::{Settings, ShareId};
+use share::{Settings, ShareId, ShareTable};
 use state::ProtectedSnapshot;
 use storage::conformance::MAY;
 use storage::memory::MemoryStore;
@@ -163,6 +163,18 @@ fn a_protection_that_is_given_before_the_turn_to_remove_holds() {
     let run = Run { now: now.plus(1), ..run };
     run.remove_in_turn(chosen).unwrap();
     run.remove_in_turn(chosen).unwrap();
+    assert_eq!(server.listed(), []);
+}
+
+#[test]
+fn nothing_is_taken_of_a_share_that_was_withdrawn_before_the_turn() {
+    let mut server = Server::new(HOURLY);
+    server.look("2026-11-23T05:04:00Z");
+    let table = ShareTable::default();
+    table.enter(&server.share).unwrap();
+    table.withdraw(server.share.id()).unwrap();
+    server.look("2026-11-23T05:05:00Z");
+    assert!(server.problem("2026-11-23T05:05:00Z").contains("the share data was changed meanwhile"));
     assert_eq!(server.listed(), []);
 }
 
