@@ -72,7 +72,7 @@ pub enum PolicyError {
     #[error("it has no rule: give it one of hourly, daily, weekly and monthly")]
     NoRule,
     /// There are no such times.
-    #[error("{text:?} does not say when it is {}: expected {}", period.name(), forms(*period))]
+    #[error("{text:?} is not a valid {} schedule: expected {}", period.name(), forms(*period))]
     Times {
         /// How often the rule is due.
         period: Period,
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_what_is_right() {
         let said = Rule::parse(Period::Daily, "1:10/14").unwrap_err().to_string();
-        assert_eq!(said, "\"1:10\" does not say when it is daily: expected HOUR:MINUTE, such as 01:10");
+        assert_eq!(said, "\"1:10\" is not a valid daily schedule: expected HOUR:MINUTE, such as 01:10");
         let said = Rule::parse(Period::Weekly, "sun").unwrap_err().to_string();
         assert_eq!(
             said,

@@ -61,7 +61,7 @@ fn asked_within<T: Send + 'static>(
         Ok(Err(e)) => refuse(RefusalKind::Failed, format!("the snapshots of the share {name}: {e}"), ""),
         Err(_) => {
             let what = format!("the storage of the share {name} does not answer");
-            refuse(RefusalKind::Failed, what, "What was asked for may still be done when it does.")
+            refuse(RefusalKind::Failed, what, "The request may still be carried out once it responds.")
         }
     }
 }

@@ -36,7 +36,7 @@ struct OfPolicy {
     problems: BTreeMap<Period, String>,
     /// Why the policy does nothing at all.
     missing: Option<String>,
-    /// Since when a snapshot is due that is not taken, as of the last look.
+    /// Since when a snapshot has been due that is not taken, as of the last look.
     due_since: Option<Utc>,
     /// When a snapshot will be due, as of the last look.
     next: Option<Utc>,
@@ -149,7 +149,7 @@ fn problem(of: &OfPolicy, now: Utc) -> Option<String> {
         return Some(format!("the snapshot policy {name} ({}): {why}", period.name()));
     }
     let since = of.due_since.or(of.next).filter(|since| now > since.plus(LATE_SECS))?;
-    Some(format!("the snapshot policy {name} is behind: a snapshot is due since {since}"))
+    Some(format!("the snapshot policy {name} is behind: a snapshot has been due since {since}"))
 }
 
 #[cfg(test)]
@@ -189,7 +189,7 @@ mod tests {
         let said = problem_at(&notes, at(1001)).unwrap();
         assert_eq!(
             said,
-            "the snapshot policy office is behind: a snapshot is due since 1970-01-01T00:01:40Z"
+            "the snapshot policy office is behind: a snapshot has been due since 1970-01-01T00:01:40Z"
         );
         // Nobody has looked for an hour.
         notes.looked("data", "office", at(1001), false, Some(at(3700)));
