@@ -403,7 +403,7 @@ fn rules_that_cannot_be_are_refused_at_the_start_with_their_line() {
         ("default-role = \"owner\"\n", "is not a role"),
         ("default-role = \"none\"\n", "nobody could use the share"),
         ("write = [\"anna\"]\ndefault-role = \"elevated\"\n", "`write` is without effect"),
-        ("elevated = [\"@projects@AD.LAB.TEST\"]\n", "wbinfo --name-to-sid"),
+        ("elevated = [\"@projects@AD LAB\"]\n", "names nobody"),
     ] {
         let directory = TempDir::new().unwrap();
         let config = path(&directory, "anabranch.toml");
