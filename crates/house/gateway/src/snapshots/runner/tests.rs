@@ -280,6 +280,27 @@ fn hooks_run_around_the_snapshot_and_their_failure_keeps_it_from_nothing() {
 }
 
 #[test]
+fn the_hook_before_the_snapshot_runs_in_its_turn() {
+    let mut server = Server::new(HOURLY);
+    let (begun, may_end) = (server.place.path().join("begun"), server.place.path().join("may-end"));
+    let script =
+        format!("touch '{}'; while ! test -e '{}'; do sleep 0.01; done", begun.display(), may_end.display());
+    server.settings.hooks.before = ["/bin/sh", "-c", script.as_str()].map(str::to_owned).to_vec();
+    server.look("2026-11-23T05:04:00Z");
+    let snapshotting = Arc::clone(&server.runner.snapshotting);
+    std::thread::scope(|scope| {
+        let looking = scope.spawn(|| server.look("2026-11-23T05:05:00Z"));
+        while !begun.exists() && !looking.is_finished() {
+            std::thread::yield_now();
+        }
+        assert!(snapshotting.turn.try_lock().is_none());
+        std::fs::write(&may_end, "").unwrap();
+    });
+    assert!(snapshotting.turn.try_lock().is_some());
+    assert_eq!((server.listed().len(), server.problem("2026-11-23T05:05:00Z")), (1, String::new()));
+}
+
+#[test]
 fn a_hook_that_fails_keeps_nothing_from_being_removed() {
     let mut server = Server::new(&[(Period::Hourly, ":05/1")]);
     server.settings.hooks.after = ["/bin/sh", "-c", "exit 1"].map(str::to_owned).to_vec();
