@@ -42,7 +42,7 @@ fn a_share_goes_back_and_forth_and_its_clients_come_again() {
         assert!(listed.contains(" file ") && !listed.contains(" new "), "{listed}");
     }
 
-    // The snapshots are all there, protected as before, and it goes forth again.
+    // The snapshots are all there, protected as before, and reverting to `before-revert` takes the share forward again.
     assert_eq!(machine.names().len(), 2);
     machine.refused(&["snapshot", "remove", "live", &first], &["is protected until"]);
     machine.done(&["share", "revert", "live", "--to", before]);

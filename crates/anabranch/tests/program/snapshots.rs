@@ -58,7 +58,7 @@ fn what_cannot_be_a_snapshot_is_refused() {
     for label in ["a.b", "", "hourly-office", "before-revert", "../x"] {
         machine.refused(&["snapshot", "create", "live", "--label", label], &["label"]);
     }
-    machine.refused(&["snapshot", "create", "live", "--protected-until", "2020-01-01"], &["is over"]);
+    machine.refused(&["snapshot", "create", "live", "--protected-until", "2020-01-01"], &["is in the past"]);
     machine.refused(&["snapshot", "create", "live", "--protect-for", "9999d"], &["ten years"]);
     machine.refused(&["snapshot", "list", "nothing"], &["no share nothing is served"]);
     assert_eq!(machine.names(), Vec::<String>::new());
@@ -77,7 +77,7 @@ fn a_protected_snapshot_stays_whoever_asks_and_under_whatever_name() {
     assert!(until > now() + 3500 && until <= now() + 3600);
     machine.refused(&["snapshot", "remove", "live", &name], &["is protected until", "Nobody can remove it"]);
     let sooner = "2026-01-01T00:00:00Z";
-    machine.refused(&["snapshot", "protect", "live", &name, "--until", sooner], &["is over"]);
+    machine.refused(&["snapshot", "protect", "live", &name, "--until", sooner], &["is in the past"]);
     machine.done(&["snapshot", "protect", "live", &name, "--until", "2030-01-01"]);
     machine.refused(&["snapshot", "protect", "live", &name, "--until", "2029-12-31"], &["only be extended"]);
 

@@ -242,7 +242,7 @@ fn protected_until(new: &NewSnapshot, now: Utc) -> Result<Option<u64>> {
 fn check_until(until: u64, now: Utc) -> Result<()> {
     let now = now.secs_since_1970();
     if until <= now {
-        return Err(invalid(format!("{} is over", written(until)), "Give a time to come."));
+        return Err(invalid(format!("{} is in the past", written(until)), "Give a time in the future."));
     }
     if until > now.saturating_add(PROTECTED_SECS_MAX) {
         let what =
