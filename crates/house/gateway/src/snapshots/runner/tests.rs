@@ -159,7 +159,7 @@ fn a_protection_that_is_given_before_the_turn_to_remove_holds() {
     let protected = ProtectedSnapshot { directory: Server::directory(), name: chosen.name.clone(), until };
     state.protect_snapshot(&protected).unwrap();
     run.remove_in_turn(chosen).unwrap();
-    assert_eq!(server.listed(), std::slice::from_ref(&chosen));
+    assert_eq!(server.listed(), std::slice::from_ref(chosen));
     let run = Run { now: now.plus(1), ..run };
     run.remove_in_turn(chosen).unwrap();
     run.remove_in_turn(chosen).unwrap();
