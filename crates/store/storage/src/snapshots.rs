@@ -128,7 +128,7 @@ pub enum NoSnapshots {
     FileSystem,
     /// The directory is on Btrfs, and not the top of a subvolume.
     #[error(
-        "the directory is no Btrfs subvolume: make one (btrfs subvolume create), move everything into it, and let it take \
+        "the directory is not a Btrfs subvolume: make one (btrfs subvolume create), move everything into it, and let it take \
          the directory's place"
     )]
     NoSubvolume,
