@@ -132,28 +132,23 @@ impl Administration {
 }
 
 fn tell(policy: &schedule::Policy) -> Policy {
-    let written = |period| policy.rule(period).map(ToString::to_string);
-    Policy {
-        name: policy.name().to_owned(),
-        declared_in: None,
-        hourly: written(Period::Hourly),
-        daily: written(Period::Daily),
-        weekly: written(Period::Weekly),
-        monthly: written(Period::Monthly),
-        shares: Vec::new(),
-    }
+    written(policy.name(), |period| policy.rule(period).map(ToString::to_string))
 }
 
 /// A policy as it is kept, also one that this program does not know.
 fn tell_record(record: &PolicyRecord) -> Policy {
-    let written = |period: Period| record.rules.get(period.name()).cloned();
+    written(&record.name, |period| record.rules.get(period.name()).cloned())
+}
+
+/// A policy that a command has made, with its rules as they are written.
+fn written(name: &str, rule: impl Fn(Period) -> Option<String>) -> Policy {
     Policy {
-        name: record.name.clone(),
+        name: name.to_owned(),
         declared_in: None,
-        hourly: written(Period::Hourly),
-        daily: written(Period::Daily),
-        weekly: written(Period::Weekly),
-        monthly: written(Period::Monthly),
+        hourly: rule(Period::Hourly),
+        daily: rule(Period::Daily),
+        weekly: rule(Period::Weekly),
+        monthly: rule(Period::Monthly),
         shares: Vec::new(),
     }
 }
