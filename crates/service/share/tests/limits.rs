@@ -226,6 +226,7 @@ async fn a_size_below_what_is_used_loses_nothing() {
     let share = share("custom capacity=64KiB");
     let smb = caller(&SMB, 1);
     let one = file(&share, "one").await;
+    assert_eq!(counted(&share).await, 0);
     share.write(&smb, &one, 0, vec![7; 32 * KIB], Stability::Unstable).await.unwrap();
     assert_eq!(counted(&share).await, 32 * KIB as u64);
     share.set_plan("custom capacity=16KiB".parse().unwrap(), SystemTime::now()).unwrap();

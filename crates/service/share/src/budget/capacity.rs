@@ -217,9 +217,9 @@ impl Counted {
     /// Counts what the share holds. Repeats the count if the share changed meanwhile.
     fn count_all(&self, may: MayWait<'_>) {
         for walk in 1..=WALKS_MAX {
-            match self.recount(|| count(&self.root, may)) {
-                Ok(is_exact) if !is_exact && walk < WALKS_MAX => continue,
-                Ok(_) => {}
+            match self.recount(walk == WALKS_MAX, || count(&self.root, may)) {
+                Ok(false) => continue,
+                Ok(true) => {}
                 Err(e) => tracing::warn!(share = &*self.name, "cannot count what it holds: {e}"),
             }
             break;
@@ -228,9 +228,13 @@ impl Counted {
         (used.is_walking, used.walked) = (false, Some(Instant::now()));
     }
 
-    /// Counts with `walk`, and adopts the result. Returns whether nothing changed meanwhile; otherwise a change may be
-    /// counted twice, which errs on the safe side.
-    fn recount(&self, walk: impl FnOnce() -> storage::Result<Content>) -> storage::Result<bool> {
+    /// Counts with `walk`, and adopts the result if nothing changed meanwhile, or if this is the last walk: then a change
+    /// may be counted twice, which errs on the safe side. Returns whether the result was adopted.
+    fn recount(
+        &self,
+        is_last: bool,
+        walk: impl FnOnce() -> storage::Result<Content>,
+    ) -> storage::Result<bool> {
         let before = {
             let mut used = self.used.lock();
             used.since_walk = 0;
@@ -238,10 +242,13 @@ impl Counted {
         };
         let content = walk()?;
         let mut used = self.used.lock();
-        let is_exact = before == (used.changes, used.growing.is_empty()) && used.growing.is_empty();
+        let is_exact = before == (used.changes, true) && used.growing.is_empty();
+        if !is_exact && !is_last {
+            return Ok(false);
+        }
         used.bytes = Some(i128::from(content.bytes) + used.since_walk.max(0));
         used.files = Some(content.objects);
-        Ok(is_exact)
+        Ok(true)
     }
 }
 
@@ -298,7 +305,7 @@ mod tests {
     }
 
     fn walk(capacity: &Capacity) -> bool {
-        capacity.counted.recount(|| count(&capacity.counted.root, MAY)).unwrap()
+        capacity.counted.recount(false, || count(&capacity.counted.root, MAY)).unwrap()
     }
 
     fn set_size(file: &NodeRef, size: u64) {
@@ -354,12 +361,16 @@ mod tests {
     #[test]
     fn a_change_during_a_walk_is_not_lost() {
         let (capacity, file) = share(100);
-        let is_exact = capacity.counted.recount(|| {
-            let content = count(&capacity.counted.root, MAY)?;
-            assert_eq!(capacity.grow(&file, 50, MAY), Ok(true));
-            Ok(content)
-        });
-        assert_eq!((is_exact, capacity.used()), (Ok(false), Some(50)));
+        let mut ends = [40, 50].into_iter();
+        let mut walk_beside_a_write = |is_last| {
+            capacity.counted.recount(is_last, || {
+                let content = count(&capacity.counted.root, MAY)?;
+                assert_eq!(capacity.grow(&file, ends.next().unwrap(), MAY), Ok(true));
+                Ok(content)
+            })
+        };
+        assert_eq!((walk_beside_a_write(false), capacity.used()), (Ok(false), None), "it is repeated");
+        assert_eq!((walk_beside_a_write(true), capacity.used()), (Ok(true), Some(10)));
     }
 
     #[test]
