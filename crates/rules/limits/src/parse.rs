@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::azure::Range;
-use crate::units::{size, split};
+use crate::units::{parse_size, size, split};
 use crate::{Burst, GIB, KIB, Level, Limits, MIB, Media, Plan, Pool, Qos, anf, azure};
 
 /// Why a plan is invalid.
@@ -217,9 +217,7 @@ impl Values<'_> {
     }
 
     fn bytes(&mut self, limit: &'static str) -> Result<Option<u64>> {
-        self.read(limit, BYTES, |value| {
-            size(value, &["KiB", "MiB", "GiB", "TiB"]).filter(|bytes| *bytes >= KIB)
-        })
+        self.read(limit, BYTES, |value| parse_size(value).filter(|bytes| *bytes >= KIB))
     }
 
     fn byte_rate(&mut self, limit: &'static str) -> Result<Option<u64>> {

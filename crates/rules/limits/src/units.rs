@@ -25,8 +25,15 @@ pub(crate) fn size(text: &str, units: &[&str]) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(*bytes)
 }
 
+/// A size in bytes, written in KiB, MiB, GiB or TiB; None for anything else.
+#[must_use]
+pub fn parse_size(text: &str) -> Option<u64> {
+    size(text, &SIZES.map(|(unit, _)| unit))
+}
+
 /// The same size in the largest unit in which it is a whole number.
-pub(crate) fn show_size(bytes: u64) -> String {
+#[must_use]
+pub fn show_size(bytes: u64) -> String {
     let whole = SIZES.iter().find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit));
     whole.map_or_else(|| format!("{bytes}B"), |(name, unit)| format!("{}{name}", bytes / unit))
 }
@@ -54,7 +61,7 @@ mod tests {
     #[test]
     fn sizes_are_shown_as_they_are_read() {
         for bytes in [KIB, 3 * MIB, GIB, 1536 * GIB, 100 * TIB] {
-            assert_eq!(size(&show_size(bytes), &["KiB", "MiB", "GiB", "TiB"]), Some(bytes));
+            assert_eq!(parse_size(&show_size(bytes)), Some(bytes));
         }
     }
 

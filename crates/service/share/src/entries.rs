@@ -148,7 +148,7 @@ impl Share {
         self.agreement.entries_changed(dir.id(), by);
     }
 
-    fn tell_renamed(
+    pub(crate) fn tell_renamed(
         &self,
         from: &Location,
         to: &Location,

@@ -12,10 +12,10 @@ use crate::found::{Found, is_marked_read_only};
 use crate::logged::{path_in, path_of};
 use crate::namespace::Changing;
 use crate::operation::DirectoryReport;
+use crate::recycle::Going;
 use crate::schedule::Work;
 use crate::security::permission;
 use crate::security::{CHANGES, PERMISSION_CHANGES};
-use crate::watch::ChangeAction;
 use crate::{Call, Caller, Error, Location, Open, OpenRequest, ReadOnly, Result, Share};
 
 impl Share {
@@ -285,16 +285,7 @@ impl Share {
             return Ok(false);
         }
         let changing = Changing::begin(DirectoryReport::Nothing, dir, may)?;
-        let is_dir = node.kind() == FileKind::Directory;
-        if is_dir {
-            dir.remove_dir(name, may)?;
-            self.changes.publish_gone(node.id());
-        } else {
-            dir.remove_file(name, may)?;
-            self.budget.capacity().removed(&gone);
-        }
-        self.namespace.changed(&changing, Some(name), None, 0)?;
-        self.tell_name(dir, &location.name, ChangeAction::Removed, is_dir, by, may);
+        self.take_away(&changing, Going { name, node, attributes: &gone }, by)?;
         Ok(true)
     }
 

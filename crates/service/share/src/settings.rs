@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use access_log::AccessLog;
 
-use crate::{Rules, Terms};
+use crate::{RecycleBin, Rules, Terms};
 
 /// The number of a share on this server: the same after a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +42,8 @@ pub struct Settings {
     pub quick_answer: Duration,
     /// Whether the cost of calls is counted. Switched off only to measure the cost of counting.
     pub accounting: bool,
+    /// The recycle bin, at first ([`Share::set_recycle_bin`]).
+    pub recycle_bin: Option<RecycleBin>,
     /// The access log.
     pub access_log: AccessLog,
 }
@@ -64,6 +66,7 @@ impl Settings {
             metadata_cache_bytes_max: cache::BYTES_MAX,
             quick_answer: cache::QUICK,
             accounting: true,
+            recycle_bin: None,
             access_log: AccessLog::default(),
         }
     }

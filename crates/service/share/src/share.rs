@@ -10,6 +10,7 @@ use crate::agreement::Agreement;
 use crate::budget::Provision;
 use crate::data::Data;
 use crate::namespace::Namespace;
+use crate::recycle::Recycling;
 use crate::security::Security;
 use crate::store::Store;
 use crate::versions::{IDLE_VIEWS_MAX, Versions};
@@ -31,6 +32,7 @@ pub struct Share {
     pub(crate) changes: Arc<Changes>,
     pub(crate) budget: Arc<Provision>,
     pub(crate) versions: Versions<Self>,
+    pub(crate) recycling: Recycling,
     /// What this is a view at.
     pub(crate) snapshot: Option<Snapshot>,
 }
@@ -73,6 +75,7 @@ impl Share {
             changes: Changes::new(&settings.name, store.storage(), settings.watches_max),
             budget: Arc::new(Provision::new(settings.provisioned.clone(), &settings.name, store.root())),
             versions: Versions::default(),
+            recycling: Recycling::new(settings.recycle_bin.clone()),
             snapshot: None,
             store,
             settings,
@@ -101,6 +104,7 @@ impl Share {
             changes: Changes::new(&settings.name, store.storage(), settings.watches_max),
             budget: Arc::clone(&self.budget),
             versions: Versions::default(),
+            recycling: Recycling::default(),
             snapshot: Some(snapshot),
             store,
             settings,

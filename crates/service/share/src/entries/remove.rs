@@ -11,12 +11,12 @@ use crate::agreement::Admission;
 use crate::call::Author;
 use crate::logged::path_in;
 use crate::namespace::{Changing, DirChange};
+use crate::recycle::Going;
 use crate::schedule::Work;
-use crate::watch::ChangeAction;
 use crate::{Call, Result, Share};
 
 impl Share {
-    /// Removes a name; `is_dir` says whether it must be a directory. A file that clients have open stays available to
+    /// Removes a name; `is_dir` says whether it must be a directory. If the share has a recycle bin, a file goes there. A file that clients have open stays available to
     /// them; unless they share deletion, the removal is refused.
     ///
     /// # Errors
@@ -61,14 +61,8 @@ impl Share {
             (false, FileKind::Directory) => return Err(storage::Error::IsDirectory.into()),
             (false, _) => {}
         }
-        dir.remove_found(name, &attributes, may)?;
-        if is_dir {
-            self.changes.publish_gone(node.id());
-        } else {
-            self.budget.capacity().removed(&attributes);
-        }
-        let change = self.namespace.changed(&changing, Some(name), None, 0)?;
-        self.tell_name(dir, name.as_bytes(), ChangeAction::Removed, is_dir, author.under, may);
+        let going = Going { name, node: &node, attributes: &attributes };
+        let change = self.take_away(&changing, going, author.under)?;
         Ok(Admission::Done(change))
     }
 }

@@ -27,6 +27,7 @@ mod fronts;
 use fronts::{SMB, call};
 
 mod read_only;
+mod recycle;
 mod room;
 mod snapshots;
 mod watch;

@@ -1,0 +1,294 @@
+//! The recycle bin: files that clients delete stay in the folder `.recycle` for a while.
+//!
+//! The folder mirrors the tree of the share. Each directory in it has the owners, the permission bits and the descriptor of
+//! its original, so what is in the bin is open to those who could reach it before. For a share of homes each home has a bin.
+
+mod settings;
+mod sweep;
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use file_state::Holder;
+use parking_lot::{Mutex, RwLock};
+use storage::{
+    Attributes, Capabilities, FileFlags, FileKind, MayWait, Name, NewKind, NewNode, NodeRef, Protection,
+    Replace, SetAttributes, Wait, Want,
+};
+
+use self::sweep::Sweep;
+use crate::namespace::{Changing, DirChange};
+use crate::operation::DirectoryReport;
+use crate::watch::ChangeAction;
+use crate::{Error, Location, Result, Share, Terms};
+
+pub use self::settings::{RecycleBin, RecycleBinError};
+
+/// The name of the folder, which is that of Samba's module `recycle`.
+pub const RECYCLE_FOLDER: &str = ".recycle";
+const FOLDER: &[u8] = RECYCLE_FOLDER.as_bytes();
+/// How many copies of a name are numbered. Later ones have the time in their names.
+const COPIES_MAX: u32 = 99;
+/// How often a file is moved to the bin again, if its directory in the bin was just removed.
+const ATTEMPTS_MAX: u32 = 3;
+/// The longest name, in bytes.
+const NAME_BYTES_MAX: usize = 255;
+
+/// Whether deleted files are kept.
+///
+/// Locks: one guards the settings, and [`Sweep`] is guarded by the other. Each is taken alone, and none is held while the
+/// store is called.
+#[derive(Debug, Default)]
+pub(crate) struct Recycling {
+    bin: RwLock<Option<Arc<RecycleBin>>>,
+    sweep: Mutex<Sweep>,
+}
+
+impl Recycling {
+    pub(crate) fn new(bin: Option<RecycleBin>) -> Self {
+        Self { bin: RwLock::new(bin.map(Arc::new)), sweep: Mutex::default() }
+    }
+}
+
+/// An entry of a directory that is about to go.
+#[derive(Clone, Copy)]
+pub(crate) struct Going<'a> {
+    pub(crate) name: Name<'a>,
+    pub(crate) node: &'a NodeRef,
+    pub(crate) attributes: &'a Attributes,
+}
+
+impl Share {
+    /// The settings of the recycle bin, if the share has one.
+    #[must_use]
+    pub fn recycle_bin(&self) -> Option<Arc<RecycleBin>> {
+        self.recycling.bin.read().clone()
+    }
+
+    /// Gives the share a recycle bin, changes its settings, or ends it. What is in the folder stays there.
+    pub fn set_recycle_bin(&self, bin: Option<RecycleBin>) {
+        *self.recycling.bin.write() = bin.map(Arc::new);
+    }
+
+    /// Takes an entry away: into the recycle bin, if there is one that takes it, or for good. `by` is the caching grant of the
+    /// caller on the directory.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) fn take_away(
+        &self,
+        from: &Changing<'_>,
+        going: Going<'_>,
+        by: Option<Holder>,
+    ) -> Result<DirChange> {
+        match self.recycle_bin().map(|bin| self.recycle(&bin, from, going, by)).transpose() {
+            Ok(Some(Some(change))) => Ok(change),
+            Ok(None | Some(None)) => self.remove_entry(from, going, by),
+            // A full disk can be emptied.
+            Err(Error::Storage(storage::Error::NoSpace | storage::Error::QuotaExceeded)) => {
+                self.remove_entry(from, going, by)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Removes an entry for good.
+    fn remove_entry(&self, from: &Changing<'_>, going: Going<'_>, by: Option<Holder>) -> Result<DirChange> {
+        let Going { name, node, attributes } = going;
+        let (dir, may, is_dir) = (from.dir, from.may, attributes.kind == FileKind::Directory);
+        dir.remove_found(name, attributes, may)?;
+        if is_dir {
+            self.changes.publish_gone(node.id());
+        } else {
+            self.budget.capacity().removed(attributes);
+        }
+        let change = self.namespace.changed(from, Some(name), None, 0)?;
+        self.tell_name(dir, name.as_bytes(), ChangeAction::Removed, is_dir, by, may);
+        Ok(change)
+    }
+
+    /// Moves an entry to the recycle bin. None if it does not go there.
+    fn recycle(
+        &self,
+        bin: &RecycleBin,
+        from: &Changing<'_>,
+        going: Going<'_>,
+        by: Option<Holder>,
+    ) -> Result<Option<DirChange>> {
+        let Going { name, node, attributes } = going;
+        if attributes.kind != FileKind::Regular || attributes.links > 1 {
+            return Ok(None);
+        }
+        let path = from.dir.path()?;
+        let names: Vec<_> = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
+        let Some((home, below)) = names.split_at_checked(self.depth_of_bins()) else { return Ok(None) };
+        let is_in_bin = below.first() == Some(&FOLDER);
+        if is_in_bin || !bin.takes(below.iter().copied(), name.as_bytes(), attributes.size) {
+            return Ok(None);
+        }
+        // Set by clients for files that go when they are closed, for example.
+        let flags = node.attributes(Want::FLAGS, Wait::May(from.may))?.flags;
+        if flags.is_some_and(|flags| flags.contains(FileFlags::TEMPORARY)) {
+            return Ok(None);
+        }
+        for _ in 1..ATTEMPTS_MAX {
+            match self.move_to_bin(from, going, (home, below), by) {
+                Err(Error::Storage(storage::Error::NotFound | storage::Error::Stale)) => {}
+                moved => return moved.map(Some),
+            }
+        }
+        self.move_to_bin(from, going, (home, below), by).map(Some)
+    }
+
+    /// How many names lead from the root of the share to a directory that has a bin.
+    fn depth_of_bins(&self) -> usize {
+        usize::from(self.terms().contains(Terms::HOMES))
+    }
+
+    fn move_to_bin(
+        &self,
+        from: &Changing<'_>,
+        going: Going<'_>,
+        (home, below): (&[&[u8]], &[&[u8]]),
+        by: Option<Holder>,
+    ) -> Result<DirChange> {
+        let may = from.may;
+        let to = self.mirror(home, below, may)?;
+        let adding = Changing::begin(DirectoryReport::Nothing, &to, may)?;
+        let name = going.name.as_bytes();
+        let mut free = None;
+        for copy in 0..=COPIES_MAX + 1 {
+            let new_name = name_of_copy(name, copy, SystemTime::now());
+            match from.dir.rename(going.name, &*to, Name::new(&new_name)?, Replace::Never, may) {
+                Err(storage::Error::Exists) => {}
+                renamed => {
+                    free = Some(renamed.map(|()| new_name)?);
+                    break;
+                }
+            }
+        }
+        let new_name = free.ok_or(storage::Error::Exists)?;
+        let change = self.namespace.changed(from, Some(going.name), None, 0)?;
+        self.namespace.changed(&adding, None, Some(Name::new(&new_name)?), 0)?;
+        let source = Location { parent: Arc::clone(from.dir), name: name.to_vec() };
+        let target = Location { parent: Arc::clone(&to), name: new_name };
+        self.agreement.moved(going.node.id(), &source, &target);
+        self.tell_renamed(&source, &target, false, by, may);
+        Ok(change)
+    }
+
+    /// The directory of the bin for files of the directory that is reached by these names.
+    fn mirror(&self, home: &[&[u8]], below: &[&[u8]], may: MayWait<'_>) -> Result<NodeRef> {
+        let mut original = Arc::clone(self.root());
+        for name in home {
+            original = original.lookup(Name::new(name)?, Wait::May(may))?;
+        }
+        let mut mirrored = self.mirror_one(&original, &original, FOLDER, may)?;
+        for name in below {
+            original = original.lookup(Name::new(name)?, Wait::May(may))?;
+            mirrored = self.mirror_one(&original, &mirrored, name, may)?;
+        }
+        Ok(mirrored)
+    }
+
+    /// The directory of this name in `dir`, protected as the original is now. It is made if it is not there.
+    fn mirror_one(
+        &self,
+        original: &NodeRef,
+        dir: &NodeRef,
+        name: &[u8],
+        may: MayWait<'_>,
+    ) -> Result<NodeRef> {
+        let wanted = original.protection(Wait::May(may))?;
+        let node = match dir.lookup(Name::new(name)?, Wait::May(may)) {
+            Err(storage::Error::NotFound) => self.make_mirrored(&wanted, dir, name, may)?,
+            found => found?,
+        };
+        if node.kind() != FileKind::Directory {
+            tracing::warn!(
+                share = self.name(),
+                "files cannot be deleted: {RECYCLE_FOLDER} has a file where a directory must be"
+            );
+            return Err(storage::Error::NotDirectory.into());
+        }
+        // Somebody may have made the directory, or changed the original.
+        let present = node.protection(Wait::May(may))?;
+        let owners = |of: &Protection| (of.uid, of.gid);
+        let keeps_owners = self.store.storage().capabilities().contains(Capabilities::OWNERS);
+        let is_owned = !keeps_owners || owners(&present) == owners(&wanted);
+        if !is_owned || present.mode != wanted.mode {
+            let set = SetAttributes {
+                mode: Some(wanted.mode),
+                uid: (!is_owned).then_some(wanted.uid),
+                gid: (!is_owned).then_some(wanted.gid),
+                ..SetAttributes::default()
+            };
+            node.set_attributes(&set, may)?;
+        }
+        if node.protection(Wait::May(may))?.security != wanted.security {
+            node.set_security(wanted.security.as_deref().cloned(), may)?;
+        }
+        Ok(node)
+    }
+
+    fn make_mirrored(
+        &self,
+        wanted: &Protection,
+        dir: &NodeRef,
+        name: &[u8],
+        may: MayWait<'_>,
+    ) -> Result<NodeRef> {
+        let adding = Changing::begin(DirectoryReport::Nothing, dir, may)?;
+        let new = NewNode { kind: NewKind::Directory, mode: wanted.mode, uid: wanted.uid, gid: wanted.gid };
+        let name = Name::new(name)?;
+        match dir.create(name, &new, may) {
+            Err(storage::Error::Exists) => Ok(dir.lookup(name, Wait::May(may))?),
+            made => {
+                let made = made?;
+                self.namespace.changed(&adding, None, Some(name), 0)?;
+                self.tell_name(dir, name.as_bytes(), ChangeAction::Added, true, None, may);
+                Ok(made)
+            }
+        }
+    }
+}
+
+/// The name that a deleted file has in the bin: its own (copy 0), or `Copy #1 of NAME` as Samba names it. After the last number
+/// follows the time. A name that becomes too long loses its beginning, so that it keeps its extension.
+fn name_of_copy(name: &[u8], copy: u32, now: SystemTime) -> Vec<u8> {
+    let prefix = match copy {
+        0 => return name.to_vec(),
+        copy if copy <= COPIES_MAX => format!("Copy #{copy} of "),
+        copy => {
+            let since_1970 = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            format!("Copy #{copy}.{} of ", since_1970.as_nanos())
+        }
+    };
+    let kept = name.len().min(NAME_BYTES_MAX.saturating_sub(prefix.len()));
+    let mut rest = name.get(name.len() - kept..).unwrap_or_default();
+    // Not in the middle of a character.
+    while kept < name.len() && rest.first().is_some_and(|byte| byte & 0xc0 == 0x80) {
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    [prefix.as_bytes(), rest].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn copies_have_names_of_their_own() {
+        let now = SystemTime::UNIX_EPOCH + Duration::new(2, 7);
+        let name = |name: &str, copy| String::from_utf8(name_of_copy(name.as_bytes(), copy, now)).unwrap();
+        assert_eq!(name("a.txt", 0), "a.txt");
+        assert_eq!(name("a.txt", 1), "Copy #1 of a.txt");
+        assert_eq!(name("a.txt", 100), "Copy #100.2000000007 of a.txt");
+        let long = "\u{e4}".repeat(125) + ".txt";
+        let copy = name(&long, 1);
+        assert!(long.len() == 254 && copy.len() <= 255, "{}", copy.len());
+        assert!(copy.starts_with("Copy #1 of \u{e4}") && copy.ends_with("\u{e4}.txt"), "{copy}");
+    }
+}

@@ -1,0 +1,148 @@
+//! Removes what has been in the recycle bin long enough.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use file_state::Operation;
+use storage::{FileKind, MayWait, Name, NodeRef, StoreThread, Timestamp, View, Wait, Want};
+
+use super::{FOLDER, Going};
+use crate::namespace::Changing;
+use crate::operation::DirectoryReport;
+use crate::{Location, Result, Share};
+
+/// How often a bin is looked through.
+const INTERVAL: Duration = Duration::from_secs(3600);
+
+/// When the bin was looked through.
+#[derive(Debug, Default)]
+pub(super) struct Sweep {
+    last: Option<Instant>,
+    is_under_way: bool,
+}
+
+/// A directory of which these entries have not been looked at.
+struct Visit {
+    /// None for the bin itself, which stays.
+    place: Option<Location>,
+    dir: NodeRef,
+    names: Vec<Vec<u8>>,
+}
+
+impl Visit {
+    fn new(place: Option<Location>, dir: NodeRef, may: MayWait<'_>) -> storage::Result<Self> {
+        let names = names_in(&dir, may)?;
+        Ok(Self { place, dir, names })
+    }
+}
+
+impl Share {
+    /// Removes what has been in the recycle bin for longer than its settings say, if an hour has passed since this was begun
+    /// last. A thread of its own does the work.
+    pub fn sweep_recycle_bin(self: &Arc<Self>) {
+        let keeps = self.recycle_bin().and_then(|bin| bin.keep());
+        if keeps.is_none() || self.is_read_only() {
+            return;
+        }
+        let mut sweep = self.recycling.sweep.lock();
+        if sweep.is_under_way || sweep.last.is_some_and(|last| last.elapsed() < INTERVAL) {
+            return;
+        }
+        (sweep.is_under_way, sweep.last) = (true, Some(Instant::now()));
+        drop(sweep);
+        let share = Arc::clone(self);
+        let begun = StoreThread::spawn("recycle", move |thread| {
+            match share.empty_recycle_bin(SystemTime::now(), thread.may_wait(View::FRESH)) {
+                Ok(0) => {}
+                Ok(files) => {
+                    tracing::info!(share = share.name(), files, "the recycle bin kept them long enough")
+                }
+                Err(e) => tracing::warn!(share = share.name(), "cannot look through the recycle bin: {e}"),
+            }
+            share.recycling.sweep.lock().is_under_way = false;
+        });
+        if let Err(e) = begun {
+            tracing::warn!(share = self.name(), "cannot look through the recycle bin: {e}");
+            self.recycling.sweep.lock().is_under_way = false;
+        }
+    }
+
+    /// Removes what has been in the recycle bin for longer than its settings say, and directories of it that are empty. A file
+    /// has been there since its change time at most. What is open stays. Returns how many files were removed. Blocks.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn empty_recycle_bin(&self, now: SystemTime, may: MayWait<'_>) -> Result<u64> {
+        let Some(keep) = self.recycle_bin().and_then(|bin| bin.keep()) else { return Ok(0) };
+        let since_1970 = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let secs = since_1970.saturating_sub(keep).as_secs();
+        let before = Timestamp { secs: i64::try_from(secs).unwrap_or(i64::MAX), nanos: 0 };
+        let mut removed = 0;
+        for home in self.directories_with_bins(may)? {
+            match home.lookup(Name::new(FOLDER)?, Wait::May(may)) {
+                Ok(bin) if bin.kind() == FileKind::Directory => removed += self.empty(bin, before, may)?,
+                Ok(_) | Err(storage::Error::NotFound | storage::Error::Stale) => {}
+                Err(e) => return Err(e.into()),
+            }
+        }
+        Ok(removed)
+    }
+
+    fn directories_with_bins(&self, may: MayWait<'_>) -> Result<Vec<NodeRef>> {
+        if self.depth_of_bins() == 0 {
+            return Ok(vec![Arc::clone(self.root())]);
+        }
+        let found = |name: Vec<u8>| self.root().lookup(Name::new(&name).ok()?, Wait::May(may)).ok();
+        let homes = names_in(self.root(), may)?.into_iter().filter_map(found);
+        Ok(homes.filter(|home| home.kind() == FileKind::Directory).collect())
+    }
+
+    fn empty(&self, bin: NodeRef, before: Timestamp, may: MayWait<'_>) -> Result<u64> {
+        let mut removed = 0;
+        let mut visits = vec![Visit::new(None, bin, may)?];
+        while let Some(visit) = visits.last_mut() {
+            if self.is_withdrawn() {
+                break;
+            }
+            let Some(name) = visit.names.pop() else {
+                let done = visits.pop().and_then(|visit| visit.place);
+                // A directory that is not empty stays.
+                let _ = done.map(|place| self.discard(&place, None, may));
+                continue;
+            };
+            let place = Location { parent: Arc::clone(&visit.dir), name };
+            match place.parent.lookup(Name::new(&place.name)?, Wait::May(may)) {
+                Ok(node) if node.kind() == FileKind::Directory => {
+                    visits.extend(Visit::new(Some(place), node, may));
+                }
+                Ok(_) => removed += u64::from(self.discard(&place, Some(before), may).is_ok_and(|gone| gone)),
+                Err(_) => {}
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Removes an entry of the bin, unless somebody has it open, or it was changed after a moment. Returns whether it was
+    /// removed.
+    fn discard(&self, place: &Location, before: Option<Timestamp>, may: MayWait<'_>) -> Result<bool> {
+        let name = Name::new(&place.name)?;
+        let changing = Changing::begin(DirectoryReport::Nothing, &place.parent, may)?;
+        let (node, attributes) = place.parent.lookup_attributes(name, Want::empty(), Wait::May(may))?;
+        let stays = before.is_some_and(|before| attributes.ctime > before);
+        if stays || self.agreement.make_removable(&node, None, Operation::Delete)?.is_some() {
+            return Ok(false);
+        }
+        let going = Going { name, node: &node, attributes: &attributes };
+        self.remove_entry(&changing, going, None).map(|_| true)
+    }
+}
+
+fn names_in(dir: &NodeRef, may: MayWait<'_>) -> storage::Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    dir.survey(may, &mut |entry| {
+        names.push(entry.name.to_vec());
+        ControlFlow::Continue(())
+    })?;
+    Ok(names)
+}
