@@ -277,6 +277,9 @@ pub(crate) struct ShareCreate {
     /// The policy that takes snapshots of the share [default: none]
     #[arg(long, value_name = "POLICY", default_value = "", hide_default_value = true)]
     pub(crate) snapshot_policy: String,
+    /// Keep deleted files in .recycle, for example "on keep=30d exclude=*.tmp" [default: off]
+    #[arg(long, value_name = "off|on...", default_value = "", hide_default_value = true)]
+    pub(crate) recycle_bin: String,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }
@@ -341,6 +344,9 @@ pub(crate) struct ShareSet {
     /// The policy that takes snapshots of the share; "" removes it
     #[arg(long, value_name = "POLICY")]
     pub(crate) snapshot_policy: Option<String>,
+    /// Keep deleted files in .recycle, for example "on keep=30d exclude=*.tmp"
+    #[arg(long, value_name = "off|on...")]
+    pub(crate) recycle_bin: Option<String>,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }

@@ -244,6 +244,7 @@ mod tests {
             hidden = true
             access-log = false
             snapshot-policy = "office"
+            recycle-bin = "on keep=30d"
             nfs-security = ["krb5i", "krb5p"]
             nfs-groups = "server"
             nfs-snapshots = "shown"
@@ -293,6 +294,7 @@ mod tests {
         assert_eq!((policy.policy.name(), policy.policy.rules().len()), ("office", 4));
         assert_eq!((policy.hooks.before.len(), policy.hooks.time.as_secs()), (2, 30));
         assert_eq!(share.snapshot_policy, "office");
+        assert_eq!(share.recycle_bin.as_ref().unwrap().to_string(), "on keep=30d");
         let settings = Settings::new(given).unwrap();
         assert_eq!(settings.gateway.smb_signing, smb_server::Protection::Required);
         assert_eq!(settings.gateway.smb_interfaces.len(), 2);

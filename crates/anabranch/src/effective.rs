@@ -119,6 +119,7 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
         metadata_cache,
         reserved_names,
         snapshot_policy,
+        recycle_bin,
     } = share;
     let written = rules::write(rules);
     let has = |term| terms.contains(term);
@@ -132,6 +133,7 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
         "metadata-cache": metadata_cache,
         "reserved-names": reserved_names,
         "snapshot-policy": snapshot_policy,
+        "recycle-bin": rules::write_recycle_bin(recycle_bin.as_ref()),
         "encrypted": has(Terms::ENCRYPTED),
         "tls-required": has(Terms::TLS),
         "plan": plan.to_string(),

@@ -11,6 +11,7 @@ const MAKERS: [(&str, &[&str]); 4] = [
             "crates/service/share/src/store/pool.rs",
             "crates/service/share/src/watch/observe.rs",
             "crates/service/share/src/budget/capacity.rs",
+            "crates/service/share/src/empty_bin.rs",
             "crates/house/gateway/src/servers.rs",
             "crates/house/gateway/src/administration/awaited.rs",
         ],

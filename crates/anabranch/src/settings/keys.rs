@@ -88,7 +88,7 @@ pub(crate) const SERVER_KEYS: [Key; 61] = [
 ];
 
 /// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [Key; 28] = [
+pub(crate) const SHARE_KEYS: [Key; 29] = [
     without_default("name", "\"data\""),
     without_default("directory", "\"/srv/data\""),
     key("read-only", "true", "false"),
@@ -117,6 +117,7 @@ pub(crate) const SHARE_KEYS: [Key; 28] = [
     key("hidden", "true", "false"),
     key("access-log", "false", "true"),
     key("snapshot-policy", "\"office\"", "\"\""),
+    key("recycle-bin", "\"on keep=30d\"", "\"off\""),
 ];
 
 /// The keys of `[[snapshot-policy]]`.

@@ -7,7 +7,7 @@ use control::shares::Rules as Written;
 use gateway::settings::{ShareSettings, check_reserved_name, check_share_name, split_directory};
 use limits::{Plan, PlanError};
 use serde::Deserialize;
-use share::{Rules, Terms};
+use share::{RecycleBin, Rules, Terms};
 use state::rules;
 
 /// `NAME=DIR`, or a table in the file.
@@ -62,6 +62,7 @@ pub(crate) struct ShareTable {
     metadata_cache: bool,
     reserved_names: Vec<String>,
     snapshot_policy: String,
+    recycle_bin: String,
 }
 
 impl Default for ShareTable {
@@ -95,6 +96,7 @@ impl Default for ShareTable {
             metadata_cache: true,
             reserved_names: Vec::new(),
             snapshot_policy: String::new(),
+            recycle_bin: String::new(),
         }
     }
 }
@@ -112,6 +114,7 @@ impl ShareTable {
         });
         let is_empty = self.directory.as_os_str().is_empty();
         let terms = terms | homes;
+        let recycle_bin = self.recycle_bin(&mut wrong);
         let Self { mut name, comment, plan, metadata_cache, reserved_names, snapshot_policy, .. } = self;
         let of_share = |e| format!("the share {name}: {e}");
         if is_empty && !name.is_empty() {
@@ -143,6 +146,7 @@ impl ShareTable {
             metadata_cache,
             reserved_names,
             snapshot_policy,
+            recycle_bin,
         };
         (ShareGiven(settings), wrong)
     }
@@ -194,6 +198,14 @@ impl ShareTable {
         rules::parse_nfs_snapshots(&self.nfs_snapshots).unwrap_or_else(|e| {
             wrong.push(("nfs-snapshots", format!("the share {}: {e}", self.name)));
             Terms::empty()
+        })
+    }
+
+    /// Whether and how long deleted files are kept.
+    fn recycle_bin(&self, wrong: &mut Vec<(&'static str, String)>) -> Option<RecycleBin> {
+        rules::parse_recycle_bin(&self.recycle_bin).unwrap_or_else(|e| {
+            wrong.push(("recycle-bin", format!("the share {}: {e}", self.name)));
+            None
         })
     }
 

@@ -120,6 +120,7 @@ fn new_share(create: &ShareCreate) -> NewShare {
         access_log: create.access_log,
         plan: create.plan.clone(),
         snapshot_policy: create.snapshot_policy.clone(),
+        recycle_bin: create.recycle_bin.clone(),
     }
 }
 
@@ -144,6 +145,7 @@ fn change(set: &ShareSet) -> ShareChange {
         access_log: set.access_log,
         plan: set.plan.clone(),
         snapshot_policy: set.snapshot_policy.clone(),
+        recycle_bin: set.recycle_bin.clone(),
     }
 }
 

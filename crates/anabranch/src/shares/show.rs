@@ -53,6 +53,9 @@ pub(super) fn render(shown: &Shown) -> String {
     if !share.snapshot_policy.is_empty() {
         let _ = writeln!(text, "policy     {}", share.snapshot_policy);
     }
+    if share.recycle_bin != "off" {
+        let _ = writeln!(text, "recycling  {}", share.recycle_bin);
+    }
     text.push_str(&share.snapshots.as_ref().map_or_else(String::new, snapshots));
     if let Some(place) = &share.declared_in {
         let _ = writeln!(text, "declared   in {place}");

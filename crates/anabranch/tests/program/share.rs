@@ -424,6 +424,22 @@ fn a_plan_shrinks_below_what_is_used_and_loses_nothing() {
 }
 
 #[test]
+fn a_share_gets_a_recycle_bin() {
+    let machine = Machine::serving();
+    let place = machine.make_directory("place");
+    let create = |bin| ["share", "create", "place", &place, "--recycle-bin", bin];
+    machine.refused(&create("30d"), &["the share place: recycle-bin:", "on keep=30d", "docs/recycle-bin.md"]);
+    machine.refused(&create("on keep=0d"), &["keep=0d: expected a number of days"]);
+    machine.done(&create("on  keep=30d exclude=*.tmp"));
+    assert_eq!(machine.json(&["share", "show", "place"])["recycle_bin"], "on keep=30d exclude=*.tmp");
+    machine.refused(&["share", "set", "place", "--recycle-bin", "on day"], &["`day` says nothing"]);
+    machine.done(&["share", "set", "place", "--comment", "other"]);
+    assert_eq!(machine.json(&["share", "show", "place"])["recycle_bin"], "on keep=30d exclude=*.tmp");
+    machine.done(&["share", "set", "place", "--recycle-bin", "off"]);
+    assert_eq!(machine.json(&["share", "show", "place"])["recycle_bin"], "off");
+}
+
+#[test]
 fn without_a_server_it_is_done_in_the_state_directory() {
     let mut machine = Machine::new();
     let place = machine.make_directory("place");

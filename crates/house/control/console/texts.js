@@ -139,6 +139,8 @@ const TEXTS = {
   'share.nfs-snapshots.off': ['no', 'nein'],
   'share.nfs-snapshots.hidden': ['found by name', 'über den Namen zu finden'],
   'share.nfs-snapshots.shown': ['shown in the root', 'in der Wurzel sichtbar'],
+  'share.recycle-bin': ['Recycle bin', 'Papierkorb'],
+  'share.recycle-bin-hint': ['off, or on keep=30d exclude=*.tmp', 'off oder on keep=30d exclude=*.tmp'],
   'share.abe': ['Listings show only what the user may read', 'Listen zeigen nur, was der Benutzer lesen darf'],
   'share.ca': ['SMB opens survive a restart', 'Geöffnetes über SMB übersteht einen Neustart'],
   'share.hidden': ['Hidden in lists of shares', 'In Listen der Freigaben verborgen'],

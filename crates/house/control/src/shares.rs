@@ -70,6 +70,9 @@ pub struct Share {
     /// Its snapshot policy; empty: it has none.
     #[serde(default)]
     pub snapshot_policy: String,
+    /// Its recycle bin: `off`, or `on` with what is kept there.
+    #[serde(default)]
+    pub recycle_bin: String,
     /// Its snapshots, where one share is asked for that is served and answers.
     #[serde(default)]
     pub snapshots: Option<SnapshotSummary>,
@@ -232,6 +235,9 @@ pub struct NewShare {
     /// The snapshot policy of the share. The default, an empty text, is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub snapshot_policy: String,
+    /// Its recycle bin: `off`, or `on` with what is kept there. The default, an empty text, is `off`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub recycle_bin: String,
     /// Who may use the share. The default is everybody.
     #[serde(default, skip_serializing_if = "RulesChange::is_nothing")]
     pub rules: RulesChange,
@@ -289,6 +295,9 @@ pub struct ShareChange {
     /// The snapshot policy of the share. An empty text removes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot_policy: Option<String>,
+    /// The recycle bin: `off`, or `on` with what is kept there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recycle_bin: Option<String>,
     /// Whether the access log has what clients do in the share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access_log: Option<bool>,

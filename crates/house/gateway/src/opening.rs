@@ -192,10 +192,12 @@ pub(crate) fn change_declared(share: &Share, now: &ShareSettings) {
         comment,
         plan,
         metadata_cache,
+        recycle_bin,
     } = now;
     share.set_terms(*terms);
     share.set_metadata_cache(*metadata_cache);
     share.set_comment(comment.clone());
+    share.set_recycle_bin(recycle_bin.clone());
     if *share.rules() != *rules {
         share.set_rules(rules.clone());
     }
@@ -396,6 +398,7 @@ impl Opener {
             comment: given.comment.clone(),
             provisioned: Provisioned::new(given.plan.clone()),
             metadata_cache: given.metadata_cache,
+            recycle_bin: given.recycle_bin.clone(),
             accounting: !self.is_uncounted,
             ..share::Settings::new(&given.name)
         };
@@ -419,6 +422,7 @@ impl Opener {
             comment: record.comment.clone(),
             provisioned: record.provisioned()?,
             metadata_cache: !record.uncached,
+            recycle_bin: record.recycle_bin()?,
             ..share::Settings::new(&record.name)
         };
         let store = self.open_store(&record.name, directory, &[])?;

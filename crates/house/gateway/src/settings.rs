@@ -7,7 +7,7 @@ use std::time::Duration;
 use limits::Plan;
 pub use nfs_server::GroupsBy;
 use schedule::Policy;
-use share::{Rules, Squash, Terms};
+use share::{RecycleBin, Rules, Squash, Terms};
 use smb_server::{ChannelBinding, GivenInterface, Ntlm, Protection};
 pub use storage_ceph::Place as CephPlace;
 
@@ -154,6 +154,8 @@ pub struct ShareSettings {
     pub reserved_names: Vec<String>,
     /// The name of one of the declared snapshot policies; empty: none.
     pub snapshot_policy: String,
+    /// The recycle bin of the share.
+    pub recycle_bin: Option<RecycleBin>,
 }
 
 /// A declared snapshot policy.
@@ -277,6 +279,7 @@ impl ShareSettings {
             metadata_cache: true,
             reserved_names: Vec::new(),
             snapshot_policy: String::new(),
+            recycle_bin: None,
         }
     }
 }

@@ -60,6 +60,7 @@ fn look(shares: &ShareTable, state: &State) {
     for share in shares.present().iter() {
         share.review_alarms();
         share.close_idle_views();
+        share.sweep_recycle_bin();
     }
     if let Err(error) = burst_credits::keep(&shares.present(), state, burst_credits::RESERVE) {
         tracing::error!("{}", error.what);

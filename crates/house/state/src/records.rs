@@ -9,7 +9,7 @@ use control::shares::Rules;
 use control::tokens::Scope;
 use limits::Provisioned;
 use serde::{Deserialize, Serialize};
-use share::Terms;
+use share::{RecycleBin, Terms};
 use zeroize::Zeroizing;
 
 use crate::rules;
@@ -50,6 +50,9 @@ pub struct ShareRecord {
     /// The snapshot policy; empty: it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub snapshot_policy: String,
+    /// The recycle bin, as it is written; empty: it has none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub recycle_bin: String,
 }
 
 impl ShareRecord {
@@ -129,6 +132,17 @@ impl ShareRecord {
         })?;
         let increased = self.increased.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
         Ok(Provisioned { plan, increased })
+    }
+
+    /// The settings of its recycle bin, if it has one.
+    ///
+    /// # Errors
+    /// They are settings that this program does not know.
+    pub fn recycle_bin(&self) -> Result<Option<RecycleBin>> {
+        rules::parse_recycle_bin(&self.recycle_bin).map_err(|e| {
+            let what = format!("the share {}: {e}", self.name);
+            Error::new(what, "Give it another: anabranch share set NAME --recycle-bin on")
+        })
     }
 
     /// Enters what is provisioned for it.

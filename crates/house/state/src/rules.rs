@@ -1,7 +1,10 @@
 //! Who may use a share: from the form that the API and the state database have to that of the share, and back.
 
 use control::shares::Rules as Written;
-use share::{CLIENT_RULES_MAX, ClientRule, Protocols, RIGHTS_MAX, Right, Role, Rules, Terms};
+use share::{
+    CLIENT_RULES_MAX, ClientRule, Protocols, RIGHTS_MAX, RecycleBin, RecycleBinError, Right, Role, Rules,
+    Terms,
+};
 
 /// Longest comment of a share, in bytes.
 const COMMENT_BYTES_MAX: usize = 256;
@@ -83,6 +86,23 @@ pub fn parse_nfs_snapshots(word: &str) -> Result<Terms, String> {
 pub fn write_nfs_snapshots(terms: Terms) -> String {
     let said = NFS_SNAPSHOTS.iter().find(|(_, known)| terms.contains(*known));
     said.map_or_else(String::new, |(word, _)| (*word).to_owned())
+}
+
+/// The recycle bin of a share, as it is written. Empty: none.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn parse_recycle_bin(text: &str) -> Result<Option<RecycleBin>, String> {
+    match text.trim() {
+        "" | "off" => Ok(None),
+        text => text.parse().map(Some).map_err(|e: RecycleBinError| format!("recycle-bin: {e}")),
+    }
+}
+
+/// The same in words.
+#[must_use]
+pub fn write_recycle_bin(bin: Option<&RecycleBin>) -> String {
+    bin.map_or_else(|| "off".to_owned(), RecycleBin::to_string)
 }
 
 /// Refuses terms that keep out all NFS clients.

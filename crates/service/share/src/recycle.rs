@@ -3,52 +3,27 @@
 //! The folder mirrors the tree of the share. Each directory in it has the owners, the permission bits and the descriptor of
 //! its original, so what is in the bin is open to those who could reach it before. For a share of homes each home has a bin.
 
-mod settings;
-mod sweep;
-
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use file_state::Holder;
-use parking_lot::{Mutex, RwLock};
 use storage::{
     Attributes, Capabilities, FileFlags, FileKind, MayWait, Name, NewKind, NewNode, NodeRef, Protection,
     Replace, SetAttributes, Wait, Want,
 };
 
-use self::sweep::Sweep;
 use crate::namespace::{Changing, DirChange};
 use crate::operation::DirectoryReport;
+use crate::recycling::{FOLDER, RECYCLE_FOLDER};
 use crate::watch::ChangeAction;
-use crate::{Error, Location, Result, Share, Terms};
+use crate::{Error, Location, RecycleBin, Result, Share, Terms};
 
-pub use self::settings::{RecycleBin, RecycleBinError};
-
-/// The name of the folder, which is that of Samba's module `recycle`.
-pub const RECYCLE_FOLDER: &str = ".recycle";
-const FOLDER: &[u8] = RECYCLE_FOLDER.as_bytes();
 /// How many copies of a name are numbered. Later ones have the time in their names.
 const COPIES_MAX: u32 = 99;
 /// How often a file is moved to the bin again, if its directory in the bin was just removed.
 const ATTEMPTS_MAX: u32 = 3;
 /// The longest name, in bytes.
 const NAME_BYTES_MAX: usize = 255;
-
-/// Whether deleted files are kept.
-///
-/// Locks: one guards the settings, and [`Sweep`] is guarded by the other. Each is taken alone, and none is held while the
-/// store is called.
-#[derive(Debug, Default)]
-pub(crate) struct Recycling {
-    bin: RwLock<Option<Arc<RecycleBin>>>,
-    sweep: Mutex<Sweep>,
-}
-
-impl Recycling {
-    pub(crate) fn new(bin: Option<RecycleBin>) -> Self {
-        Self { bin: RwLock::new(bin.map(Arc::new)), sweep: Mutex::default() }
-    }
-}
 
 /// An entry of a directory that is about to go.
 #[derive(Clone, Copy)]
@@ -62,12 +37,12 @@ impl Share {
     /// The settings of the recycle bin, if the share has one.
     #[must_use]
     pub fn recycle_bin(&self) -> Option<Arc<RecycleBin>> {
-        self.recycling.bin.read().clone()
+        self.recycling.bin()
     }
 
     /// Gives the share a recycle bin, changes its settings, or ends it. What is in the folder stays there.
     pub fn set_recycle_bin(&self, bin: Option<RecycleBin>) {
-        *self.recycling.bin.write() = bin.map(Arc::new);
+        self.recycling.set_bin(bin);
     }
 
     /// Takes an entry away: into the recycle bin, if there is one that takes it, or for good. `by` is the caching grant of the
@@ -93,7 +68,12 @@ impl Share {
     }
 
     /// Removes an entry for good.
-    fn remove_entry(&self, from: &Changing<'_>, going: Going<'_>, by: Option<Holder>) -> Result<DirChange> {
+    pub(crate) fn remove_entry(
+        &self,
+        from: &Changing<'_>,
+        going: Going<'_>,
+        by: Option<Holder>,
+    ) -> Result<DirChange> {
         let Going { name, node, attributes } = going;
         let (dir, may, is_dir) = (from.dir, from.may, attributes.kind == FileKind::Directory);
         dir.remove_found(name, attributes, may)?;
@@ -141,7 +121,7 @@ impl Share {
     }
 
     /// How many names lead from the root of the share to a directory that has a bin.
-    fn depth_of_bins(&self) -> usize {
+    pub(crate) fn depth_of_bins(&self) -> usize {
         usize::from(self.terms().contains(Terms::HOMES))
     }
 

@@ -10,7 +10,7 @@ use crate::agreement::Agreement;
 use crate::budget::Provision;
 use crate::data::Data;
 use crate::namespace::Namespace;
-use crate::recycle::Recycling;
+use crate::recycling::Recycling;
 use crate::security::Security;
 use crate::store::Store;
 use crate::versions::{IDLE_VIEWS_MAX, Versions};

@@ -112,6 +112,7 @@ fn a_share() -> Share {
         rules: Rules::default(),
         served_by: Vec::new(),
         snapshot_policy: String::new(),
+        recycle_bin: "off".to_owned(),
         snapshots: None,
     }
 }
@@ -185,6 +186,7 @@ fn a_share_change() -> ShareChange {
         access_log: yes,
         plan: Some(String::new()),
         snapshot_policy: Some(String::new()),
+        recycle_bin: Some("on".to_owned()),
         devices: yes,
         set_id: yes,
         secure_port: yes,
@@ -286,6 +288,7 @@ fn of_shares() -> [(&'static str, Value); 6] {
                 access_log: yes,
                 plan: Some(String::new()),
                 snapshot_policy: "office".to_owned(),
+                recycle_bin: "on".to_owned(),
                 rules: all_rules(),
                 ..NewShare::default()
             }),

@@ -84,6 +84,7 @@ impl Administration {
             served_by: by_protocols(protocols, record.terms(), &declared, self.nfs()),
             comment: record.comment.clone(),
             snapshot_policy: record.snapshot_policy.clone(),
+            recycle_bin: write_kept_bin(&record.recycle_bin),
             ..tell(&record.name, &record.directory, record.terms(), plan)
         }
     }
@@ -103,6 +104,7 @@ impl Administration {
             rules: rules::write(&given.rules),
             comment: given.comment.clone(),
             snapshot_policy: given.snapshot_policy.clone(),
+            recycle_bin: rules::write_recycle_bin(given.recycle_bin.as_ref()),
             served_by: by_protocols(given.rules.protocols, given.terms, declared, self.nfs()),
             ..tell(&given.name, directory, given.terms, given.plan.to_string())
         }
@@ -155,6 +157,7 @@ impl Administration {
             comment: new.comment.clone(),
             uncached: new.metadata_cache == Some(false),
             snapshot_policy: self.check_policy(name, &new.snapshot_policy)?,
+            recycle_bin: check_recycle_bin(name, &new.recycle_bin)?,
             ..ShareRecord::default().on(terms)
         };
         record.provision(&Provisioned::new(plan));
@@ -219,6 +222,9 @@ impl Administration {
                 check_has_snapshots(share, &record.snapshot_policy)?;
             }
         }
+        if let Some(bin) = &change.recycle_bin {
+            record.recycle_bin = check_recycle_bin(&record.name, bin)?;
+        }
         record.set_terms(terms);
         record.uncached = change.metadata_cache.map_or(record.uncached, |kept| !kept);
         record.provision(&provisioned);
@@ -262,6 +268,7 @@ impl Administration {
         }
         share.set_metadata_cache(!record.uncached);
         share.set_comment(record.comment.clone());
+        share.set_recycle_bin(record.recycle_bin().map_err(failed)?);
         let plan = record.provisioned().map_err(failed)?.plan;
         if share.plan() == plan {
             return Ok(());
@@ -380,6 +387,18 @@ fn check_comment(name: &str, comment: &str) -> Result<()> {
         .map_err(|e| invalid(format!("the share {name}: {e}"), "Take a shorter one."))
 }
 
+/// A recycle bin as the state database has it.
+fn check_recycle_bin(name: &str, text: &str) -> Result<String> {
+    let refused = |e| invalid(format!("the share {name}: {e}"), "docs/recycle-bin.md has the form.");
+    let bin = rules::parse_recycle_bin(text).map_err(refused)?;
+    Ok(bin.map_or_else(String::new, |bin| bin.to_string()))
+}
+
+/// The same as people write it.
+fn write_kept_bin(kept: &str) -> String {
+    if kept.is_empty() { "off".to_owned() } else { kept.to_owned() }
+}
+
 const NAME_ADVICE: &str =
     "A name has 1 to 80 bytes, none of \" \\ / [ ] : | < > + = ; , * ? and no control characters.";
 
@@ -431,6 +450,7 @@ fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
         rules: Rules::default(),
         served_by: Vec::new(),
         snapshot_policy: String::new(),
+        recycle_bin: String::new(),
         snapshots: None,
         plan,
     }

@@ -2,25 +2,16 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use file_state::Operation;
 use storage::{FileKind, MayWait, Name, NodeRef, StoreThread, Timestamp, View, Wait, Want};
 
-use super::{FOLDER, Going};
 use crate::namespace::Changing;
 use crate::operation::DirectoryReport;
+use crate::recycle::Going;
+use crate::recycling::FOLDER;
 use crate::{Location, Result, Share};
-
-/// How often a bin is looked through.
-const INTERVAL: Duration = Duration::from_secs(3600);
-
-/// When the bin was looked through.
-#[derive(Debug, Default)]
-pub(super) struct Sweep {
-    last: Option<Instant>,
-    is_under_way: bool,
-}
 
 /// A directory of which these entries have not been looked at.
 struct Visit {
@@ -42,15 +33,9 @@ impl Share {
     /// last. A thread of its own does the work.
     pub fn sweep_recycle_bin(self: &Arc<Self>) {
         let keeps = self.recycle_bin().and_then(|bin| bin.keep());
-        if keeps.is_none() || self.is_read_only() {
+        if keeps.is_none() || self.is_read_only() || !self.recycling.begins_sweep(Instant::now()) {
             return;
         }
-        let mut sweep = self.recycling.sweep.lock();
-        if sweep.is_under_way || sweep.last.is_some_and(|last| last.elapsed() < INTERVAL) {
-            return;
-        }
-        (sweep.is_under_way, sweep.last) = (true, Some(Instant::now()));
-        drop(sweep);
         let share = Arc::clone(self);
         let begun = StoreThread::spawn("recycle", move |thread| {
             match share.empty_recycle_bin(SystemTime::now(), thread.may_wait(View::FRESH)) {
@@ -60,11 +45,11 @@ impl Share {
                 }
                 Err(e) => tracing::warn!(share = share.name(), "cannot look through the recycle bin: {e}"),
             }
-            share.recycling.sweep.lock().is_under_way = false;
+            share.recycling.ends_sweep();
         });
         if let Err(e) = begun {
             tracing::warn!(share = self.name(), "cannot look through the recycle bin: {e}");
-            self.recycling.sweep.lock().is_under_way = false;
+            self.recycling.ends_sweep();
         }
     }
 

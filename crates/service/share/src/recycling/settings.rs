@@ -30,7 +30,7 @@ impl RecycleBin {
     }
 
     /// Whether a file of this size goes to the bin, in a directory that is reached by these names from the root.
-    pub(super) fn takes<'a>(&self, mut dirs: impl Iterator<Item = &'a [u8]>, name: &[u8], size: u64) -> bool {
+    pub(crate) fn takes<'a>(&self, mut dirs: impl Iterator<Item = &'a [u8]>, name: &[u8], size: u64) -> bool {
         let of_dirs = || self.exclude.iter().filter_map(|pattern| pattern.strip_suffix('/'));
         self.largest.is_none_or(|largest| size <= largest)
             && !self.exclude.iter().any(|pattern| matches(pattern, name))

@@ -1,0 +1,79 @@
+//! What a recycle bin takes, how long it keeps that, and when it was looked through.
+//!
+//! This part knows no other part of a share, and never asks the store: [`crate::recycle`] and [`crate::empty_bin`] do.
+
+mod settings;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Mutex, RwLock};
+
+pub use self::settings::{RecycleBin, RecycleBinError};
+
+/// The name of the folder, which is that of Samba's module `recycle`.
+pub const RECYCLE_FOLDER: &str = ".recycle";
+pub(crate) const FOLDER: &[u8] = RECYCLE_FOLDER.as_bytes();
+/// How often a bin is looked through.
+const INTERVAL: Duration = Duration::from_secs(3600);
+
+/// Whether deleted files are kept.
+///
+/// Locks: one guards the settings, one says when the bin was looked through. Each is taken alone, and none is held while the
+/// store is called.
+#[derive(Debug, Default)]
+pub(crate) struct Recycling {
+    bin: RwLock<Option<Arc<RecycleBin>>>,
+    sweep: Mutex<Sweep>,
+}
+
+/// When the bin was looked through.
+#[derive(Debug, Default)]
+struct Sweep {
+    last: Option<Instant>,
+    is_under_way: bool,
+}
+
+impl Recycling {
+    pub(crate) fn new(bin: Option<RecycleBin>) -> Self {
+        Self { bin: RwLock::new(bin.map(Arc::new)), sweep: Mutex::default() }
+    }
+
+    /// The settings, if there is a bin.
+    pub(crate) fn bin(&self) -> Option<Arc<RecycleBin>> {
+        self.bin.read().clone()
+    }
+
+    pub(crate) fn set_bin(&self, bin: Option<RecycleBin>) {
+        *self.bin.write() = bin.map(Arc::new);
+    }
+
+    /// Whether the caller is to look through the bin now. Then [`Recycling::ends_sweep`] must follow.
+    pub(crate) fn begins_sweep(&self, now: Instant) -> bool {
+        let mut sweep = self.sweep.lock();
+        let is_early = sweep.last.is_some_and(|last| now.saturating_duration_since(last) < INTERVAL);
+        if sweep.is_under_way || is_early {
+            return false;
+        }
+        *sweep = Sweep { last: Some(now), is_under_way: true };
+        true
+    }
+
+    pub(crate) fn ends_sweep(&self) {
+        self.sweep.lock().is_under_way = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_looks_through_the_bin_and_not_twice_within_an_hour() {
+        let (recycling, now) = (Recycling::default(), Instant::now());
+        assert!(recycling.begins_sweep(now) && !recycling.begins_sweep(now + INTERVAL));
+        recycling.ends_sweep();
+        assert!(!recycling.begins_sweep(now + INTERVAL - Duration::from_nanos(1)));
+        assert!(recycling.begins_sweep(now + INTERVAL));
+    }
+}
