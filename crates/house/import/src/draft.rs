@@ -57,6 +57,7 @@ pub(crate) struct Share {
     pub(crate) encrypted: bool,
     pub(crate) access_based_enumeration: bool,
     pub(crate) reserved_names: Vec<String>,
+    pub(crate) recycle_bin: String,
     pub(crate) read: Vec<String>,
     pub(crate) write: Vec<String>,
     /// None: every client is admitted.
@@ -189,6 +190,9 @@ fn share_lines(share: &Share) -> String {
     ];
     for (key, _) in switches.into_iter().filter(|(_, is_on)| *is_on) {
         line(key, "true".to_owned());
+    }
+    if !share.recycle_bin.is_empty() {
+        line("recycle-bin", quoted(&share.recycle_bin));
     }
     let lists = [("reserved-names", &share.reserved_names), ("read", &share.read), ("write", &share.write)];
     for (key, words) in lists.into_iter().filter(|(_, words)| !words.is_empty()) {

@@ -58,7 +58,7 @@ const SYNONYMS: [(&str, &str); 38] = [
 ];
 
 /// Parameters that are carried over, or that say something about what is.
-const CARRIED: [(&str, Scope, bool); 35] = [
+const CARRIED: [(&str, Scope, bool); 39] = [
     ("path", Scope::Share, false),
     ("comment", Scope::Share, false),
     ("browseable", Scope::Share, true),
@@ -87,6 +87,10 @@ const CARRIED: [(&str, Scope, bool); 35] = [
     ("copy", Scope::Share, false),
     ("include", Scope::Share, false),
     ("config file", Scope::Server, false),
+    ("recycle:repository", Scope::Share, false),
+    ("recycle:exclude", Scope::Share, false),
+    ("recycle:exclude_dir", Scope::Share, false),
+    ("recycle:maxsize", Scope::Share, false),
     ("root directory", Scope::Server, false),
     ("server signing", Scope::Server, false),
     ("interfaces", Scope::Server, false),

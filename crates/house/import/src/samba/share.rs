@@ -1,6 +1,7 @@
 //! A section becomes a share.
 
 use gateway::settings::{check_reserved_name, check_share_name};
+use share::RecycleBin;
 
 use super::hosts::{self, Hosts};
 use super::parameter;
@@ -323,6 +324,7 @@ impl Making<'_> {
                 Module::Feature => {
                     self.note(Grade::NoCounterpart, "vfs objects", &format!("{name}: there are no modules"))
                 }
+                Module::RecycleBin => self.recycle_bin(),
                 Module::ReadOnly => {
                     self.share.read_only = true;
                     self.note(
@@ -334,6 +336,38 @@ impl Making<'_> {
                 Module::Guards(why) => self.close("vfs objects", &format!("the module {name} {why}")),
             }
         }
+    }
+
+    /// The settings of Samba's module `recycle`, vfs_recycle(8), which removes nothing from the bin.
+    fn recycle_bin(&mut self) {
+        let mut words = vec!["on".to_owned()];
+        if let Some(bytes) = self.section.value("recycle:maxsize").and_then(|bytes| bytes.trim().parse().ok())
+        {
+            let bytes: u64 = bytes;
+            // 0: any size.
+            words.extend((bytes > 0).then(|| format!("largest={}KiB", bytes.div_ceil(1024))));
+        }
+        for (parameter, end) in [("recycle:exclude", ""), ("recycle:exclude_dir", "/")] {
+            // Some separate the patterns by `|`.
+            for pattern in self.section.list(parameter).iter().flat_map(|entry| entry.split('|')) {
+                let pattern = pattern.trim_matches('/');
+                let word = format!("exclude={}{end}", pattern.replace(' ', "?"));
+                if format!("{} {word}", words.join(" ")).parse::<RecycleBin>().is_ok() {
+                    words.push(word);
+                } else {
+                    let why =
+                        format!("{pattern} is not the name of one file or directory, or there are too many");
+                    self.note(Grade::NoCounterpart, parameter, &why);
+                }
+            }
+        }
+        let repository = self.section.value("recycle:repository").unwrap_or("bin");
+        if repository != share::RECYCLE_FOLDER {
+            let why =
+                "the recycle bin is .recycle in the root of the share; what is in Samba's stays where it is";
+            self.note(Grade::NoCounterpart, "recycle:repository", why);
+        }
+        self.share.recycle_bin = words.join(" ");
     }
 
     /// Says beside the share which parameters that are left out change access; the notes have them already.

@@ -7,6 +7,8 @@ pub(super) enum Module {
     BuiltIn,
     /// A feature is missing.
     Feature,
+    /// Deleted files are kept.
+    RecycleBin,
     /// The module refuses changes.
     ReadOnly,
     /// Without the module, more may be permitted, or other files are served.
@@ -27,9 +29,10 @@ pub(super) fn module(name: &str) -> Module {
         | "io_uring" | "preopen" | "cacheprime" | "readahead" | "prealloc" | "fileid" | "commit"
         | "dirsort" | "time_audit" | "syncops" | "xattr_tdb" | "posix_eadb" | "cap" | "crossrename"
         | "linux_xfs_sgid" | "default_quota" => Module::BuiltIn,
-        "recycle" | "full_audit" | "audit" | "extd_audit" | "shadow_copy" | "shadow_copy2" | "btrfs"
-        | "snapper" | "shell_snap" | "netatalk" | "media_harmony" | "unityed_media" | "widelinks"
-        | "fake_perms" | "offline" => Module::Feature,
+        "recycle" => Module::RecycleBin,
+        "full_audit" | "audit" | "extd_audit" | "shadow_copy" | "shadow_copy2" | "btrfs" | "snapper"
+        | "shell_snap" | "netatalk" | "media_harmony" | "unityed_media" | "widelinks" | "fake_perms"
+        | "offline" => Module::Feature,
         "worm" | "readonly" => Module::ReadOnly,
         "acl_xattr" | "acl_tdb" | "nfs4acl_xattr" | "zfsacl" | "solarisacl" | "hpuxacl" | "aixacl"
         | "aixacl2" | "tru64acl" | "gpfs" | "afsacl" => Module::Guards(ACL),
