@@ -26,6 +26,8 @@ if ! mkfs.btrfs -q "$scratch/image" >"$scratch/said" 2>&1 || ! mount -o loop "$s
   echo "not tested: Btrfs in a file: $(tail -n 1 "$scratch/said")"; finish; exit
 fi
 
+# A share on a subvolume that nobody can write.
+btrfs -q subvolume create "$disk/base" && install -m 666 /dev/stdin "$disk/base/f" <<<old && btrfs -q subvolume snapshot -r "$disk/base" "$disk/old" || exit 1
 share_dir=$disk/share
 btrfs -q subvolume create "$share_dir" && chown 1000:1000 "$share_dir" || exit 1
 in_share() { (cd "$share_dir" && setpriv --reuid 1000 --regid 1000 --clear-groups -- sh -ec "$1"); }
@@ -41,6 +43,9 @@ access-log-kinds = ["open", "read", "rename"]
 name = "$SHARE"
 directory = "$share_dir"
 nfs-snapshots = "shown"
+[[share]]
+name = "old"
+directory = "$disk/old"
 [[user]]
 name = "$SMB_USER"
 password = "$SMB_PASS"
@@ -54,7 +59,7 @@ cd "$scratch" || exit 1
 printf '[global]\n' >smb.conf
 smb() {
   local out rc
-  out=$(here smbclient -s "$scratch/smb.conf" "//127.0.0.1/$SHARE" -p "$SMB_PORT" -U "$SMB_USER%$SMB_PASS" -c "$1" 2>&1); rc=$?
+  out=$(here smbclient -s "$scratch/smb.conf" "//127.0.0.1/${share:-$SHARE}" -p "$SMB_PORT" -U "$SMB_USER%$SMB_PASS" -c "$1" 2>&1); rc=$?
   echo "$out"
   [ $rc = 0 ] && ! grep -q '^NT_STATUS\|: NT_STATUS' <<<"$out"
 }
@@ -97,6 +102,11 @@ smbclient_part() {
   check "put back" back
   logged() { local i; for i in $(seq 100); do grep -q '"kind":"open".*"path":"/.snapshot/first/d/f"' access.json && return; sleep 0.1; done; tail -n 3 access.json; false; }
   check "the access log names the snapshot" logged
+  local share=old
+  check "a share on a read-only subvolume is read" got f old
+  check "a share on a read-only subvolume takes no changes" says 'NT_STATUS_MEDIA_WRITE_PROTECTED\|NT_STATUS_ACCESS_DENIED' 'put smb.conf new'
+  check "the log says that it is served read-only" grep -q 'share is served read-only, since nobody can write' "$scratch/server.log"
+  share=''
   check "a snapshot is removed" btrfs -q subvolume delete "$disk/second"
   sleep 2.1
   check "allinfo: one version is left" count_is 1 d/f

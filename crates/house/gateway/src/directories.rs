@@ -4,7 +4,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, AtFlags, CWD, StatxFlags, access, statx};
 use rustix::io::Errno;
 use share::Terms;
 
@@ -45,8 +45,11 @@ pub(crate) fn check(name: &str, path: &Path, terms: Terms) -> Result<PathBuf> {
     if !terms.contains(Terms::READ_ONLY)
         && let Err(errno) = access(&absolute, Access::WRITE_OK)
     {
-        let (why, advice) = not_writable(errno);
-        return Err(refuse(why, advice.to_owned()));
+        // What nobody can write is served read-only. What only this process cannot write is a mistake in its unit.
+        if errno != Errno::ROFS || is_read_only_here_alone(&absolute) {
+            let (why, advice) = not_writable(errno);
+            return Err(refuse(why, advice.to_owned()));
+        }
     }
     Ok(absolute)
 }
@@ -66,6 +69,24 @@ fn how_to_create(path: &Path) -> String {
             + "  If it exists, the service does not see it without the drop-in homes.conf (docs/service.md).";
     }
     create
+}
+
+/// Whether a path is below a mount that is read-only, of a file system that is not. systemd makes such mounts for services.
+fn is_read_only_here_alone(path: &Path) -> bool {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID);
+    found.is_ok_and(|found| is_mounted_read_only(&mounts, found.stx_mnt_id))
+}
+
+/// proc_pid_mountinfo(5): the first field is the number of the mount, the sixth are its options, the last are those of the file
+/// system.
+fn is_mounted_read_only(mounts: &str, number: u64) -> bool {
+    let has_ro = |options: Option<&str>| {
+        options.is_some_and(|options| options.split(',').any(|option| option == "ro"))
+    };
+    let number = number.to_string();
+    let mount = mounts.lines().find(|line| line.split(' ').next() == Some(&number));
+    mount.is_some_and(|line| has_ro(line.split(' ').nth(5)) && !has_ro(line.split(' ').next_back()))
 }
 
 /// Why a directory may not be written, and what to do.
@@ -120,6 +141,11 @@ mod tests {
         assert!(problem.advice.contains("homes.conf"), "{problem:?}");
         assert!(not_writable(Errno::ROFS).1.contains("paths.conf"));
         assert!(not_writable(Errno::ACCESS).0.contains("by this user"));
+        let mounts = "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n\
+                      22 21 8:1 / /srv ro,nosuid - ext4 /dev/sda1 rw,errors=remount-ro\n\
+                      23 21 8:2 / /mnt ro,relatime - ext4 /dev/sdb1 ro\n";
+        let found = [1, 21, 22, 23].map(|number| is_mounted_read_only(mounts, number));
+        assert_eq!(found, [false, false, true, false]);
     }
 
     #[test]

@@ -10,8 +10,8 @@ use limits::Provisioned;
 use rustix::thread::CapabilitySet;
 use share::{AccessLog, Protocols, Share, ShareId, ShareTable, Terms, folded_name};
 use state::{ShareRecord, State, burst_credits};
-use storage::Storage;
 use storage::fault::{Call, Fault, FaultyStore, Rule};
+use storage::{Capabilities, Storage};
 use storage_ceph::CephOptions;
 use storage_local::{LocalOptions, LocalStore, RecordsError};
 
@@ -235,6 +235,18 @@ fn open_local(name: &str, directory: &Path, reserved: &[String], state: &State) 
     Ok(Arc::new(store))
 }
 
+/// Logs why a share is served read-only whose terms do not say so.
+fn tell_read_only(settings: &share::Settings, directory: &Path, store: &dyn Storage) {
+    if !settings.terms.contains(Terms::READ_ONLY) && !store.capabilities().contains(Capabilities::WRITE) {
+        tracing::warn!(
+            share = settings.name,
+            "the share is served read-only, since nobody can write to the file system of {}; if that changes, start the \
+             server again",
+            directory.display()
+        );
+    }
+}
+
 /// Logs why NFS clients do not find earlier versions in a share whose terms say so.
 fn tell_missing_folder(settings: &share::Settings, directory: &Path, store: &dyn Storage) {
     if !settings.terms.contains(Terms::SNAPSHOT_FOLDER) {
@@ -403,6 +415,7 @@ impl Opener {
             ..share::Settings::new(&given.name)
         };
         let store = self.open_store(&given.name, directory, &given.reserved_names)?;
+        tell_read_only(&settings, directory, &*store);
         tell_missing_folder(&settings, directory, &*store);
         let store = match self.metadata_latency {
             Some(by) => slowed(store, by),
@@ -426,6 +439,7 @@ impl Opener {
             ..share::Settings::new(&record.name)
         };
         let store = self.open_store(&record.name, directory, &[])?;
+        tell_read_only(&settings, directory, &*store);
         tell_missing_folder(&settings, directory, &*store);
         self.open(settings, store)
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use access::{Entrance, Names, Peer, Protocols, Role, Rules};
 use file_state::Access;
 use identity::{Identity, People, Proof};
-use storage::ObjectId;
+use storage::{Capabilities, ObjectId};
 
 use self::rules::CurrentRules;
 use self::terms::CurrentTerms;
@@ -39,18 +39,21 @@ pub(crate) struct Security {
     rules: Arc<CurrentRules>,
     /// Whether all objects are of a snapshot.
     is_snapshot: bool,
+    /// Whether the store cannot change anything.
+    is_store_read_only: bool,
     /// Whether the log has said what to do about directories of root that keep users out.
     root_is_told: AtomicBool,
 }
 
 impl Security {
     /// The terms and rules of a share with these settings.
-    pub(crate) fn new(settings: &Settings) -> Self {
+    pub(crate) fn new(settings: &Settings, store: Capabilities) -> Self {
         Self {
             name: settings.name.clone(),
             terms: Arc::new(CurrentTerms::new(settings.terms)),
             rules: Arc::new(CurrentRules::new(settings.rules.clone())),
             is_snapshot: false,
+            is_store_read_only: !store.contains(Capabilities::WRITE),
             root_is_told: AtomicBool::new(false),
         }
     }
@@ -62,6 +65,7 @@ impl Security {
             terms: Arc::clone(&self.terms),
             rules: Arc::clone(&self.rules),
             is_snapshot: true,
+            is_store_read_only: true,
             root_is_told: AtomicBool::new(true),
         }
     }
@@ -127,9 +131,9 @@ impl Security {
         self.rules.entrance(self.terms(), by, client)
     }
 
-    /// Whether all changes are refused: by the terms, or because nobody can change a snapshot.
+    /// Whether all changes are refused: by the terms, or because nobody can change a snapshot or what is in this store.
     pub(crate) fn is_read_only(&self) -> bool {
-        self.is_snapshot || self.terms().contains(Terms::READ_ONLY)
+        self.is_snapshot || self.is_store_read_only || self.terms().contains(Terms::READ_ONLY)
     }
 
     /// Why nobody may change this object, if that is so.
@@ -189,7 +193,7 @@ mod tests {
     use super::*;
 
     fn security() -> Security {
-        Security::new(&Settings::new("data"))
+        Security::new(&Settings::new("data"), Capabilities::WRITE)
     }
 
     #[test]

@@ -71,7 +71,7 @@ impl Share {
             agreement: Agreement::new(id, &settings),
             namespace: Namespace::new(Arc::clone(store.root()), folded),
             data: Data::default(),
-            security: Security::new(&settings),
+            security: Security::new(&settings, store.storage().capabilities()),
             changes: Changes::new(&settings.name, store.storage(), settings.watches_max),
             budget: Arc::new(Provision::new(settings.provisioned.clone(), &settings.name, store.root())),
             versions: Versions::default(),

@@ -4,8 +4,8 @@ use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{
-    FallocateFlags, MemfdFlags, Mode, OFlags, StatVfsMountFlags, XattrFlags, fallocate, fgetxattr, fsetxattr,
-    fstatfs, fstatvfs, memfd_create, openat,
+    Access, AtFlags, FallocateFlags, MemfdFlags, Mode, OFlags, StatVfsMountFlags, XattrFlags, accessat,
+    fallocate, fgetxattr, fsetxattr, fstatfs, fstatvfs, memfd_create, openat,
 };
 use rustix::io::{Errno, ReadWriteFlags, preadv2, pwritev2};
 use rustix::thread::CapabilitySet;
@@ -75,12 +75,18 @@ pub(crate) fn file_system(root: &OwnedFd) -> Result<i64> {
     Ok(fstatfs(root).map_err(from_errno)?.f_type & 0xffff_ffff)
 }
 
+/// Whether nobody can change what is below the root: its mount, its file system or its subvolume is read-only.
+pub(crate) fn is_read_only(root: &OwnedFd) -> Result<bool> {
+    // Not told of a subvolume of Btrfs.
+    let of_mount = fstatvfs(root).map_err(from_errno)?.f_flag.contains(StatVfsMountFlags::RDONLY);
+    Ok(of_mount || accessat(root, c".", Access::WRITE_OK, AtFlags::EACCESS) == Err(Errno::ROFS))
+}
+
 /// All capabilities except [`Capabilities::NATIVE_HANDLES`].
 pub(crate) fn capabilities(root: &OwnedFd, is_in_memory: bool) -> Result<Capabilities> {
     let mut found = Capabilities::empty();
     found.set(Capabilities::LOCAL, is_local(root)?);
-    let is_read_only = fstatvfs(root).map_err(from_errno)?.f_flag.contains(StatVfsMountFlags::RDONLY);
-    found.set(Capabilities::WRITE, !is_read_only);
+    found.set(Capabilities::WRITE, !is_read_only(root)?);
     found.set(Capabilities::OWNERS, can_set_owners());
     found.set(Capabilities::BIRTH_TIME, btime_of(&stat(root)?).is_some());
     let xattr = fgetxattr(root, DOS_XATTR, &mut [0; 64][..]);

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rustix::fs::{Mode, OFlags, StatVfsMountFlags, fstat, fstatvfs, open};
+use rustix::fs::{Mode, OFlags, fstat, fstatvfs, open};
 use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
 use storage::{
@@ -257,8 +257,7 @@ impl Storage for LocalStore {
     }
 
     fn is_read_only(&self, _: MayWait<'_>) -> Result<bool> {
-        let status = fstatvfs(&self.shared.root).map_err(from_errno)?;
-        Ok(status.f_flag.contains(StatVfsMountFlags::RDONLY))
+        probe::is_read_only(&self.shared.root)
     }
 
     fn is_in_place(&self, _: MayWait<'_>) -> Result<bool> {

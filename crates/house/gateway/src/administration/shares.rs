@@ -85,6 +85,7 @@ impl Administration {
             comment: record.comment.clone(),
             snapshot_policy: record.snapshot_policy.clone(),
             recycle_bin: write_kept_bin(&record.recycle_bin),
+            read_only: self.is_read_only(&record.name, record.terms()),
             ..tell(&record.name, &record.directory, record.terms(), plan)
         }
     }
@@ -105,9 +106,16 @@ impl Administration {
             comment: given.comment.clone(),
             snapshot_policy: given.snapshot_policy.clone(),
             recycle_bin: rules::write_recycle_bin(given.recycle_bin.as_ref()),
+            read_only: self.is_read_only(&given.name, given.terms),
             served_by: by_protocols(given.rules.protocols, given.terms, declared, self.nfs()),
             ..tell(&given.name, directory, given.terms, given.plan.to_string())
         }
+    }
+
+    /// Whether a share takes no changes: by its terms, or because its storage cannot be written.
+    fn is_read_only(&self, name: &str, terms: Terms) -> bool {
+        let share = self.serving.as_ref().and_then(|serving| serving.shares.present().by_name(name).cloned());
+        terms.contains(Terms::READ_ONLY) || share.is_some_and(|share| share.is_read_only())
     }
 
     /// Why the running server does not serve a share.

@@ -5,7 +5,7 @@ use file_state::Access;
 /// Why an object takes no changes, whoever asks for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReadOnly {
-    /// The terms of the share ([`Terms::READ_ONLY`](super::Terms::READ_ONLY)).
+    /// The terms of the share ([`Terms::READ_ONLY`](super::Terms::READ_ONLY)), or its store, which cannot change anything.
     #[error("a read-only share")]
     Share,
     /// The object is of a snapshot.
