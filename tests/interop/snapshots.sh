@@ -17,7 +17,7 @@ end_scratch() {
   [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null
   [ "$failed" = 0 ] || grep -v ' INFO ' "$scratch/server.log" 2>/dev/null | tail -n 10
   cd /
-  umount -l "$disk" 2>/dev/null
+  umount -l "$disk" "$scratch/ext4" 2>/dev/null
   rm -rf --one-file-system "$scratch"
   ip netns del "$ns" 2>/dev/null
 }
@@ -28,6 +28,9 @@ fi
 
 # A share on a subvolume that nobody can write.
 btrfs -q subvolume create "$disk/base" && install -m 666 /dev/stdin "$disk/base/f" <<<old && btrfs -q subvolume snapshot -r "$disk/base" "$disk/old" || exit 1
+# And one on a directory that is encrypted with fscrypt.
+ext4=$scratch/ext4; mkdir "$ext4" && truncate -s 64M "$scratch/ext4.image"
+{ mkfs.ext4 -q -O encrypt "$scratch/ext4.image" && mount -o loop "$scratch/ext4.image" "$ext4" && python3 "$top/tests/interop/fscrypt.py" "$ext4/enc"; } >"$scratch/said" 2>&1
 share_dir=$disk/share
 btrfs -q subvolume create "$share_dir" && chown 1000:1000 "$share_dir" || exit 1
 in_share() { (cd "$share_dir" && setpriv --reuid 1000 --regid 1000 --clear-groups -- sh -ec "$1"); }
@@ -46,6 +49,7 @@ nfs-snapshots = "shown"
 [[share]]
 name = "old"
 directory = "$disk/old"
+$([ ! -d "$ext4/enc" ] || printf '[[share]]\nname = "enc"\ndirectory = "%s"\n' "$ext4/enc")
 [[user]]
 name = "$SMB_USER"
 password = "$SMB_PASS"
@@ -107,6 +111,9 @@ smbclient_part() {
   check "a share on a read-only subvolume takes no changes" says 'NT_STATUS_MEDIA_WRITE_PROTECTED\|NT_STATUS_ACCESS_DENIED' 'put smb.conf new'
   check "the log says that it is served read-only" grep -q 'share is served read-only, since nobody can write' "$scratch/server.log"
   share=''
+  at_rest() { here "$ANABRANCH" share show "$1" --state "$scratch/state" | grep -x "at rest  *$2"; }
+  check "no encryption is seen" at_rest old 'the server sees no encryption'
+  if [ -d "$ext4/enc" ]; then check "fscrypt is seen" at_rest enc fscrypt; else echo "not tested: fscrypt: $(tail -n 1 "$scratch/said")"; fi
   check "a snapshot is removed" btrfs -q subvolume delete "$disk/second"
   sleep 2.1
   check "allinfo: one version is left" count_is 1 d/f

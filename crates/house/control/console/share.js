@@ -129,6 +129,7 @@ function settings(share, redraw) {
       [t('share.nfs-groups'), t(`share.nfs-groups.${share.nfs_groups || 'not-set'}`)],
       [t('share.nfs-snapshots'), t(`share.nfs-snapshots.${share.nfs_snapshots}`)],
       [t('share.recycle-bin'), share.recycle_bin],
+      ...(share.encryption_at_rest ? [[t('share.at-rest'), t(`share.at-rest.${share.encryption_at_rest}`)]] : []),
       [t('share.guest'), yesNo(share.guest)],
       [t('share.abe'), yesNo(share.access_based_enumeration)],
       [t('share.ca'), yesNo(share.continuous_availability)],

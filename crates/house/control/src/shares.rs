@@ -73,6 +73,10 @@ pub struct Share {
     /// Its recycle bin: `off`, or `on` with what is kept there.
     #[serde(default)]
     pub recycle_bin: String,
+    /// How its directory is encrypted on the disk, where one share is asked for that is served: `fscrypt`, `dm-crypt`, or
+    /// `none-seen`. Null if the system does not say.
+    #[serde(default)]
+    pub encryption_at_rest: Option<String>,
     /// Its snapshots, where one share is asked for that is served and answers.
     #[serde(default)]
     pub snapshots: Option<SnapshotSummary>,

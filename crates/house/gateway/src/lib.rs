@@ -15,6 +15,7 @@ mod admins;
 mod announced;
 mod apart;
 mod asked;
+mod at_rest;
 mod cephfs;
 pub mod control_access;
 pub mod control_tls;

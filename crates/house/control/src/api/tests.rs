@@ -113,6 +113,7 @@ fn a_share() -> Share {
         served_by: Vec::new(),
         snapshot_policy: String::new(),
         recycle_bin: "off".to_owned(),
+        encryption_at_rest: None,
         snapshots: None,
     }
 }

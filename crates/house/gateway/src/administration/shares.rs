@@ -21,7 +21,7 @@ use crate::problem::Problem;
 use crate::settings::{check_share_name, same_share_name, split_directory, written_directory};
 use crate::snapshots::now;
 use crate::waiting::wait_for;
-use crate::{cephfs, directories, opening};
+use crate::{at_rest, cephfs, directories, in_time, opening};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -64,7 +64,9 @@ impl Administration {
             None => self.tell_made(&self.made_share(name)?),
         };
         let snapshots = self.summary(&share.name);
-        Ok(Share { alarms: self.alarms(&share.name), snapshots, ..share })
+        let encryption_at_rest =
+            share.served.then(|| encryption_at_rest(Path::new(&share.directory))).flatten();
+        Ok(Share { alarms: self.alarms(&share.name), snapshots, encryption_at_rest, ..share })
     }
 
     fn tell_made(&self, record: &ShareRecord) -> Share {
@@ -390,6 +392,15 @@ fn use_rules(serving: &Serving, share: &share::Share, terms: Terms, rules: share
     }
 }
 
+fn encryption_at_rest(directory: &Path) -> Option<String> {
+    // Where each user has a directory, the one that holds them counts. One in CephFS is not of this machine.
+    let (directory, _) = split_directory(directory).ok()?;
+    if cephfs::absolute(&directory).is_some() {
+        return None;
+    }
+    in_time::answer(move || at_rest::encryption(&directory)).flatten().map(str::to_owned)
+}
+
 fn check_comment(name: &str, comment: &str) -> Result<()> {
     rules::check_comment(comment)
         .map_err(|e| invalid(format!("the share {name}: {e}"), "Take a shorter one."))
@@ -460,6 +471,7 @@ fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
         snapshot_policy: String::new(),
         recycle_bin: String::new(),
         snapshots: None,
+        encryption_at_rest: None,
         plan,
     }
 }
