@@ -178,6 +178,11 @@ impl LocalNode {
         let peer: Option<&Self> = node.as_any().downcast_ref();
         peer.filter(|p| Arc::ptr_eq(&p.store, &self.store)).ok_or(Error::CrossDevice)
     }
+
+    /// Another local node, which may be of a snapshot. The kernel refuses those of other file systems.
+    fn neighbour<'a>(node: &'a dyn Node) -> Result<&'a Self> {
+        node.as_any().downcast_ref().ok_or(Error::CrossDevice)
+    }
 }
 
 impl Node for LocalNode {
@@ -367,7 +372,7 @@ impl Node for LocalNode {
         length: u64,
         _: MayWait<'_>,
     ) -> Result<()> {
-        self.clone_to(offset, self.peer(to)?, to_offset, length)
+        self.clone_to(offset, Self::neighbour(to)?, to_offset, length)
     }
 
     fn xattr(&self, name: &[u8], _: MayWait<'_>) -> Result<Vec<u8>> {

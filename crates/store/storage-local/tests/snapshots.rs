@@ -196,6 +196,25 @@ fn clients_neither_see_nor_enter_the_folder() {
 }
 
 #[test]
+fn a_file_of_a_snapshot_shares_its_blocks_with_one_of_the_store() {
+    let Some(made) = OnBtrfs::new(true) else { return };
+    let long = vec![7; 1_000_003];
+    std::fs::write(made.at("live/f"), &long).unwrap();
+    let taken = made.snapshots().take("x", MAY).unwrap();
+    std::fs::write(made.at("live/f"), "now").unwrap();
+    let view = made.snapshots().open(taken.id, MAY).unwrap();
+    let then = view.root().lookup(Name::new(b"f").unwrap(), Wait::May(MAY)).unwrap();
+    let copy = made.store().root().create(Name::new(b"g").unwrap(), &NEW_FILE, MAY).unwrap();
+    then.clone_range(0, &*copy, 0, long.len() as u64, MAY).unwrap();
+    assert!(std::fs::read(made.at("live/g")).unwrap() == long);
+    let refused = copy.clone_range(0, &*then, 0, long.len() as u64, MAY);
+    assert!(
+        matches!(refused, Err(Error::ReadOnly | Error::PermissionDenied | Error::NotPermitted)),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn names_that_are_reserved_are_so_in_a_snapshot() {
     let Some(made) = OnBtrfs::new(true) else { return };
     std::fs::create_dir(made.at("live/.snapshots")).unwrap();

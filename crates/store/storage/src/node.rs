@@ -214,12 +214,19 @@ pub trait Storage: Send + Sync + 'static {
 /// An object of a store, pinned: while a reference lives, [`Node::id`] names the same object, even after its last name
 /// is removed. Calls on one node may run at the same time.
 ///
-/// Two nodes passed to one call must belong to the same store; otherwise the call returns [`Error::CrossDevice`].
+/// Two nodes passed to one call must belong to the same store; otherwise the call returns [`Error::CrossDevice`]. Only
+/// [`Node::clone_range`] may take one of a snapshot and one of the store itself.
 pub trait Node: Send + Sync + std::fmt::Debug + 'static {
     // --- the minimum: what a read-only store needs ---
 
     /// Lets a store recognise its own nodes.
     fn as_any(&self) -> &dyn Any;
+
+    /// The node of the store itself, for a node of a layer in front of it: for calls with nodes of the store's snapshots, in front of
+    /// which the layer is not.
+    fn beneath(&self) -> Option<&dyn Node> {
+        None
+    }
 
     /// Which object it is.
     fn id(&self) -> ObjectId;
@@ -532,10 +539,11 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
-    /// Shares blocks with another file.
+    /// Shares blocks with another file, which may be one of the store's where this one is of a snapshot of it.
     ///
     /// # Errors
-    /// [`Error::NotSupported`] without [`Capabilities::CLONE`].
+    /// [`Error::NotSupported`] without [`Capabilities::CLONE`]; [`Error::CrossDevice`] also where the store cannot do it between a
+    /// snapshot and itself.
     fn clone_range(
         &self,
         offset: u64,

@@ -281,6 +281,10 @@ impl Node for CachedNode {
         self
     }
 
+    fn beneath(&self) -> Option<&dyn Node> {
+        Some(self.inner.beneath().unwrap_or(&*self.inner))
+    }
+
     fn id(&self) -> ObjectId {
         self.inner.id()
     }
