@@ -33,6 +33,7 @@ mod ranges;
 mod read;
 mod recycle;
 mod recycling;
+mod restoration;
 mod restore;
 mod schedule;
 mod security;
@@ -85,6 +86,10 @@ pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};
 pub use ranges::CloneRule;
 pub use read::{Read, ReadWithAttributes};
 pub use recycling::{RECYCLE_FOLDER, RecycleBin, RecycleBinError};
+pub use restoration::{
+    CannotRestore, LEFT_NAMED_MAX, LeftAlone, Restoration, RestoreFailure, RestoreFigures, RestoreProgress,
+    Restored,
+};
 pub use security::{Object, ReadOnly, SecurityChange, Terms, may_delete, permitted, served_by};
 pub use settings::{Settings, ShareId};
 pub use share::Share;

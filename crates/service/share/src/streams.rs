@@ -296,6 +296,10 @@ impl Node for StreamNode {
         self.data.as_any()
     }
 
+    fn beneath(&self) -> Option<&dyn Node> {
+        self.data.beneath()
+    }
+
     fn id(&self) -> ObjectId {
         self.data.id()
     }

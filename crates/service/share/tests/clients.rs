@@ -9,13 +9,15 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use anabranch_share::{
-    Access, Admission, Break, ByteRange, Caching, Call, Caller, Case, ClientLock, Error, File, Found,
-    GrantHolder, GrantKey, GrantRequest, Holder, Identity, LockKind, LockOwner, LockWait, NewObject, Open,
-    OpenRequest, Operation, Proof, Settings, Share, ShareId, Sharing,
+    Access, Admission, Answering, Break, ByteRange, Caching, Call, Caller, Case, ClientLock, Error, File,
+    Found, GrantHolder, GrantKey, GrantRequest, Holder, Identity, LockKind, LockOwner, LockWait, NewObject,
+    Open, OpenRequest, Operation, Proof, Restoration, RestoreProgress, Restored, Settings, Share, ShareId,
+    Sharing,
 };
 use parking_lot::Mutex;
+use storage::conformance::MAY;
 use storage::memory::MemoryStore;
-use storage::{Device, FileKind, SetAttributes, Stability, Want};
+use storage::{Device, FileKind, SetAttributes, Stability, Storage, StoreThread, Want};
 
 mod fronts;
 
@@ -271,4 +273,27 @@ async fn which_parts_hold_data_is_asked_when_others_have_written_it() {
     share.close(&caller(&SMB), &delegation).await.unwrap();
     let told = share.data_ranges(&nfs, &stateless, 0, 100, 4).await;
     assert_eq!(told, Ok((vec![ByteRange::new(0, 4).unwrap()], false)));
+}
+
+#[tokio::test]
+async fn what_is_restored_waits_for_a_client_that_caches_the_file() {
+    let store = Arc::new(MemoryStore::new());
+    let share = Share::new(ShareId(1), Settings::new("data"), Arc::clone(&store) as Arc<dyn Storage>);
+    let found = file(&share).await;
+    let from = store.snapshots().unwrap().take("test", MAY).unwrap().id;
+    let client = Arc::new(Client::default());
+    let held = open(&share, &found, &request(1, &client, READ, READ_DELEGATION)).unwrap();
+    let path = vec![b"file".to_vec()];
+    let ordered = Duration::from_secs(u64::MAX);
+    let order = Restoration { from, source: path.clone(), target: path, replace: true, ordered, number: 1 };
+    let waited = AtomicUsize::new(0);
+    let wait = |_: Answering| {
+        waited.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(client.told.load(Ordering::Relaxed), 1, "it was asked first");
+        now(share.close(&caller(&NFS4), &held)).unwrap();
+    };
+    let progress = RestoreProgress::default();
+    let outcome = share.restore_from(&order, &progress, &wait, &StoreThread::simulated());
+    assert_eq!((outcome, waited.into_inner()), (Ok(Restored::Whole), 1));
+    assert_eq!(progress.figures().restored, 1);
 }

@@ -180,7 +180,7 @@ impl LocalNode {
     }
 
     /// Another local node, which may be of a snapshot. The kernel refuses those of other file systems.
-    fn neighbour<'a>(node: &'a dyn Node) -> Result<&'a Self> {
+    fn neighbour(node: &dyn Node) -> Result<&Self> {
         node.as_any().downcast_ref().ok_or(Error::CrossDevice)
     }
 }

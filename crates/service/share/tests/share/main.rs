@@ -28,6 +28,7 @@ use fronts::{SMB, call};
 
 mod read_only;
 mod recycle;
+mod restoration;
 mod room;
 mod snapshots;
 mod watch;

@@ -1,0 +1,92 @@
+//! What needs no restoring: what has not changed since the snapshot, and what an earlier attempt has restored.
+
+use std::time::Duration;
+
+use storage::Attributes;
+
+/// Which files need no restoring.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Known {
+    /// The snapshot was not taken before this moment, since 1970.
+    pub(super) taken: Duration,
+    /// When the restoration was ordered, since 1970.
+    pub(super) ordered: Duration,
+}
+
+impl Known {
+    /// Whether the present object is that of the snapshot, with all that it held: no client can set a change time. A change within
+    /// the tick of the snapshot may not show.
+    pub(super) fn is_unchanged(self, then: &Attributes, now: &Attributes) -> bool {
+        then.id.number == now.id.number
+            && then.id.fs == now.id.fs
+            && then.kind == now.kind
+            && then.size == now.size
+            && then.ctime == now.ctime
+            && then.ctime.is_settled_at(self.taken)
+    }
+
+    /// Whether the present object is what an earlier attempt has made of that of the snapshot: another one, made since it was
+    /// ordered, with the same length, times and owners. It may have more names by now.
+    pub(super) fn is_restored(self, then: &Attributes, now: &Attributes) -> bool {
+        let since = u64::try_from(now.ctime.secs)
+            .is_ok_and(|secs| Duration::new(secs, now.ctime.nanos.min(999_999_999)) >= self.ordered);
+        since
+            && then.id.number != now.id.number
+            && (then.kind, then.size, then.mtime) == (now.kind, now.size, now.mtime)
+            && (then.uid, then.gid, then.mode) == (now.uid, now.gid, now.mode)
+            && then.flags == now.flags
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use storage::{Device, FileKind, ObjectId, Timestamp};
+
+    use super::*;
+
+    const KNOWN: Known = Known { taken: Duration::from_secs(1000), ordered: Duration::from_secs(2000) };
+
+    fn file(number: u64, ctime: i64) -> Attributes {
+        let time = |secs| Timestamp { secs, nanos: 5 };
+        Attributes {
+            id: ObjectId::live(number),
+            kind: FileKind::Regular,
+            mode: 0o644,
+            links: 1,
+            uid: 7,
+            gid: 8,
+            device: Device::default(),
+            size: 3,
+            allocated: 4096,
+            atime: time(1),
+            mtime: time(100),
+            ctime: time(ctime),
+            btime: None,
+            flags: None,
+            ctime_set: None,
+            changes_within_ctime: 0,
+        }
+    }
+
+    #[test]
+    fn a_file_is_unchanged_if_its_change_time_says_so() {
+        let then = Attributes { id: ObjectId { snapshot: 4, ..ObjectId::live(9) }, ..file(9, 500) };
+        assert!(KNOWN.is_unchanged(&then, &file(9, 500)));
+        assert!(!KNOWN.is_unchanged(&then, &file(9, 501)), "whatever else is the same");
+        assert!(!KNOWN.is_unchanged(&then, &file(10, 500)), "another file");
+        // It was changed a moment before the snapshot, and perhaps a moment after it.
+        assert!(!KNOWN.is_unchanged(&file(9, 1000), &file(9, 1000)));
+        assert!(!KNOWN.is_unchanged(&file(9, 1500), &file(9, 1500)), "the clock was set back");
+    }
+
+    #[test]
+    fn what_an_earlier_attempt_has_made_is_another_file_made_since() {
+        let then = file(9, 500);
+        assert!(KNOWN.is_restored(&then, &file(20, 2000)));
+        assert!(!KNOWN.is_restored(&then, &file(20, 1999)), "whoever gave it the same times before");
+        assert!(!KNOWN.is_restored(&then, &file(9, 2000)), "a changed file with its times set back");
+        assert!(!KNOWN.is_restored(&then, &Attributes { size: 4, ..file(20, 2000) }));
+        assert!(!KNOWN.is_restored(&then, &Attributes { uid: 0, ..file(20, 2000) }));
+        assert!(!KNOWN.is_restored(&then, &Attributes { mtime: Timestamp::default(), ..file(20, 2000) }));
+    }
+}
