@@ -18,6 +18,7 @@ use crate::lock::{Holder, Lock};
 use crate::policies::DONE;
 use crate::records::{ShareRecord, TokenRecord, UserRecord};
 use crate::redb_store::RedbStore;
+use crate::restores::RESTORES;
 use crate::state_file::{Closed, StateFile};
 use crate::store::{Batch, Change, Form, Store, Table};
 use crate::{Error, Result, copies, directory, image};
@@ -328,7 +329,7 @@ impl State {
     fn forget_of_share(&self, name: &str, is_removed: bool) -> Result<()> {
         let name = name.to_lowercase();
         let key = name.as_bytes();
-        let made = is_removed.then(|| [MADE_SHARES.remove(key), DONE.remove(key)]);
+        let made = is_removed.then(|| [MADE_SHARES.remove(key), DONE.remove(key), RESTORES.remove(key)]);
         let rest = [SHARES.remove(key), CREDITS.remove(key), Change::Drop { prefix: handles::prefix(&name) }];
         self.change(made.into_iter().flatten().chain(rest).collect())
     }

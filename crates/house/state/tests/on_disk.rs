@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anabranch_state::{
     DoneRecord, LockHostTable, NfsClientTable, PasswordKeys, PersistentOpenTable, PolicyRecord,
-    ProtectedSnapshot, Secrets, ShareRecord, State, TokenRecord, UserRecord,
+    ProtectedSnapshot, RestoreRecord, Secrets, ShareRecord, State, TokenRecord, UserRecord,
 };
 use control::Token;
 use control::shares::Rules;
@@ -25,6 +25,7 @@ const ADDED_USERS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("adde
 const TOKENS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("tokens");
 const PROTECTED: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("protected-snapshots");
 const POLICIES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("snapshot-policies");
+const RESTORES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("restores");
 const DONE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("snapshots-done");
 const OPENS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("persistent-opens");
 const CLIENTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("nfs-clients");
@@ -83,6 +84,8 @@ fn written_by_hand(directory: &Path) {
     transaction.open_table(DONE).unwrap().insert("data", done.as_bytes()).unwrap();
     let protected = r#"{"directory":"/srv","name":"a","until":5}"#;
     transaction.open_table(PROTECTED).unwrap().insert("/srv\0a", protected.as_bytes()).unwrap();
+    let restore = r#"{"share":"Data","snapshot":"a","ended":{"left":3}}"#;
+    transaction.open_table(RESTORES).unwrap().insert("data", restore.as_bytes()).unwrap();
     transaction.open_table(CLIENTS).unwrap().insert(b"client".as_slice(), ()).unwrap();
     transaction.open_table(LOCK_HOSTS).unwrap().insert(LOCK_HOST, ()).unwrap();
     transaction.open_table(HANDLES).unwrap().insert(5, (1, 2, 3, b"name".as_slice())).unwrap();
@@ -109,6 +112,7 @@ fn what_is_on_the_disk_is_read() {
     assert_eq!(state.snapshots_done("DATA").unwrap().unwrap().done["daily"], 5);
     let protected = state.protected_snapshots(Path::new("/srv")).unwrap();
     assert_eq!((&*protected[0].name, protected[0].until), ("a", 5));
+    assert_eq!(state.restore_of("DATA").unwrap().unwrap().ended.unwrap().left, 3);
     assert_eq!(PersistentOpenTable(state.store()).all().unwrap()[0].id, 300);
     assert_eq!(NfsClientTable(state.store()).all().unwrap(), [ClientRecord { owner: b"client".to_vec() }]);
     assert_eq!(LockHostTable(state.store()).all().unwrap(), [lock_host()]);
@@ -139,6 +143,7 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     state.protect_snapshot(&protected).unwrap();
     state.keep_policy(&PolicyRecord { name: "Office".to_owned(), ..PolicyRecord::default() }).unwrap();
     state.keep_snapshots_done("Data", &DoneRecord::default()).unwrap();
+    state.keep_restore(&RestoreRecord { share: "Data".to_owned(), ..RestoreRecord::default() }).unwrap();
     let open_file = PersistentOpen { id: u64::MAX - 1, ..PersistentOpen::default() };
     PersistentOpenTable(state.store()).write(&[Change::Keep(Box::new(open_file))]).unwrap();
     NfsClientTable(state.store()).keep(&ClientRecord { owner: b"client".to_vec() }).unwrap();
@@ -153,7 +158,9 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     assert_eq!(transaction.open_table(SHARES).unwrap().get("data").unwrap().unwrap().value(), id);
     assert_eq!(transaction.open_table(ACCOUNTS).unwrap().get("anna").unwrap().unwrap().value(), [8; 16]);
     assert_eq!(transaction.open_table(CREDITS).unwrap().get("data").unwrap().unwrap().value(), 66);
-    for (table, key) in [(MADE_SHARES, "data"), (TOKENS, "ci"), (POLICIES, "office"), (DONE, "data")] {
+    for (table, key) in
+        [(MADE_SHARES, "data"), (TOKENS, "ci"), (POLICIES, "office"), (DONE, "data"), (RESTORES, "data")]
+    {
         let table = transaction.open_table(table).unwrap();
         assert_eq!(table.first().unwrap().unwrap().0.value(), key);
     }
