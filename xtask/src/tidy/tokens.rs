@@ -14,6 +14,7 @@ const MAKERS: [(&str, &[&str]); 4] = [
             "crates/service/share/src/empty_bin.rs",
             "crates/house/gateway/src/servers.rs",
             "crates/house/gateway/src/administration/awaited.rs",
+            "crates/house/gateway/src/snapshots/restores.rs",
         ],
     ),
     ("StoreThread::simulated", &["crates/service/share/src/store/pool.rs"]),

@@ -6,6 +6,7 @@ use crate::configuration::{Configuration, Reload};
 use crate::domain::Domain;
 use crate::identities::TestedUser;
 use crate::policies::{NewPolicy, Policies, Policy};
+use crate::restores::{NewRestore, Restore};
 use crate::shares::{NewShare, Share, ShareChange, Shares};
 use crate::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, SnapshotRevert, Snapshots};
 use crate::tokens::{MadeToken, NewToken, TokenInfo, Tokens};
@@ -64,6 +65,21 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// There is no such snapshot, the share cannot go back, or there is no space.
     fn revert_share(&self, share: &str, revert: SnapshotRevert) -> Result<Snapshot, Refusal>;
+    /// The restore of a share that goes on, or was the last.
+    ///
+    /// # Errors
+    /// There is no such share, or nothing was restored into it.
+    fn restore(&self, share: &str) -> Result<Restore, Refusal>;
+    /// Begins to restore a file or a directory from a snapshot. It goes on after this call, also after a restart of the server.
+    ///
+    /// # Errors
+    /// There is no such snapshot or path, something is in the place, or a restore goes on.
+    fn begin_restore(&self, share: &str, new: NewRestore) -> Result<Restore, Refusal>;
+    /// Has the restore of a share stop. What was restored stays.
+    ///
+    /// # Errors
+    /// Nothing is being restored.
+    fn cancel_restore(&self, share: &str) -> Result<Restore, Refusal>;
     /// What is known of the snapshots of each share, by name. This never waits.
     fn snapshot_figures(&self) -> Vec<SnapshotFigures>;
     /// All snapshot policies, by name.

@@ -27,7 +27,7 @@ use crate::sign_in;
 use crate::simulation::{NewSimulation, SimulatedPlan};
 use crate::tokens as of_tokens;
 use crate::trace::{NewTrace, TracePart};
-use crate::{About, activity, findings, policy_calls, simulation, snapshot_calls, trace};
+use crate::{About, activity, findings, policy_calls, restore_calls, simulation, snapshot_calls, trace};
 
 /// The most bytes of a request's body: no call has a long one.
 const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -93,6 +93,11 @@ pub(crate) const ROUTES: &[Route] = &[
         handlers: || patch(snapshot_calls::change).delete(snapshot_calls::remove),
     },
     Route { path: "/shares/{name}/revert", methods: &["post"], handlers: || post(snapshot_calls::revert) },
+    Route {
+        path: "/shares/{name}/restore",
+        methods: &["get", "post", "delete"],
+        handlers: || get(restore_calls::show).post(restore_calls::begin).delete(restore_calls::cancel),
+    },
     Route {
         path: "/policies",
         methods: &["get", "post"],

@@ -30,6 +30,8 @@ pub mod policies;
 mod policy_calls;
 pub mod program;
 pub mod report;
+mod restore_calls;
+pub mod restores;
 mod server;
 pub mod shares;
 pub mod sign_in;

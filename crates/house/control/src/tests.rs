@@ -51,6 +51,15 @@ impl Administration for Nobody {
     fn revert_share(&self, _: &str, _: snapshots::SnapshotRevert) -> Result<snapshots::Snapshot, Refusal> {
         none()
     }
+    fn restore(&self, _: &str) -> Result<restores::Restore, Refusal> {
+        none()
+    }
+    fn begin_restore(&self, _: &str, _: restores::NewRestore) -> Result<restores::Restore, Refusal> {
+        none()
+    }
+    fn cancel_restore(&self, _: &str) -> Result<restores::Restore, Refusal> {
+        none()
+    }
     fn snapshot_figures(&self) -> Vec<snapshots::SnapshotFigures> {
         Vec::new()
     }

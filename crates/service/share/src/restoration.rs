@@ -140,8 +140,8 @@ impl Share {
         }
     }
 
-    /// Carries out an order, on this thread; `wait` waits for a client that has yet to give up what it caches. What stands in the
-    /// way of single files is in the progress.
+    /// Carries out an order, on this thread; `wait` waits for a client that has yet to give up what it caches, or for some time only:
+    /// then it is called again. What stands in the way of single files is in the progress.
     ///
     /// # Errors
     /// Where it could not go on.

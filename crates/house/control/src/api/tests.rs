@@ -18,6 +18,7 @@ use crate::findings::{ClientFindings, Findings};
 use crate::identities::{Knowledge, TestFinding, TestedGroup, TestedShare, TestedUser};
 use crate::policies::{NewPolicy, Policies, Policy};
 use crate::program::{AdvicePiece, Advices, AdvisedChange, Log, LogLine, WorkAdvice};
+use crate::restores::{LeftAlone, NewRestore, Restore};
 use crate::shares::{NewShare, Rules, RulesChange, Share, ShareChange, Shares};
 use crate::sign_in::{NewSignIn, SignIn};
 use crate::simulation::{NewSimulation, Percentiles, SimulatedCredits, SimulatedLimit, SimulatedPlan};
@@ -301,7 +302,7 @@ fn of_shares() -> [(&'static str, Value); 6] {
 }
 
 /// The types of snapshots and of their policies.
-fn of_snapshots() -> [(&'static str, Value); 9] {
+fn of_snapshots() -> [(&'static str, Value); 12] {
     let new =
         NewSnapshot { label: Some(String::new()), protect_for_seconds: Some(1), protected_until: Some(1) };
     let text = Some(String::new());
@@ -322,6 +323,9 @@ fn of_snapshots() -> [(&'static str, Value); 9] {
         ("SnapshotChange", json(SnapshotChange::default())),
         ("SnapshotRevert", json(SnapshotRevert::default())),
         ("SnapshotSummary", json(SnapshotSummary::default())),
+        ("NewRestore", json(NewRestore { to: Some(String::new()), ..NewRestore::default() })),
+        ("Restore", json(Restore::default())),
+        ("LeftAlone", json(LeftAlone::default())),
     ]
 }
 

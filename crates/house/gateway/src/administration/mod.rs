@@ -12,6 +12,7 @@ mod policies;
 mod policy_run;
 mod refused;
 mod reload;
+mod restores;
 mod revert;
 mod shares;
 mod snapshots;
@@ -28,6 +29,7 @@ use control::configuration::{Configuration, Configured, Reload};
 use control::domain::Domain;
 use control::identities::TestedUser;
 use control::policies::{NewPolicy, Policies, Policy};
+use control::restores::{NewRestore, Restore};
 use control::shares::{NewShare, Share, ShareChange, Shares};
 use control::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, SnapshotRevert, Snapshots};
 use control::tokens::{KnownTokens, MadeToken, NewToken, TokenInfo, Tokens};
@@ -200,6 +202,18 @@ impl control::Administration for Administration {
 
     fn revert_share(&self, share: &str, revert: SnapshotRevert) -> Result<Snapshot, Refusal> {
         self.revert(share, &revert)
+    }
+
+    fn restore(&self, share: &str) -> Result<Restore, Refusal> {
+        self.look_at_restore(share)
+    }
+
+    fn begin_restore(&self, share: &str, new: NewRestore) -> Result<Restore, Refusal> {
+        self.order_restore(share, &new)
+    }
+
+    fn cancel_restore(&self, share: &str) -> Result<Restore, Refusal> {
+        self.stop_restore(share)
     }
 
     fn snapshot_figures(&self) -> Vec<SnapshotFigures> {

@@ -27,6 +27,7 @@ impl Administration {
         let serving = self.serving()?;
         let name = share.name().to_owned();
         let turn = self.snapshotting.turn()?;
+        self.check_nothing_is_restored(&name)?;
         let snapshot = find(&share, to)?;
         if let Err(why) = asked(&share, |snapshots, may| Ok(snapshots.can_revert(may)))? {
             let what = format!("the share {name} cannot go back to a snapshot");

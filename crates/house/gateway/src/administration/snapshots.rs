@@ -25,7 +25,7 @@ const CHANGE_TIME: Duration = Duration::from_secs(60);
 /// The label of a snapshot that was given none.
 const MANUAL: &str = "manual";
 
-const LIST_ADVICE: &str = "`anabranch snapshot list SHARE` lists the snapshots.";
+pub(super) const LIST_ADVICE: &str = "`anabranch snapshot list SHARE` lists the snapshots.";
 
 impl Administration {
     pub(super) fn all_snapshots(&self, share: &str) -> Result<Snapshots> {
@@ -101,6 +101,7 @@ impl Administration {
                 "Nobody can remove it before, nor shorten that.",
             ));
         }
+        self.check_not_restored_from(share.name(), name)?;
         asked(&share, move |snapshots, may| snapshots.remove(found.id, may))?;
         self.state.forget_protection(&directory, name).map_err(failed)?;
         tracing::info!(share = share.name(), snapshot = name, "a snapshot was removed");

@@ -1,4 +1,4 @@
-//! The thread that carries out the policies.
+//! The thread that carries out the policies, and has restores go on that were interrupted.
 
 use std::io;
 use std::sync::Arc;
@@ -14,11 +14,13 @@ const EVERY: Duration = Duration::from_secs(10);
 /// How often the shares are asked for their snapshots: others may make and remove some.
 const COUNTED_EVERY: Duration = Duration::from_secs(60);
 
-/// Does the work as long as this value lives. A snapshot that is being taken is finished, with its hooks.
+/// Does the work as long as this value lives. A snapshot that is being taken is finished, with its hooks; what is being restored stops,
+/// and goes on with the next start.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     stop: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    administration: Arc<Administration>,
 }
 
 impl Keeper {
@@ -28,9 +30,12 @@ impl Keeper {
     /// The system has no more threads.
     pub(crate) fn start(administration: Arc<Administration>, mut runner: Runner) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
+        let of_thread = Arc::clone(&administration);
         let run = move || {
+            let administration = of_thread;
             let mut counted: Option<Instant> = None;
             loop {
+                administration.resume_restores();
                 if counted.is_none_or(|counted| counted.elapsed() >= COUNTED_EVERY) {
                     administration.count_snapshots();
                     counted = Some(Instant::now());
@@ -45,7 +50,7 @@ impl Keeper {
             }
         };
         let thread = std::thread::Builder::new().name("snapshots".to_owned()).spawn(run)?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
+        Ok(Self { stop: Some(stop), thread: Some(thread), administration })
     }
 }
 
@@ -62,5 +67,6 @@ impl Drop for Keeper {
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread that takes snapshots has failed");
         }
+        self.administration.stop_restores();
     }
 }

@@ -1,14 +1,17 @@
 //! The snapshots of shares, and the policies that take and remove them.
 //!
 //! [`runner`] does what the policy of a share wants at a moment; [`keeper`] is the thread that asks it. What became of that is in
-//! [`notes`], where metrics and health read it. Of all snapshots, one at a time is taken or removed, by policies and by commands:
+//! [`notes`], where metrics and health read it. [`restores`] has what is being restored from them. Of all snapshots, one at a time is taken or removed, by policies and by commands:
 //! two shares may lie in one file system.
 
 mod calls;
 mod hook;
 mod keeper;
 mod notes;
+mod restores;
 mod runner;
+
+use std::sync::Arc;
 
 use control::{Refusal, RefusalKind};
 use parking_lot::{Mutex, MutexGuard};
@@ -16,6 +19,7 @@ use parking_lot::{Mutex, MutexGuard};
 pub(crate) use self::calls::{asked, asked_to_the_end, glance, now, of_policy};
 pub(crate) use self::keeper::Keeper;
 pub(crate) use self::notes::Notes;
+pub(crate) use self::restores::{Restores, Running, order, path, why};
 pub(crate) use self::runner::{OnShare, Runner};
 
 /// What all who take and remove snapshots have in common.
@@ -24,6 +28,7 @@ pub(crate) struct Snapshotting {
     /// Held while a snapshot is taken or removed. It guards no data.
     turn: Mutex<()>,
     pub(crate) notes: Notes,
+    pub(crate) restores: Arc<Restores>,
 }
 
 impl Snapshotting {

@@ -127,6 +127,10 @@ impl Runner {
     }
 }
 
+fn failed(error: state::Error) -> Refusal {
+    Refusal::new(control::RefusalKind::Failed, error.what, error.advice)
+}
+
 fn words(Refusal { what, advice, .. }: Refusal) -> String {
     if advice.is_empty() { what } else { format!("{what}: {advice}") }
 }
@@ -225,10 +229,10 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Removes a snapshot, unless it is gone, or was protected while others had their turn.
+    /// Removes a snapshot, unless it is gone, was protected while others had their turn, or is being restored from.
     fn remove_in_turn(&self, snapshot: &Snapshot) -> Result<(), Refusal> {
         let _turn = self.turn()?;
-        if self.protected()?.contains(&snapshot.name) {
+        if self.protected()?.contains(&snapshot.name) || self.is_restored_from(snapshot)? {
             return Ok(());
         }
         let id = snapshot.id;
@@ -236,6 +240,12 @@ impl Run<'_> {
             Err(storage::Error::NotFound) => Ok(()),
             removed => removed,
         })
+    }
+
+    /// Whether a restore from this snapshot has not ended.
+    fn is_restored_from(&self, snapshot: &Snapshot) -> Result<bool, Refusal> {
+        let restore = self.state.restore_of(self.on.name).map_err(failed)?;
+        Ok(restore.is_some_and(|restore| restore.ended.is_none() && restore.snapshot == snapshot.name))
     }
 
     /// The turn to take or remove a snapshot of the share, which may have been changed before it came: then another store is in its place.
@@ -250,10 +260,7 @@ impl Run<'_> {
 
     /// The names of the snapshots that are protected now.
     fn protected(&self) -> Result<HashSet<String>, Refusal> {
-        let protected = self
-            .state
-            .protected_snapshots(self.on.directory)
-            .map_err(|e| Refusal::new(control::RefusalKind::Failed, e.what, e.advice))?;
+        let protected = self.state.protected_snapshots(self.on.directory).map_err(failed)?;
         let lasting = protected.into_iter().filter(|kept| kept.until > self.now.secs_since_1970());
         Ok(lasting.map(|kept| kept.name).collect())
     }

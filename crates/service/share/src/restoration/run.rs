@@ -344,11 +344,8 @@ impl<'a> Run<'a> {
             None => self.copies.make(dir, temporary, then, self.order.replace),
         };
         let placed = made.and_then(|(node, made)| match made {
-            Made::Whole => {
-                self.place(dir, &node, temporary, name)?;
-                Ok(Some(node))
-            }
-            Made::Stopped => Ok(None),
+            Made::Whole if self.place(dir, &node, temporary, name)? => Ok(Some(node)),
+            Made::Whole | Made::Stopped => Ok(None),
         });
         if !matches!(placed, Ok(Some(_))) {
             self.remove_temporary(dir);
@@ -360,8 +357,9 @@ impl<'a> Run<'a> {
         Ok(Step::Done)
     }
 
-    /// Gives what was made its name. The clients that have what is there now are asked, as for a removal.
-    fn place(&self, dir: &NodeRef, made: &NodeRef, temporary: Name<'_>, name: Name<'_>) -> Result<()> {
+    /// Gives what was made its name. The clients that have what is there now are asked, as for a removal. Returns false if it is to
+    /// stop.
+    fn place(&self, dir: &NodeRef, made: &NodeRef, temporary: Name<'_>, name: Name<'_>) -> Result<bool> {
         let (share, may) = (self.share(), self.may());
         let replaced = loop {
             let (node, present) = match dir.lookup_attributes(name, Want::empty(), Wait::May(may)) {
@@ -376,6 +374,7 @@ impl<'a> Run<'a> {
             }
             share.check_writable(node.id())?;
             match share.agreement.make_removable(&node, None, Operation::Delete)? {
+                Some(_) if self.is_stopped() => return Ok(false),
                 Some(answering) => (self.wait)(answering),
                 None => break Some(present),
             }
@@ -389,7 +388,7 @@ impl<'a> Run<'a> {
             self.tell(dir, name.as_bytes(), ChangeAction::Removed, false);
         }
         self.tell(dir, name.as_bytes(), ChangeAction::Added, false);
-        Ok(())
+        Ok(true)
     }
 
     fn tell(&self, dir: &NodeRef, name: &[u8], action: ChangeAction, is_dir: bool) {
