@@ -1,5 +1,6 @@
 //! The command line.
 
+mod restore;
 mod snapshots;
 
 use std::net::IpAddr;
@@ -17,6 +18,7 @@ use crate::rules_given::RulesGiven;
 use crate::settings::Given;
 use crate::state_directory;
 
+pub(crate) use self::restore::ShareRestore;
 pub(crate) use self::snapshots::{PolicyCommand, PolicyCreate, SnapshotCommand, SnapshotCreate};
 
 /// A file server: serves directories over SMB 3.1.1 and over NFS v3, v4.1 and v4.2 at the same time.
@@ -196,6 +198,7 @@ pub(crate) enum ShareCommand {
         #[command(flatten)]
         asking: Asking,
     },
+    Restore(ShareRestore),
     /// List the named streams of a share that lead nowhere: streams of no file, and files whose streams are missing
     Check {
         /// The share

@@ -4,7 +4,7 @@ mod arguments;
 mod hint;
 mod model;
 mod peers;
-mod progress;
+pub(crate) mod progress;
 mod replay;
 pub(crate) mod show;
 pub(crate) mod stopping;

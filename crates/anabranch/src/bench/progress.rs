@@ -24,8 +24,15 @@ impl Bar {
 
     pub(crate) fn show(&self, progress: &Progress<'_>) {
         if self.terminal {
+            self.say(line(progress));
+        }
+    }
+
+    /// Writes this line over the last.
+    pub(crate) fn say(&self, line: String) {
+        if self.terminal {
             // It is of no use to fail for the bar's sake.
-            let _ = write!(std::io::stderr(), "\r\x1b[K{}", cut(line(progress), columns()));
+            let _ = write!(std::io::stderr(), "\r\x1b[K{}", cut(line, columns()));
         }
     }
 

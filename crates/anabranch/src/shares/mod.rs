@@ -3,6 +3,7 @@
 mod check;
 mod for_group;
 mod record;
+mod restore;
 mod show;
 mod simulate;
 mod top;
@@ -58,6 +59,7 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
             tell(asking, &share, "was removed; its directory is unchanged")
         }
         ShareCommand::Revert { name, to, asking } => revert(name, to, asking),
+        ShareCommand::Restore(order) => restore::run(order),
         ShareCommand::Check { name, asking } => check::run(name, asking),
         ShareCommand::Top(top) => top::run(top),
         ShareCommand::Record(record) => record::run(record),

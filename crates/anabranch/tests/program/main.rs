@@ -54,6 +54,7 @@ mod reserved_names;
 mod server;
 mod service;
 mod share;
+mod share_restore;
 mod share_revert;
 mod share_rules;
 mod silent_start;
