@@ -57,7 +57,8 @@ fn of_storage(error: storage::Error) -> Status {
         E::BadHandle => Status::BadHandle,
         E::CrossDevice => Status::XDev,
         E::TooManyLinks => Status::MLink,
-        E::NotSupported => Status::NotSupp,
+        // No call of a client takes a snapshot.
+        E::NotSupported | E::SnapshotLimit(_) => Status::NotSupp,
         // The call can be answered later.
         E::WouldBlock | E::OutOfResources => Status::JukeBox,
         E::NoAttribute | E::AttributeTooLarge => Status::ServerFault,
@@ -115,7 +116,8 @@ fn v4_of_storage(error: storage::Error) -> v4::status::Status {
         E::BadHandle => S::BadHandle,
         E::CrossDevice => S::XDev,
         E::TooManyLinks => S::MLink,
-        E::NotSupported => S::NotSupp,
+        // No operation of a client takes a snapshot.
+        E::NotSupported | E::SnapshotLimit(_) => S::NotSupp,
         E::WouldBlock | E::OutOfResources => S::Delay,
         E::NoAttribute => S::NoXattr,
         E::AttributeTooLarge => S::XattrTooBig,

@@ -116,7 +116,8 @@ pub(crate) fn status_of_storage(error: storage::Error) -> NtStatus {
         Error::CrossDevice => NtStatus::NOT_SAME_DEVICE,
         Error::TooManyLinks => NtStatus::TOO_MANY_LINKS,
         Error::SymlinkLoop => NtStatus::ACCESS_DENIED,
-        Error::NotSupported => NtStatus::NOT_SUPPORTED,
+        // No request of a client takes a snapshot.
+        Error::NotSupported | Error::SnapshotLimit(_) => NtStatus::NOT_SUPPORTED,
         Error::WouldBlock | Error::OutOfResources => NtStatus::INSUFFICIENT_RESOURCES,
         Error::Busy => NtStatus::SHARING_VIOLATION,
         Error::NoAttribute => NtStatus::NONEXISTENT_EA_ENTRY,

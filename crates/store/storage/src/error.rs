@@ -60,6 +60,9 @@ pub enum Error {
     /// Too many names for one object (EMLINK).
     #[error("too many links")]
     TooManyLinks,
+    /// The file system keeps no more than so many snapshots of a directory.
+    #[error("the file system keeps at most {0} snapshots of the directory")]
+    SnapshotLimit(u32),
     /// A symbolic link is met where links are not followed (ELOOP).
     #[error("symbolic link not followed")]
     SymlinkLoop,

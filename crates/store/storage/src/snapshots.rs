@@ -39,8 +39,9 @@ pub trait Snapshots: Send + Sync + Debug + 'static {
     /// ([`crate::Stability::Unstable`]), as in a power cut.
     ///
     /// # Errors
-    /// [`crate::Error::InvalidName`] for a label that a name cannot have; [`crate::Error::NoSpace`] and those of the device:
-    /// then there is no snapshot.
+    /// [`crate::Error::InvalidName`] for a label that a name cannot have; [`crate::Error::SnapshotLimit`] if there are as many as the
+    /// file system keeps; [`crate::Error::NotPermitted`] if the server may take none; [`crate::Error::NoSpace`] and those of the
+    /// device: then there is no snapshot.
     fn take(&self, label: &str, may: MayWait<'_>) -> Result<Snapshot>;
 
     /// The snapshot as a store of its own, which can be read. It has no [`crate::Capabilities::WRITE`], and what would
@@ -74,7 +75,7 @@ pub trait Snapshots: Send + Sync + Debug + 'static {
     ///
     /// # Errors
     /// [`crate::Error::NotFound`] for a snapshot that is not there; [`crate::Error::NotPermitted`] for one that others made,
-    /// who remove it themselves.
+    /// who remove it themselves, and if the server may remove none.
     fn remove(&self, id: SnapshotId, may: MayWait<'_>) -> Result<()>;
 
     /// Whether the store can go back to a snapshot.
@@ -138,6 +139,12 @@ pub enum NoSnapshots {
          this one's place"
     )]
     MountPoint,
+    /// Only for [`Snapshots::can_revert`]: the file system cannot do it.
+    #[error(
+        "CephFS cannot go back to a snapshot: copy what is needed out of it, by the previous versions of SMB clients or out of \
+         .snapshot of NFS clients"
+    )]
+    NoRevert,
 }
 
 /// A snapshot as a store finds it.
