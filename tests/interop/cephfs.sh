@@ -1,5 +1,5 @@
 #!/bin/bash
-# A directory of CephFS as a store, on a real Ceph cluster (tests/lab/ceph-lab), by examples/on-ceph.rs of crates/store/storage-ceph. All
+# A directory of CephFS as a store, on a real Ceph cluster (tests/lab/ceph-lab), by examples/on-ceph of crates/store/storage-ceph. All
 # of it is in a network of its own. (root)
 #   ON_CEPH=PROGRAM    the example, built already
 top=$(cd "$(dirname "$0")/../.." && pwd)

@@ -37,7 +37,7 @@ pub(crate) fn kind_of(stat: &CStat) -> FileKind {
     }
 }
 
-fn timestamp(time: CTime) -> Timestamp {
+pub(crate) fn timestamp(time: CTime) -> Timestamp {
     Timestamp { secs: time.secs, nanos: u32::try_from(time.nanos).unwrap_or_default() }
 }
 
@@ -51,7 +51,7 @@ fn stored(time: Timestamp) -> CTime {
     }
 }
 
-fn now() -> Timestamp {
+pub(crate) fn now() -> Timestamp {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     Timestamp { secs: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
 }

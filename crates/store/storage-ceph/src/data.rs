@@ -10,6 +10,7 @@ use crate::data_cache::{BLOCK_BYTES, Change, DataCache, FileKey, Found};
 use crate::errno::from_errno;
 use crate::node::CephNode;
 use crate::open_file::OpenFile;
+use crate::place::{stale, text};
 use crate::store::OwnData;
 
 /// The largest offset, as on Linux. The file system may have a smaller one (`max_file_size`).
@@ -56,8 +57,21 @@ impl CephNode {
         if let Some(file) = self.files.present() {
             return Ok(file);
         }
+        self.find_again()?;
         let file = self.inode.open(false).map_err(from_errno)?;
         Ok(self.files.reader.get_or_init(|| file))
+    }
+
+    /// Has the library know the name of a file of a snapshot, by which it opens the file: it may have forgotten that since it was found,
+    /// and would open the file of now.
+    fn find_again(&self) -> Result<()> {
+        if self.store.snapshot.is_none() {
+            return Ok(());
+        }
+        // A stream has no such place: it is opened when it is found.
+        let Ok(Some((dir, name))) = self.above() else { return Ok(()) };
+        let (_, stat) = dir.inode.lookup(&text(&name)?).map_err(from_errno).map_err(stale)?;
+        if stat.number == self.id.number { Ok(()) } else { Err(Error::Stale) }
     }
 
     fn writer(&self) -> Result<&OpenFile> {
@@ -80,7 +94,7 @@ impl CephNode {
             return Ok(0);
         }
         let Some((cache, file)) = self.cached() else {
-            return self.reader()?.read(check_range(offset, 0)?, into).map_err(from_errno);
+            return self.read_in_cluster(check_range(offset, 0)?, into);
         };
         if let Some(Found { count, is_whole: true }) = cache.read(file, offset, into) {
             return Ok(count);
@@ -90,12 +104,12 @@ impl CephNode {
         let end = (offset + wanted).next_multiple_of(BLOCK_BYTES as u64).min(OFFSET_MAX);
         let fill = cache.fill(file);
         if begin == offset && end == offset + wanted {
-            let count = self.reader()?.read(check_range(begin, 0)?, into).map_err(from_errno)?;
+            let count = self.read_in_cluster(check_range(begin, 0)?, into)?;
             fill.keep(begin, into.get(..count).unwrap_or_default(), count < into.len());
             return Ok(count);
         }
         let mut blocks = vec![0; usize::try_from(end - begin).map_err(|_| Error::TooLarge)?];
-        let count = self.reader()?.read(check_range(begin, 0)?, &mut blocks).map_err(from_errno)?;
+        let count = self.read_in_cluster(check_range(begin, 0)?, &mut blocks)?;
         let is_end = count < blocks.len();
         blocks.truncate(count);
         fill.keep(begin, &blocks, is_end);
@@ -103,6 +117,13 @@ impl CephNode {
         let found = blocks.get(skipped..).unwrap_or_default();
         let count = found.len().min(into.len());
         into.get_mut(..count).unwrap_or_default().copy_from_slice(found.get(..count).unwrap_or_default());
+        Ok(count)
+    }
+
+    /// Reads from the OSDs. Those of a snapshot that was removed have zeros some seconds later, and report no error.
+    fn read_in_cluster(&self, at: i64, into: &mut [u8]) -> Result<usize> {
+        let count = self.reader()?.read(at, into).map_err(from_errno)?;
+        self.store.check_snapshot()?;
         Ok(count)
     }
 

@@ -228,6 +228,7 @@ impl CephNode {
         self.check_carries_xattrs()?;
         let Some(depot) = self.store.depot(make)? else { return Ok(None) };
         match number_of(&self.inode)? {
+            Some(number) if self.store.snapshot.is_some() => Self::folder_then(depot, number),
             None if !make => Ok(None),
             None => {
                 let number = new_number()?;
@@ -240,6 +241,15 @@ impl CephNode {
                 None => self.without_folder(depot, number, make),
             },
         }
+    }
+
+    /// The directory of a number in a snapshot, to whomever it belonged: nothing can be put right there.
+    fn folder_then(depot: &Inode, number: StreamsNumber) -> Result<Option<Inode>> {
+        let found = match entry(depot, number.folder_name().as_bytes())? {
+            None => entry(depot, copying_name(number).as_bytes())?,
+            found => found,
+        };
+        Ok(found.map(|(folder, _)| folder))
     }
 
     /// Makes a directory that belongs to the object.

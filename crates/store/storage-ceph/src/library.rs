@@ -51,6 +51,7 @@ pub(crate) struct CStat {
     pub(crate) number: u64,
     pub(crate) size: u64,
     pub(crate) blocks: u64,
+    /// The number of the snapshot that the object is of; [`NO_SNAPSHOT`] for the present state.
     pub(crate) device: u64,
     pub(crate) special: u64,
     pub(crate) atime: CTime,

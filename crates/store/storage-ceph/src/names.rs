@@ -68,6 +68,10 @@ impl CephNode {
         let (inode, stat) = self.inode.lookup(&text(name.as_bytes())?).map_err(from_errno)?;
         let node = self.store.adopt(inode, &stat);
         node.is_in(self, name.as_bytes());
+        if let Some(snapshot) = &self.store.snapshot {
+            let is_directory = node.kind == FileKind::Directory;
+            snapshot.places.note(node.id.number, self.id.number, name.as_bytes(), is_directory);
+        }
         Ok((node, stat))
     }
 

@@ -57,7 +57,17 @@ impl CephNode {
         if self.is_removed() {
             return Err(Error::NotFound);
         }
-        self.held()?.find(name)
+        self.found(self.held()?.find(name))
+    }
+
+    /// What a call has found, unless it was looked for in a snapshot that is gone: the cluster answers with what is there by chance.
+    fn found<T>(&self, found: Result<T>) -> Result<T> {
+        self.store.check_snapshot_lately().and(found)
+    }
+
+    /// Refuses a change of an object of a snapshot.
+    fn check_live(&self) -> Result<()> {
+        if self.store.snapshot.is_some() { Err(Error::ReadOnly) } else { Ok(()) }
     }
 
     /// Fails if a call must not wait: each call may wait for the cluster.
@@ -80,7 +90,11 @@ impl Node for CephNode {
     }
 
     fn handle(&self) -> Result<Handle> {
-        handle::encode(&self.store.handle_key, self.id)
+        let key = &self.store.handle_key;
+        if self.store.snapshot.is_some() {
+            return handle::encode_then(key, self.id, self.directory());
+        }
+        handle::encode(key, self.id)
     }
 
     fn path(&self) -> Result<Vec<u8>> {
@@ -89,12 +103,12 @@ impl Node for CephNode {
 
     fn attributes(&self, want: Want, wait: Wait<'_>) -> Result<Attributes> {
         Self::check_wait(wait)?;
-        self.attributes_now(want)
+        self.found(self.attributes_now(want))
     }
 
     fn security(&self, attributes: &Attributes, wait: Wait<'_>) -> Result<Option<Arc<SecurityDescriptor>>> {
         Self::check_wait(wait)?;
-        self.descriptor(attributes)
+        self.found(self.descriptor(attributes))
     }
 
     fn lookup(&self, name: Name<'_>, wait: Wait<'_>) -> Result<NodeRef> {
@@ -103,7 +117,7 @@ impl Node for CephNode {
 
     fn lookup_attributes(&self, name: Name<'_>, want: Want, wait: Wait<'_>) -> Result<(NodeRef, Attributes)> {
         let (node, stat) = self.find_in(name, wait)?;
-        let attributes = node.attributes_from(&stat, want)?;
+        let attributes = node.found(node.attributes_from(&stat, want))?;
         Ok((node, attributes))
     }
 
@@ -117,14 +131,14 @@ impl Node for CephNode {
         _: MayWait<'_>,
         each: &mut dyn FnMut(DirEntry<'_>) -> ControlFlow<()>,
     ) -> Result<bool> {
-        self.list(cookie, each)
+        self.found(self.list(cookie, each))
     }
 
     fn read_link(&self, _: MayWait<'_>) -> Result<Vec<u8>> {
         if self.kind != FileKind::Symlink {
             return Err(Error::WrongKind);
         }
-        self.inode.read_link().map_err(from_errno)
+        self.found(self.inode.read_link().map_err(from_errno))
     }
 
     fn read(&self, offset: u64, into: &mut [u8], wait: Wait<'_>) -> Result<usize> {
@@ -133,14 +147,17 @@ impl Node for CephNode {
     }
 
     fn set_attributes(&self, set: &SetAttributes, _: MayWait<'_>) -> Result<Attributes> {
+        self.check_live()?;
         self.change_attributes(set)
     }
 
     fn set_security(&self, descriptor: Option<SecurityDescriptor>, _: MayWait<'_>) -> Result<Attributes> {
+        self.check_live()?;
         self.store_descriptor(descriptor)
     }
 
     fn create(&self, name: Name<'_>, new: &NewNode<'_>, _: MayWait<'_>) -> Result<NodeRef> {
+        self.check_live()?;
         Ok(self.held()?.make(name, new)?.0)
     }
 
@@ -151,20 +168,24 @@ impl Node for CephNode {
         want: Want,
         _: MayWait<'_>,
     ) -> Result<(NodeRef, Attributes)> {
+        self.check_live()?;
         let (node, stat) = self.held()?.make(name, new)?;
         let attributes = node.attributes_from(&stat, want)?;
         Ok((node, attributes))
     }
 
     fn link(&self, name: Name<'_>, target: &dyn Node, _: MayWait<'_>) -> Result<()> {
+        self.check_live()?;
         self.held()?.add_name(name, &*self.peer(target)?)
     }
 
     fn remove_file(&self, name: Name<'_>, _: MayWait<'_>) -> Result<()> {
+        self.check_live()?;
         self.held()?.remove_name(name, false)
     }
 
     fn remove_dir(&self, name: Name<'_>, _: MayWait<'_>) -> Result<()> {
+        self.check_live()?;
         self.held()?.remove_name(name, true)
     }
 
@@ -176,6 +197,7 @@ impl Node for CephNode {
         replace: Replace,
         _: MayWait<'_>,
     ) -> Result<()> {
+        self.check_live()?;
         // A directory that was removed is not cached: nothing is found there.
         let to =
             self.peer(to_dir).map_err(|error| if error == Error::Stale { Error::NotFound } else { error })?;
@@ -189,6 +211,7 @@ impl Node for CephNode {
         stability: Stability,
         wait: Wait<'_>,
     ) -> Result<usize> {
+        self.check_live()?;
         self.check_data()?;
         Self::check_wait(wait)?;
         self.write_data(offset, data, stability)
@@ -199,12 +222,14 @@ impl Node for CephNode {
     }
 
     fn allocate(&self, _: u64, _: u64, _: bool, _: MayWait<'_>) -> Result<()> {
+        self.check_live()?;
         self.check_data()?;
         // Some versions of CephFS answer that they have reserved space, and have not.
         Err(Error::NotSupported)
     }
 
     fn punch_hole(&self, offset: u64, length: u64, _: MayWait<'_>) -> Result<()> {
+        self.check_live()?;
         self.check_data()?;
         self.punch(offset, length)
     }
@@ -222,41 +247,46 @@ impl Node for CephNode {
         length: u64,
         _: MayWait<'_>,
     ) -> Result<u64> {
-        self.check_data()?;
         let to = self.peer(to)?;
+        self.check_live()?;
+        self.check_data()?;
         to.check_data()?;
         self.copy_to(offset, &to, to_offset, length)
     }
 
     fn xattr(&self, name: &[u8], _: MayWait<'_>) -> Result<Vec<u8>> {
-        self.read_xattr(name)
+        self.found(self.read_xattr(name))
     }
 
     fn xattrs(&self, _: MayWait<'_>) -> Result<Vec<Vec<u8>>> {
-        self.list_xattrs()
+        self.found(self.list_xattrs())
     }
 
     fn set_xattr(&self, name: &[u8], value: &[u8], mode: XattrMode, _: MayWait<'_>) -> Result<()> {
+        self.check_live()?;
         self.write_xattr(name, value, mode)
     }
 
     fn remove_xattr(&self, name: &[u8], _: MayWait<'_>) -> Result<()> {
+        self.check_live()?;
         self.delete_xattr(name)
     }
 
     fn streams(&self, _: MayWait<'_>) -> Result<Vec<StreamEntry>> {
-        self.list_streams()
+        self.found(self.list_streams())
     }
 
     fn stream(&self, name: StreamName<'_>, _: MayWait<'_>) -> Result<NodeRef> {
-        Ok(self.find_stream(name)?)
+        Ok(self.found(self.find_stream(name))?)
     }
 
     fn create_stream(&self, name: StreamName<'_>, _: MayWait<'_>) -> Result<NodeRef> {
+        self.check_live()?;
         Ok(self.make_stream(name)?)
     }
 
     fn remove_stream(&self, name: StreamName<'_>, _: MayWait<'_>) -> Result<()> {
+        self.check_live()?;
         self.delete_stream(name)
     }
 
@@ -267,6 +297,7 @@ impl Node for CephNode {
         replace: Replace,
         _: MayWait<'_>,
     ) -> Result<()> {
+        self.check_live()?;
         self.move_stream(name, to, replace)
     }
 }

@@ -72,13 +72,21 @@ impl CephNode {
         drop(place);
     }
 
+    /// The number of the directory in which the object was found, if it was found in one.
+    pub(crate) fn directory(&self) -> Option<u64> {
+        match &*self.place.lock() {
+            Place::In(dir, _) => Some(dir.id.number),
+            Place::Unknown | Place::Top | Place::Nowhere => None,
+        }
+    }
+
     /// Whether this directory was removed.
     pub(crate) fn is_removed(&self) -> bool {
         matches!(*self.place.lock(), Place::Nowhere)
     }
 
     /// The directory above and the name in it, as far as known; None at the top.
-    fn above(&self) -> Result<Option<Entry>> {
+    pub(crate) fn above(&self) -> Result<Option<Entry>> {
         match &*self.place.lock() {
             Place::In(dir, name) => Ok(Some((Arc::clone(dir), name.clone()))),
             Place::Top => Ok(None),
@@ -147,7 +155,7 @@ impl CephNode {
     }
 
     /// The name of an object in this directory: the library does not tell it, so the directory is listed.
-    fn name_of(&self, number: u64) -> Result<Box<[u8]>> {
+    pub(crate) fn name_of(&self, number: u64) -> Result<Box<[u8]>> {
         let mut listing = Listing::behind(&self.inode, 0).map_err(from_errno)?;
         while let Some(entry) = listing.next().map_err(from_errno)? {
             if entry.stat.number == number && !matches!(entry.name(), b"." | b"..") {

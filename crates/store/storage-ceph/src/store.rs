@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
 use storage::depot::{DEPOT_NAME, StreamsNumber};
 use storage::{
-    Capabilities, Error, Feed, FeedLimits, FileKind, Handle, MayWait, Name, Node, NodeCache, NodeRef,
-    ObjectId, OwnChanges, ReservedNames, Result, Space, Storage, Wait,
+    Capabilities, Error, Feed, FeedLimits, FileKind, Handle, MayWait, Name, NoSnapshots, Node, NodeCache,
+    NodeRef, ObjectId, OwnChanges, ReservedNames, Result, Snapshots, Space, Storage, Wait,
 };
 
 use crate::attributes::kind_of;
@@ -21,12 +21,14 @@ use crate::data::Files;
 use crate::depot;
 use crate::errno::from_errno;
 use crate::handle;
-use crate::inode::Inode;
+use crate::inode::{Found, Inode};
 use crate::library::CStat;
 use crate::mount::Mount;
 use crate::name_locks::NameLocks;
 use crate::node::CephNode;
 use crate::place::{Place, text};
+use crate::snapshot_store::OfSnapshot;
+use crate::snapshots::{CephSnapshots, SNAPSHOT_FOLDER};
 
 /// How often unused nodes are dropped.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -35,7 +37,7 @@ const FEED_LIMITS: FeedLimits = FeedLimits { directories: 65_536, changes: 4096 
 /// How many more objects a file system can have, as far as this store tells: CephFS has no limit.
 const OBJECTS_FREE: u64 = 1 << 40;
 /// Where streams are stored, and where snapshots are.
-const RESERVED: [&str; 2] = [DEPOT_NAME, ".snap"];
+const RESERVED: [&str; 2] = [DEPOT_NAME, SNAPSHOT_FOLDER];
 
 /// How to open a store.
 #[derive(Debug, Clone)]
@@ -90,6 +92,20 @@ pub(crate) struct Shared {
     /// Held while a directory is moved. It guards no data.
     pub(crate) moving: Mutex<()>,
     pub(crate) changes: OwnChanges,
+    /// Held while a snapshot is taken or removed. It guards no data.
+    pub(crate) taking_snapshots: Mutex<()>,
+    /// The snapshot that the store is; None: the present state.
+    pub(crate) snapshot: Option<OfSnapshot>,
+}
+
+/// How a store is opened.
+pub(crate) struct Terms {
+    pub(crate) nodes_max: usize,
+    pub(crate) handle_key: SipHasher24,
+    pub(crate) reserved: ReservedNames,
+    /// Whether nobody else changes what is there.
+    pub(crate) is_certain: bool,
+    pub(crate) snapshot: Option<OfSnapshot>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -116,25 +132,26 @@ impl CephStore {
         }
         let claim = options.is_exclusive.then(|| claim(mount, &path)).transpose()?;
         let (root, _) = walk(mount, &path)?;
-        let depot = depot::entry(&root, DEPOT_NAME.as_bytes())?;
         let reserved = RESERVED.into_iter().chain(options.reserved_names.iter().map(String::as_str));
-        let shared = Arc::new(Shared {
-            mount: Arc::clone(mount),
-            root_id: ObjectId::live(stat.number),
-            root,
-            depot: depot.map_or_else(OnceLock::new, |(depot, _)| OnceLock::from(depot)),
-            cache: NodeCache::new(options.nodes_max),
+        let terms = Terms {
+            nodes_max: options.nodes_max,
             handle_key: SipHasher24::new_with_key(&options.handle_key),
             reserved: reserved.collect(),
-            name_locks: NameLocks::default(),
-            data: OwnData {
-                store: mount.data.new_store(),
-                is_certain: AtomicBool::new(options.is_exclusive),
-            },
-            replaced_in_two: AtomicU64::new(0),
-            moving: Mutex::default(),
-            changes: OwnChanges::new(FEED_LIMITS),
-        });
+            is_certain: options.is_exclusive,
+            snapshot: None,
+        };
+        Self::on(inode, (root, stat), terms, path, claim)
+    }
+
+    /// A store below a root, which is given twice.
+    pub(crate) fn on(
+        inode: Inode,
+        (root, stat): Found,
+        terms: Terms,
+        path: Vec<Vec<u8>>,
+        claim: Option<Claim>,
+    ) -> Result<Self> {
+        let shared = Arc::new(Shared::new(root, stat.number, terms)?);
         let root = shared.adopt(inode, &stat);
         *root.place.lock() = Place::Top;
         let sweeper = start_sweeper(Arc::downgrade(&shared))?;
@@ -226,6 +243,37 @@ impl Drop for CephStore {
 }
 
 impl Shared {
+    fn new(root: Inode, number: u64, terms: Terms) -> Result<Self> {
+        let depot = depot::entry(&root, DEPOT_NAME.as_bytes())?;
+        let mount = Arc::clone(&root.mount);
+        Ok(Self {
+            root_id: ObjectId::live(number),
+            root,
+            depot: depot.map_or_else(OnceLock::new, |(depot, _)| OnceLock::from(depot)),
+            cache: NodeCache::new(terms.nodes_max),
+            handle_key: terms.handle_key,
+            reserved: terms.reserved,
+            name_locks: NameLocks::default(),
+            data: OwnData { store: mount.data.new_store(), is_certain: AtomicBool::new(terms.is_certain) },
+            replaced_in_two: AtomicU64::new(0),
+            moving: Mutex::default(),
+            changes: OwnChanges::new(FEED_LIMITS),
+            taking_snapshots: Mutex::default(),
+            snapshot: terms.snapshot,
+            mount,
+        })
+    }
+
+    /// Fails if the store is a snapshot that is not there any more.
+    pub(crate) fn check_snapshot(&self) -> Result<()> {
+        self.snapshot.as_ref().map_or(Ok(()), OfSnapshot::check)
+    }
+
+    /// The same, of a moment ago, if it was asked then.
+    pub(crate) fn check_snapshot_lately(&self) -> Result<()> {
+        self.snapshot.as_ref().map_or(Ok(()), OfSnapshot::check_lately)
+    }
+
     /// The node of an object that was just found.
     pub(crate) fn adopt(self: &Arc<Self>, inode: Inode, stat: &CStat) -> Arc<CephNode> {
         self.adopt_with(inode, stat, Files::default())
@@ -327,11 +375,19 @@ impl Storage for CephStore {
     }
 
     fn by_handle(&self, handle: &Handle, wait: Wait<'_>) -> Result<NodeRef> {
-        let id = handle::decode(&self.shared.handle_key, handle)?;
+        let (id, directory) = handle::decode(&self.shared.handle_key, handle)?;
         if let Some(node) = self.shared.cache.get(id) {
             return Ok(node);
         }
-        if wait.is_never() { Err(Error::WouldBlock) } else { Ok(self.shared.find_by_number(id)?) }
+        if wait.is_never() {
+            return Err(Error::WouldBlock);
+        }
+        let found = match &self.shared.snapshot {
+            Some(snapshot) => self.shared.find_then(&snapshot.places, id, directory),
+            None => self.shared.find_by_number(id),
+        };
+        self.shared.check_snapshot_lately()?;
+        Ok(found?)
     }
 
     fn feed(&self) -> Result<Arc<dyn Feed>> {
@@ -363,6 +419,10 @@ impl Storage for CephStore {
             files_free: OBJECTS_FREE,
             block: u32::try_from(space.f_frsize).unwrap_or(u32::MAX),
         })
+    }
+
+    fn snapshots(&self) -> std::result::Result<Arc<dyn Snapshots>, NoSnapshots> {
+        Ok(Arc::new(CephSnapshots::of(&self.shared)))
     }
 
     fn is_in_place(&self, _: MayWait<'_>) -> Result<bool> {

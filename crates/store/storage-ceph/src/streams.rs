@@ -80,11 +80,15 @@ impl CephNode {
     fn stream_in(&self, folder: Option<&Arc<Inode>>, path: &StreamPath) -> Result<Arc<Self>> {
         let (dir, called) = file_of(folder.ok_or(Error::NotFound)?, path, false)?.ok_or(Error::NotFound)?;
         let (inode, stat) = entry(&dir, called)?.ok_or(Error::NotFound)?;
-        if kind_of(&stat) == FileKind::Regular {
-            Ok(self.store.adopt(inode, &stat))
-        } else {
-            Err(Error::NotFound)
+        if kind_of(&stat) != FileKind::Regular {
+            return Err(Error::NotFound);
         }
+        let stream = self.store.adopt(inode, &stat);
+        if self.store.snapshot.is_some() {
+            // While the library knows its name.
+            stream.keep_data()?;
+        }
+        Ok(stream)
     }
 
     pub(crate) fn make_stream(&self, name: StreamName<'_>) -> Result<Arc<Self>> {

@@ -2,7 +2,8 @@
 //!
 //! `on-ceph CONFIGURATION USER conformance [CHECK]`: all checks, or those whose names begin so. `limits POOL`: a quota, and a pool for
 //! the data of one store. `model ROUNDS`: random calls, compared with the in-memory store. `copies`: streams of an
-//! object that others copy meanwhile. `alone`: a directory is served by one gateway alone. `work`: works until the end of the input,
+//! object that others copy meanwhile. `snapshots`: those that others make and remove meanwhile. `snapshot-limit FILES`: as many snapshots
+//! of so many files as there can be, and how long they take. `alone`: a directory is served by one gateway alone. `work`: works until the end of the input,
 //! whatever happens to the cluster.
 #![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints what it has found")]
@@ -16,14 +17,16 @@ use std::time::Duration;
 
 use anabranch_storage_ceph::{CephOptions, CephStore, Mount, Place};
 use proptest::test_runner::{Config, TestRunner};
+use storage::conformance::snapshots::CHECKS as SNAPSHOT_CHECKS;
 use storage::conformance::{CHECKS, MAY, Subject};
 use storage::{
     Error, Name, NewKind, NewNode, Node, NodeRef, Replace, Result, SetAttributes, SetTime, Stability,
     Storage, StreamName, View, Wait,
 };
 
-#[path = "../../storage-local/tests/model/mod.rs"]
+#[path = "../../../storage-local/tests/model/mod.rs"]
 mod model;
+mod snapshots;
 
 /// How many checks run at the same time.
 const SIDE_BY_SIDE: usize = 6;
@@ -83,7 +86,8 @@ impl Subject for OnCeph {
 
 /// Runs the checks whose names begin so.
 fn checks(place: &Place, mount: &Arc<Mount>, begins: &str) -> ExitCode {
-    let checks: Vec<_> = CHECKS.iter().filter(|(name, _)| name.starts_with(begins)).collect();
+    let all = CHECKS.iter().chain(SNAPSHOT_CHECKS);
+    let checks: Vec<_> = all.filter(|(name, _)| name.starts_with(begins)).collect();
     let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while let Some((name, check)) = checks.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -293,7 +297,8 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let [configuration, user, what @ ..] = arguments.as_slice() else {
         eprintln!(
-            "on-ceph CONFIGURATION USER conformance [CHECK] | limits POOL | model ROUNDS | copies | alone | work"
+            "on-ceph CONFIGURATION USER conformance [CHECK] | limits POOL | model ROUNDS | copies | snapshots | \
+             snapshot-limit FILES | alone | work"
         );
         return ExitCode::from(2);
     };
@@ -311,6 +316,8 @@ fn main() -> ExitCode {
         ["limits", pool] => limits(&place, &mount, pool),
         ["model", rounds] => against_model(&place, &mount, rounds.parse().unwrap()),
         ["copies"] => copies(&place, &mount),
+        ["snapshots"] => snapshots::of_others(&place, &mount),
+        ["snapshot-limit", files] => snapshots::limit(&place, &mount, files.parse().unwrap()),
         ["alone"] => alone(&place, &mount),
         ["work"] => work(&place, &mount),
         _ => ExitCode::from(2),

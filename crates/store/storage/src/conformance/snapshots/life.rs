@@ -95,7 +95,8 @@ pub fn removed_while_open(subject: &mut dyn Subject) {
     if let Ok(found) = by_handle(&*view, &handle) {
         assert_eq!(found.id(), then.id());
     }
-    let dir_then = find(&open(subject, &other).root(), "d").unwrap();
+    let other = open(subject, &other);
+    let dir_then = find(&other.root(), "d").unwrap();
     assert_eq!(read(&*find(&dir_then, "f").unwrap(), 0, 9), b"then");
     drop((then, dir, top, view));
     assert_eq!(read(&*node, 0, 9), b"NOW!");
