@@ -112,7 +112,7 @@ impl MountError {
                 let file_system = file_system.as_deref().unwrap_or("NAME");
                 format!(
                     "Put into the keyring that {} names what this prints: ceph auth get {user} (for a new user: \
-                     ceph fs authorize {file_system} {user} / rw)",
+                     ceph fs authorize {file_system} {user} / rws)",
                     configuration.display()
                 )
             }

@@ -27,6 +27,10 @@ pub(crate) const SNAPSHOT_FOLDER: &str = ".snap";
 const FOLDER: &CStr = c".snap";
 /// When a snapshot was taken: seconds, a dot and nanoseconds. Ceph does not list the attribute.
 pub(crate) const TAKEN: &CStr = c"ceph.snap.btime";
+/// How many snapshots of a directory Ceph allows by default (`mds_max_snaps_per_dir`).
+const LIMIT: usize = 100;
+/// So many before the limit, it is told.
+const NEAR: usize = 5;
 /// The mode and the owner of a directory of snapshots are those of the original, whatever is asked for.
 const MODE: u32 = 0o755;
 const OWNER: (u32, u32) = (0, 0);
@@ -134,6 +138,7 @@ impl Snapshots for CephSnapshots {
             Errno::MLINK => Error::SnapshotLimit(u32::try_from(others.len()).unwrap_or(u32::MAX)),
             errno => from_errno(errno),
         })?;
+        warn_of_limit(others.len() + 1);
         let id = SnapshotId(u32::try_from(stat.device).map_err(|_| Error::OutOfResources)?);
         Ok(Snapshot { id, name: text, taken: Timestamp { secs: name.secs(), nanos: 0 }, is_own: true })
     }
@@ -175,6 +180,16 @@ impl Snapshots for CephSnapshots {
 
     fn revert(&self, _: SnapshotId, _: MayWait<'_>) -> Result<Snapshot> {
         Err(Error::NotSupported)
+    }
+}
+
+/// Tells the limit before it is reached. What a cluster allows instead of the default is known by trying alone.
+fn warn_of_limit(count: usize) {
+    if (LIMIT - NEAR..=LIMIT).contains(&count) {
+        tracing::warn!(
+            snapshots = count,
+            "CephFS keeps at most {LIMIT} snapshots of a directory, unless mds_max_snaps_per_dir of the cluster says otherwise"
+        );
     }
 }
 

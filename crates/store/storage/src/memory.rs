@@ -66,6 +66,8 @@ struct State {
     last_snapshot: u32,
     /// The snapshots that are stores of their own.
     taken: BTreeMap<u32, SnapshotName>,
+    /// How many of them there can be.
+    taken_max: usize,
     clock: Clock,
     pages: u64,
     pages_max: u64,
@@ -113,6 +115,7 @@ impl MemoryStore {
             last_numbers: vec![ROOT.number],
             last_snapshot: 0,
             taken: BTreeMap::new(),
+            taken_max: usize::MAX,
             clock,
             pages: 0,
             pages_max: capacity / PAGE_BYTES,
@@ -127,6 +130,13 @@ impl MemoryStore {
     #[must_use]
     pub fn with_feeds(self) -> Self {
         self.shared.has_feeds.store(true, Ordering::Relaxed);
+        self
+    }
+
+    /// The same store, which has at most so many snapshots at a time ([`Error::SnapshotLimit`]).
+    #[must_use]
+    pub fn with_snapshots_max(self, most: u32) -> Self {
+        self.shared.state.lock().taken_max = usize::try_from(most).unwrap_or(usize::MAX);
         self
     }
 

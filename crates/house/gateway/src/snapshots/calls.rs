@@ -50,18 +50,36 @@ fn asked_within<T: Send + 'static>(
             let what = format!("the share {name} has no snapshots");
             refuse(RefusalKind::NoSnapshots, what, &why.to_string())
         }
-        Ok(Err(share::Error::Storage(storage::Error::NoSpace))) => {
-            let what = format!("the file system of the share {name} is full");
-            refuse(
-                RefusalKind::Failed,
-                what,
-                "Remove something there: files, or snapshots that nobody needs.",
-            )
-        }
-        Ok(Err(e)) => refuse(RefusalKind::Failed, format!("the snapshots of the share {name}: {e}"), ""),
+        Ok(Err(e)) => Err(refusal(name, &e)),
         Err(_) => {
             let what = format!("the storage of the share {name} does not answer");
             refuse(RefusalKind::Failed, what, "The request may still be carried out once it responds.")
+        }
+    }
+}
+
+/// What is said of a call that has failed.
+fn refusal(share: &str, error: &share::Error) -> Refusal {
+    match error {
+        share::Error::Storage(storage::Error::NoSpace) => Refusal::new(
+            RefusalKind::Failed,
+            format!("the file system of the share {share} is full"),
+            "Remove something there: files, or snapshots that nobody needs.",
+        ),
+        share::Error::Storage(storage::Error::SnapshotLimit(most)) => Refusal::new(
+            RefusalKind::TooMany,
+            format!("the share {share} has {most} snapshots, and CephFS keeps no more of a directory"),
+            "Remove one that nobody needs; those of other programs count, too. Who administers the cluster can raise the limit: \
+             ceph config set mds mds_max_snaps_per_dir NUMBER",
+        ),
+        share::Error::Storage(storage::Error::NotPermitted) => Refusal::new(
+            RefusalKind::Failed,
+            format!("the server may not do that to snapshots of the share {share}"),
+            "In CephFS, its user needs the right s (docs/cephfs.md). On Btrfs, a server that is not root can remove them if the file \
+             system is mounted with user_subvol_rm_allowed.",
+        ),
+        error => {
+            Refusal::new(RefusalKind::Failed, format!("the snapshots of the share {share}: {error}"), "")
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use control::Refusal;
+use control::{Refusal, RefusalKind};
 use parking_lot::MutexGuard;
 use schedule::{Look, OfRule, Period, Rule, Utc, label, surplus};
 use share::{Share, folded_name};
@@ -128,7 +128,7 @@ impl Runner {
 }
 
 fn failed(error: state::Error) -> Refusal {
-    Refusal::new(control::RefusalKind::Failed, error.what, error.advice)
+    Refusal::new(RefusalKind::Failed, error.what, error.advice)
 }
 
 fn words(Refusal { what, advice, .. }: Refusal) -> String {
@@ -173,14 +173,14 @@ impl Run<'_> {
             Err(refusal) => return Ok(Err(words(refusal))),
         };
         let before = self.run_hook("before", &hooks.before, "");
-        let taken = asked(self.share, move |snapshots, may| snapshots.take(&label, may));
+        let (taken, fewer) = self.take_within_limit(&label);
         drop(turn);
         let noted = taken.as_ref().map_or(Ok(()), |_| self.note_done(at, record));
         let name = taken.as_ref().map_or("", |snapshot| snapshot.name.as_str());
         let after = self.run_hook("after", &hooks.after, name);
-        let problem = [before, after]
+        let problem = [before.err(), after.err(), fewer]
             .into_iter()
-            .filter_map(Result::err)
+            .flatten()
             .reduce(|one, other| format!("{one}; {other}"));
         if let Some(problem) = &problem {
             tracing::error!(share = self.on.name, policy = record.policy, "{problem}");
@@ -194,6 +194,45 @@ impl Run<'_> {
             }
             Err(refusal) => Err(words(refusal)),
         })
+    }
+
+    /// Takes a snapshot. Where the file system keeps no more of them, the oldest of the rule makes room. The other value says that the
+    /// rule keeps fewer than it wants. The caller has the turn.
+    fn take_within_limit(&self, label: &str) -> (Result<Snapshot, Refusal>, Option<String>) {
+        let take = || {
+            let label = label.to_owned();
+            asked(self.share, move |snapshots, may| snapshots.take(&label, may))
+        };
+        let limit = match take() {
+            Err(refusal) if refusal.kind == RefusalKind::TooMany => refusal,
+            taken => return (taken, None),
+        };
+        match self.make_room() {
+            Ok(Some(kept)) => {
+                let (period, keep) = (self.rule.period.name(), self.rule.keep);
+                (take(), Some(format!("{}: the rule {period} keeps {kept} instead of {keep}", limit.what)))
+            }
+            Ok(None) => (Err(limit), None),
+            Err(refusal) => (Err(refusal), None),
+        }
+    }
+
+    /// Removes the oldest snapshot of the rule that is neither protected nor being restored from, if there is one. Returns how many
+    /// it had.
+    fn make_room(&self) -> Result<Option<usize>, Refusal> {
+        let protected = self.protected()?;
+        let listed = asked(self.share, |snapshots, may| snapshots.list(may))?;
+        let of_rule: Vec<_> = listed.iter().filter(|snapshot| self.is_of_rule(snapshot)).collect();
+        let mut removable: Vec<_> =
+            of_rule.iter().filter(|snapshot| !protected.contains(&snapshot.name)).collect();
+        removable.sort_by_key(|snapshot| snapshot.id);
+        for oldest in removable {
+            if !self.is_restored_from(oldest)? {
+                self.remove(oldest)?;
+                return Ok(Some(of_rule.len()));
+            }
+        }
+        Ok(None)
     }
 
     fn note_done(&self, at: Utc, record: &mut DoneRecord) -> state::Result<()> {
@@ -235,6 +274,11 @@ impl Run<'_> {
         if self.protected()?.contains(&snapshot.name) || self.is_restored_from(snapshot)? {
             return Ok(());
         }
+        self.remove(snapshot)
+    }
+
+    /// Removes a snapshot, unless it is gone. The caller has the turn.
+    fn remove(&self, snapshot: &Snapshot) -> Result<(), Refusal> {
         let id = snapshot.id;
         asked(self.share, move |snapshots, may| match snapshots.remove(id, may) {
             Err(storage::Error::NotFound) => Ok(()),
@@ -253,7 +297,7 @@ impl Run<'_> {
         let turn = self.snapshotting.turn()?;
         if self.share.is_withdrawn() {
             let what = format!("the share {} was changed meanwhile", self.on.name);
-            return Err(Refusal::new(control::RefusalKind::Busy, what, ""));
+            return Err(Refusal::new(RefusalKind::Busy, what, ""));
         }
         Ok(turn)
     }

@@ -96,6 +96,9 @@ impl State {
     fn take(&mut self, label: &str) -> Result<Snapshot> {
         let now = self.now();
         let name = name_beside(label, now, &self.snapshots()).ok_or(Error::InvalidName)?;
+        if self.taken.len() >= self.taken_max {
+            return Err(Error::SnapshotLimit(u32::try_from(self.taken.len()).unwrap_or(u32::MAX)));
+        }
         self.check_room(ObjectId::is_live)?;
         let id = self.add_pictures();
         let taken = Timestamp { secs: name.secs(), nanos: 0 };

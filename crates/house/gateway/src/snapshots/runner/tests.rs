@@ -202,6 +202,44 @@ fn a_clock_that_is_set_back_takes_nothing_twice_and_loses_nothing() {
 }
 
 #[test]
+fn a_policy_keeps_within_what_the_file_system_keeps() {
+    const RULES: &[(Period, &str)] = &[(Period::Hourly, ":05/4"), (Period::Daily, "06:10/2")];
+    let mut server = Server::with(RULES, MemoryStore::new().with_snapshots_max(4));
+    server.look("2026-11-23T04:06:00Z");
+    let by_command = server.take("manual");
+    for at in ["05:05", "06:05", "06:10"] {
+        server.look(&format!("2026-11-23T{at}:00Z"));
+        assert_eq!(server.problem(&format!("2026-11-23T{at}:00Z")), "");
+    }
+    let before = server.listed();
+    assert_eq!(server.labels(), ["manual", "hourly-office", "hourly-office", "daily-office"]);
+    server.look("2026-11-23T07:05:00Z");
+    let after = server.listed();
+    let ids = |listed: &[Snapshot]| listed.iter().map(|snapshot| snapshot.id).collect::<HashSet<_>>();
+    assert_eq!(
+        &ids(&before) - &ids(&after),
+        HashSet::from([before[1].id]),
+        "the oldest of the rule made room"
+    );
+    assert_eq!(after.len(), 4);
+    let problem = server.problem("2026-11-23T07:05:00Z");
+    assert!(problem.ends_with("the rule hourly keeps 2 instead of 4"), "{problem}");
+    // What is protected stays, also if nothing can be taken then.
+    for kept in server.listed() {
+        let kept = ProtectedSnapshot { directory: Server::directory(), name: kept.name, until: u64::MAX };
+        server.runner.state.protect_snapshot(&kept).unwrap();
+    }
+    let before = server.listed();
+    server.look("2026-11-23T08:05:00Z");
+    assert_eq!(server.listed(), before);
+    let problem = server.problem("2026-11-23T08:05:00Z");
+    assert!(problem.contains("has 4 snapshots") && problem.contains("mds_max_snaps_per_dir"), "{problem}");
+    asked(&server.share, move |snapshots, may| snapshots.remove(by_command.id, may)).unwrap();
+    server.look("2026-11-23T08:10:00Z");
+    assert_eq!((server.listed().len(), server.problem("2026-11-23T08:10:00Z")), (4, String::new()));
+}
+
+#[test]
 fn a_server_killed_before_it_noted_what_it_took_does_not_take_it_again() {
     let clock = || Timestamp { secs: utc("2026-11-23T06:05:03Z").secs(), nanos: 0 };
     let mut server = Server::with(HOURLY, MemoryStore::with_clock(clock));
