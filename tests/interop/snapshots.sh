@@ -111,9 +111,10 @@ smbclient_part() {
   check "a share on a read-only subvolume takes no changes" says 'NT_STATUS_MEDIA_WRITE_PROTECTED\|NT_STATUS_ACCESS_DENIED' 'put smb.conf new'
   check "the log says that it is served read-only" grep -q 'share is served read-only, since nobody can write' "$scratch/server.log"
   share=''
-  at_rest() { here "$ANABRANCH" share show "$1" --state "$scratch/state" | grep -x "at rest  *$2"; }
-  check "no encryption is seen" at_rest old 'the server sees no encryption'
-  if [ -d "$ext4/enc" ]; then check "fscrypt is seen" at_rest enc fscrypt; else echo "not tested: fscrypt: $(tail -n 1 "$scratch/said")"; fi
+  at_rest() { here "$ANABRANCH" share show "$1" --json --state "$scratch/state" | grep "\"encryption_at_rest\": \"$2\""; }
+  told() { here "$ANABRANCH" share show enc --state "$scratch/state" | grep -x 'at rest    encrypted with fscrypt'; }
+  check "what is on a disk is looked for" at_rest old '\(none-seen\|dm-crypt\)'
+  if [ -d "$ext4/enc" ]; then check "fscrypt is seen" at_rest enc fscrypt; check "it is told" told; else echo "not tested: fscrypt: $(tail -n 1 "$scratch/said")"; fi
   check "a snapshot is removed" btrfs -q subvolume delete "$disk/second"
   sleep 2.1
   check "allinfo: one version is left" count_is 1 d/f

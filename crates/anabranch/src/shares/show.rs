@@ -50,9 +50,8 @@ pub(super) fn render(shown: &Shown) -> String {
     for client in &share.rules.clients {
         let _ = writeln!(text, "client     {client}");
     }
-    if let Some(how) = &share.encryption_at_rest {
-        let how = if how == "none-seen" { "the server sees no encryption" } else { how };
-        let _ = writeln!(text, "at rest    {how}");
+    if let Some(how) = share.encryption_at_rest.as_deref().filter(|how| *how != "none-seen") {
+        let _ = writeln!(text, "at rest    encrypted with {how}");
     }
     if !share.snapshot_policy.is_empty() {
         let _ = writeln!(text, "policy     {}", share.snapshot_policy);
