@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use rustix::fs::{Mode, Statx, StatxAttributes, openat2};
+use rustix::fs::{Mode, OFlags, Statx, StatxAttributes, open, openat2};
 use rustix::io::Errno;
 use storage::{
     Error, FoundSnapshot, MayWait, NoSnapshots, Result, Snapshot, SnapshotId, Snapshots, Storage, Timestamp,
@@ -163,6 +165,18 @@ impl Snapshots for LocalSnapshots {
         self.can_revert(may).map_err(|_| Error::NotSupported)?;
         let place = Place::of(&self.store.root, &self.store.kernel_path(&self.store.root)?)?;
         revert(&self.store.root, &top, &place)
+    }
+
+    fn clone_to(&self, id: SnapshotId, at: &Path, _: MayWait<'_>) -> Result<()> {
+        let top = self.top(id)?;
+        let name = at.file_name().ok_or(Error::InvalidName)?;
+        let above = at.parent().ok_or(Error::InvalidName)?;
+        let above = open(above, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let above = above.map_err(from_errno)?;
+        if probe::file_system(&above) != Ok(BTRFS_MAGIC) {
+            return Err(Error::CrossDevice);
+        }
+        btrfs::snapshot(&top, &above, name.as_bytes(), Writing::Allowed).map_err(from_errno)
     }
 }
 

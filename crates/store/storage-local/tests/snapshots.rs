@@ -9,6 +9,7 @@ mod needs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use acl::SecurityDescriptor;
 use anabranch_storage_local::{HandleRecords, LocalOptions, LocalStore, RecordsInMemory};
 use disk::{Disk, succeeds};
 use rustix::fs::{CWD, RenameFlags, XattrFlags, getxattr, renameat_with, setxattr};
@@ -16,8 +17,8 @@ use rustix::process::{Gid, Uid};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use storage::conformance::{MAY, Subject};
 use storage::{
-    BEFORE_REVERT, Error, Name, NewKind, NewNode, NoSnapshots, Snapshot, SnapshotId, SnapshotName, Snapshots,
-    Storage, Wait,
+    BEFORE_REVERT, Error, Name, NewKind, NewNode, NoSnapshots, NodeRef, Snapshot, SnapshotId, SnapshotName,
+    Snapshots, Stability, Storage, StreamName, Wait, Want,
 };
 use tempfile::TempDir;
 
@@ -155,7 +156,7 @@ fn snapshots_of_others_are_shown_and_stay_theirs() {
     let handle = node.handle().unwrap();
     assert_eq!(theirs.by_handle(&handle, Wait::May(MAY)).unwrap().id(), node.id());
     assert_eq!(made.store().by_handle(&handle, Wait::May(MAY)).err(), Some(Error::BadHandle));
-    assert_eq!(node.create_stream(storage::StreamName::new(b"s").unwrap(), MAY).err(), Some(Error::ReadOnly));
+    assert_eq!(node.create_stream(StreamName::new(b"s").unwrap(), MAY).err(), Some(Error::ReadOnly));
     let id = find("beside/there").id;
     assert_eq!(made.snapshots().remove(id, MAY), Err(Error::NotPermitted));
     assert!(btrfs("delete", &[&made.at("beside/there")]));
@@ -212,6 +213,60 @@ fn a_file_of_a_snapshot_shares_its_blocks_with_one_of_the_store() {
         matches!(refused, Err(Error::ReadOnly | Error::PermissionDenied | Error::NotPermitted)),
         "{refused:?}"
     );
+}
+
+#[test]
+fn a_snapshot_becomes_a_directory_of_its_own() {
+    let Some(made) = OnBtrfs::new(true) else { return };
+    let root = made.store().root();
+    let file = root.create(Name::new(b"f").unwrap(), &NEW_FILE, MAY).unwrap();
+    let stream = |store: &dyn Storage| {
+        let file = store.root().lookup(Name::new(b"f").unwrap(), Wait::May(MAY)).unwrap();
+        file.stream(StreamName::new(b"s").unwrap(), MAY).unwrap()
+    };
+    let write = |node: &NodeRef, text: &[u8]| {
+        node.write(0, &[std::io::IoSlice::new(text)], Stability::Unstable, Wait::May(MAY)).unwrap();
+    };
+    let read = |node: &NodeRef| {
+        let mut into = [0; 9];
+        let count = node.read(0, &mut into, Wait::May(MAY)).unwrap();
+        into[..count].to_vec()
+    };
+    write(&file, b"then");
+    write(&file.create_stream(StreamName::new(b"s").unwrap(), MAY).unwrap(), b"beside");
+    file.set_security(Some(SecurityDescriptor::default()), MAY).unwrap();
+    let descriptor = |store: &dyn Storage| {
+        let file = store.root().lookup(Name::new(b"f").unwrap(), Wait::May(MAY)).unwrap();
+        let known = file.attributes(Want::empty(), Wait::May(MAY)).unwrap();
+        file.security(&known, Wait::May(MAY)).unwrap()
+    };
+    let taken = made.snapshots().take("x", MAY).unwrap();
+    write(&file, b"now!");
+    write(&stream(made.store()), b"changed");
+    made.snapshots().clone_to(taken.id, &made.at("copy"), MAY).unwrap();
+
+    let copy = made.open("copy");
+    let of_copy = copy.root().lookup(Name::new(b"f").unwrap(), Wait::May(MAY)).unwrap();
+    assert_eq!((read(&of_copy), read(&stream(&copy))), (b"then".to_vec(), b"beside".to_vec()));
+    assert!(descriptor(&copy).is_some() && descriptor(&copy) == descriptor(made.store()));
+    assert_eq!(names(&copy), ["f"]);
+    // Both go their ways.
+    write(&stream(&copy), b"of copy");
+    assert_eq!(read(&stream(made.store())), b"changed");
+    write(&stream(made.store()), b"of live");
+    assert_eq!(read(&stream(&copy)), b"of copy");
+    assert_eq!(copy.snapshots().unwrap().list(MAY).unwrap(), []);
+    copy.snapshots().unwrap().take("own", MAY).unwrap();
+
+    let clone = |id, at: &Path| made.snapshots().clone_to(id, at, MAY);
+    assert_eq!(clone(taken.id, &made.at("copy")), Err(Error::Exists));
+    assert_eq!(clone(SnapshotId(77_777), &made.at("other")), Err(Error::NotFound));
+    assert_eq!(clone(taken.id, &made.at("none/other")), Err(Error::NotFound));
+    assert_eq!(clone(taken.id, Path::new("/dev/shm/anabranch-other")), Err(Error::CrossDevice));
+    if let Some(_disk) = Disk::make("btrfs", &["-q"], 128, &made.dir.path().join("beside")) {
+        assert_eq!(clone(taken.id, &made.dir.path().join("beside/other")), Err(Error::CrossDevice));
+    }
+    assert!(!made.at("other").exists());
 }
 
 #[test]

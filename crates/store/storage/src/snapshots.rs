@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::{Error, MayWait, Name, Result, SnapshotName, Storage, Timestamp, Wait};
@@ -94,6 +95,17 @@ pub trait Snapshots: Send + Sync + Debug + 'static {
     /// [`crate::Error::NotFound`] for a snapshot that is not there; [`crate::Error::NotSupported`] where
     /// [`Snapshots::can_revert`] says so; [`crate::Error::NoSpace`].
     fn revert(&self, id: SnapshotId, may: MayWait<'_>) -> Result<Snapshot>;
+
+    /// Makes a directory of this machine that holds what the snapshot holds and can be changed: a store of its own, which shares its
+    /// blocks with this one. `at` is absolute; nothing is there yet, and the directory above is.
+    ///
+    /// # Errors
+    /// [`Error::NotSupported`] for a store that cannot do this; [`Error::CrossDevice`] for a place that is not in its file system;
+    /// [`Error::NotFound`] for a snapshot that is not there; [`Error::Exists`]; [`Error::NoSpace`]. Then nothing was made.
+    fn clone_to(&self, id: SnapshotId, at: &Path, may: MayWait<'_>) -> Result<()> {
+        let _ = (id, at, may);
+        Err(Error::NotSupported)
+    }
 }
 
 fn leads_somewhere(store: &dyn Storage, path: &[u8], may: MayWait<'_>) -> Result<()> {
