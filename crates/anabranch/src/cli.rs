@@ -283,6 +283,9 @@ pub(crate) struct ShareCreate {
     /// Keep deleted files in .recycle, for example "on keep=30d exclude=*.tmp" [default: off]
     #[arg(long, value_name = "off|on...", default_value = "", hide_default_value = true)]
     pub(crate) recycle_bin: String,
+    /// Make the directory, of what this share held at a snapshot: a copy that can be changed. With the snapshot's name or its time
+    #[arg(long, value_name = "SHARE@SNAPSHOT", conflicts_with = "for_group")]
+    pub(crate) from: Option<String>,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }

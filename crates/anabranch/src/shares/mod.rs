@@ -123,6 +123,7 @@ fn new_share(create: &ShareCreate) -> NewShare {
         plan: create.plan.clone(),
         snapshot_policy: create.snapshot_policy.clone(),
         recycle_bin: create.recycle_bin.clone(),
+        from: create.from.clone(),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::cli::ShareRestore;
 use crate::print::{bytes, counted, counted_as, json, print};
 use crate::problem::{Cause, Problem, Result};
 
-/// How often the server is asked how far it is: at first, and at most.
+/// How often the server is asked how far it is: at first, and later on, when that is shown, too.
 const ASKED: [Duration; 2] = [Duration::from_millis(20), Duration::from_secs(1)];
 
 /// Carries out the command.
@@ -53,11 +53,16 @@ fn wait(administrator: &Administrator, name: &str, path: &str) -> Result<Restore
     let (bar, [mut pause, longest]) = (Bar::new(), ASKED);
     loop {
         let told = look(administrator, name, path)?;
+        let is_long = pause == longest;
         if told.ended.is_some() {
-            bar.end();
+            if is_long {
+                bar.end();
+            }
             return Ok(told);
         }
-        bar.say(progress(&told));
+        if is_long {
+            bar.say(progress(&told));
+        }
         std::thread::sleep(pause);
         pause = (pause * 2).min(longest);
     }

@@ -260,3 +260,56 @@ fn a_server_killed_again_and_again_goes_on_until_all_is_there() {
     let left = Command::new("find").arg(machine.at("live")).args(["-name", ".anabranch-restoring*"]).output();
     assert_eq!(String::from_utf8_lossy(&left.unwrap().stdout), "");
 }
+
+#[test]
+fn a_new_share_is_made_of_a_snapshot() {
+    let Some(mut machine) = Machine::serving() else { return };
+    let both = [machine.at("live"), machine.at("live/file")];
+    assert!(Command::new("chmod").arg("a+rwx").args(both).status().unwrap().success());
+    let server = machine.server.as_ref().unwrap();
+    if let Some(smb) = Connected::start(server, "live", "anna%hush-hush") {
+        smb.say("put /etc/hostname file:stream");
+    }
+    let taken = snapshot(&machine);
+    let (name, time) = (text(&taken["name"]), written(taken["taken"].as_i64().unwrap()));
+    std::fs::write(machine.at("live/file"), "second").unwrap();
+    let at = path(&machine.directory, "top/copy");
+    machine.done(&["share", "create", "copy", &at, "--from", &format!("live@{name}")]);
+    assert_eq!(content(&machine, "copy/file"), "first");
+    let server = machine.server.as_ref().unwrap();
+    if let Some(smb) = Connected::start(server, "copy", "anna%hush-hush") {
+        let said = smb.say("allinfo file\nput /etc/hostname new");
+        assert!(said.contains("[:stream:$DATA]"), "{said}");
+        assert!(machine.at("copy/new").exists() && !machine.at("live/new").exists());
+    }
+    // By its time; and the new share has snapshots, restores and copies of its own.
+    let at = path(&machine.directory, "top/other");
+    machine.done(&["share", "create", "o@ther", &at, "--from", &format!("LIVE@{time}")]);
+    let own = text(&machine.json(&["snapshot", "create", "o@ther"])["name"]);
+    let third = path(&machine.directory, "top/third");
+    machine.done(&["share", "create", "third", &third, "--from", &format!("o@ther@{own}")]);
+
+    let refused = |name: &str, at: &str, from: &str, words: &[&str]| {
+        machine.refused(&["share", "create", name, at, "--from", from], words);
+    };
+    let new = path(&machine.directory, "top/new");
+    refused("n", &at, &format!("live@{name}"), &["exists already"]);
+    refused("n", &new, "live@none", &["has no snapshot none"]);
+    refused("n", &new, "none@none", &["names no snapshot"]);
+    refused("n", &new, &format!("data@{name}"), &["the share data has no snapshots"]);
+    refused("copy", &new, &format!("live@{name}"), &["is taken"]);
+    refused("n", &path(&machine.directory, "top/live/in"), &format!("live@{name}"), &["in"]);
+    let elsewhere = path(&machine.directory, "elsewhere");
+    refused("n", &elsewhere, &format!("live@{name}"), &["is not in the file system of the share live"]);
+    assert!(!Path::new(&new).exists() && !Path::new(&elsewhere).exists());
+    assert!(!machine.at("live/in").exists());
+
+    machine.stop();
+    let output = program(&["share", "create", "n", &new, "--from", &format!("live@{name}"), "--state"])
+        .arg(path(&machine.directory, "state"))
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no server is running"), "{output:?}");
+    machine.start(&[]);
+    assert_eq!(machine.json(&["share", "show", "third"])["served"], true);
+}

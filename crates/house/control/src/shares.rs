@@ -245,6 +245,10 @@ pub struct NewShare {
     /// Who may use the share. The default is everybody.
     #[serde(default, skip_serializing_if = "RulesChange::is_nothing")]
     pub rules: RulesChange,
+    /// The snapshot of which the directory is made, as a copy that can be changed: `SHARE@SNAPSHOT`, with the snapshot's name or its
+    /// time. The default is none: then the directory must exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
 }
 
 /// Changes of a share. What is not given stays as it is.

@@ -292,6 +292,7 @@ fn of_shares() -> [(&'static str, Value); 6] {
                 snapshot_policy: "office".to_owned(),
                 recycle_bin: "on".to_owned(),
                 rules: all_rules(),
+                from: Some(String::new()),
                 ..NewShare::default()
             }),
         ),

@@ -5,6 +5,7 @@
 //! created one stays in the state database, but is not used while the declaration stands.
 
 mod awaited;
+mod clones;
 mod cluster;
 mod domain;
 mod identities;

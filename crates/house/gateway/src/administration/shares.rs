@@ -11,7 +11,7 @@ use share::{Protocols, SHARES_MAX, Terms, folded_name, served_by};
 use state::{ShareRecord, burst_credits, rules};
 
 use super::snapshots::check_has_snapshots;
-use super::{Administration, Serving, failed, invalid};
+use super::{Administration, Serving, clones, failed, invalid};
 use crate::apart::Apart;
 use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
@@ -138,6 +138,8 @@ impl Administration {
     }
 
     pub(super) fn make_share(&self, new: &NewShare) -> Result<Share> {
+        // In this order, as where a share goes back to a snapshot: the turn, then the shares.
+        let original = new.from.as_deref().map(|from| self.original(from)).transpose()?;
         let mut idle = self.idle.lock();
         let name = &new.name;
         check_share_name(name).map_err(|why| invalid(format!("the share {name:?}: {why}"), NAME_ADVICE))?;
@@ -153,7 +155,10 @@ impl Administration {
             terms_of(new) | homes | flavors(name, &new.nfs_security)? | groups(name, &new.nfs_groups)?;
         let terms = terms | snapshot_folders(name, &new.nfs_snapshots)?;
         check_encryption(name, terms)?;
-        let directory = check_directory(name, &directory, terms)?;
+        let directory = match &original {
+            Some(_) => clones::place(name, &directory)?,
+            None => check_directory(name, &directory, terms)?,
+        };
         self.check_apart(name, &directory, &made)?;
         let plan = parse_plan(name, new.plan.as_deref().unwrap_or("unlimited"))?;
         self.check_pools(name, &plan, &made)?;
@@ -171,17 +176,33 @@ impl Administration {
             ..ShareRecord::default().on(terms)
         };
         record.provision(&Provisioned::new(plan));
+        if let Some(original) = &original {
+            original.copy_to(name, &record.directory)?;
+        }
+        let entered = self.enter_made(&record);
+        match original {
+            Some(_) => entered.map_err(|refusal| clones::copy_stays(&record.directory, refusal)),
+            None => entered,
+        }?;
+        idle.remove(&folded_name(name));
+        drop(idle);
+        tracing::info!(share = name, directory = %record.directory.display(), "a share was created");
+        Ok(self.tell_made(&record))
+    }
+
+    /// Keeps a new share, and serves it if a server is running.
+    fn enter_made(&self, record: &ShareRecord) -> Result<()> {
         let share = match &self.serving {
             Some(serving) => {
                 let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
                 let opener = Opener::new(&self.declared(), &self.state, opens_max, &serving.access_log);
-                let share = opener.made_in_time(&record).map_err(of_directory)?;
+                let share = opener.made_in_time(record).map_err(of_directory)?;
                 check_has_snapshots(&share, &record.snapshot_policy)?;
                 Some(share)
             }
             None => None,
         };
-        self.state.keep_share(&record).map_err(failed)?;
+        self.state.keep_share(record).map_err(failed)?;
         if let (Some(serving), Some(share)) = (&self.serving, share) {
             serving
                 .shares
@@ -192,10 +213,7 @@ impl Administration {
             opening::tell_what_is_lacking(&share, self.declared().encryption);
             self.keep_credits()?;
         }
-        idle.remove(&folded_name(name));
-        drop(idle);
-        tracing::info!(share = name, directory = %record.directory.display(), "a share was created");
-        Ok(self.tell_made(&record))
+        Ok(())
     }
 
     pub(super) fn set_share(&self, name: &str, change: &ShareChange) -> Result<Share> {
