@@ -136,7 +136,7 @@ impl Snapshots for CephSnapshots {
         let (_, stat) = folder.make(&called, &Make::Directory, MODE, OWNER).map_err(|errno| match errno {
             // As many as the metadata servers allow for a directory (`mds_max_snaps_per_dir`), which they do not tell otherwise.
             Errno::MLINK => Error::SnapshotLimit(u32::try_from(others.len()).unwrap_or(u32::MAX)),
-            errno => from_errno(errno),
+            errno => without_right(errno),
         })?;
         warn_of_limit(others.len() + 1);
         let id = SnapshotId(u32::try_from(stat.device).map_err(|_| Error::OutOfResources)?);
@@ -171,7 +171,7 @@ impl Snapshots for CephSnapshots {
         if found.own_name().is_none() {
             return Err(Error::NotPermitted);
         }
-        folder.remove(&text(&found.name)?, true).map_err(from_errno)
+        folder.remove(&text(&found.name)?, true).map_err(without_right)
     }
 
     fn can_revert(&self, _: MayWait<'_>) -> std::result::Result<(), NoSnapshots> {
@@ -181,6 +181,11 @@ impl Snapshots for CephSnapshots {
     fn revert(&self, _: SnapshotId, _: MayWait<'_>) -> Result<Snapshot> {
         Err(Error::NotSupported)
     }
+}
+
+/// The meaning of an error number where snapshots are taken and removed: only a missing right keeps the server's user from that.
+fn without_right(errno: Errno) -> Error {
+    if errno == Errno::ACCESS { Error::NotPermitted } else { from_errno(errno) }
 }
 
 /// Tells the limit before it is reached. What a cluster allows instead of the default is known by trying alone.

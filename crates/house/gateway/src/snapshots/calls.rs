@@ -75,8 +75,8 @@ fn refusal(share: &str, error: &share::Error) -> Refusal {
         share::Error::Storage(storage::Error::NotPermitted) => Refusal::new(
             RefusalKind::Failed,
             format!("the server may not do that to snapshots of the share {share}"),
-            "In CephFS, its user needs the right s (docs/cephfs.md). On Btrfs, a server that is not root can remove them if the file \
-             system is mounted with user_subvol_rm_allowed.",
+            "In CephFS, its user needs the right s, and a part of a subvolume has no snapshots of its own (docs/cephfs.md). On Btrfs, a \
+             server that is not root can remove them if the file system is mounted with user_subvol_rm_allowed.",
         ),
         error => {
             Refusal::new(RefusalKind::Failed, format!("the snapshots of the share {share}: {error}"), "")
