@@ -1,5 +1,5 @@
 #!/bin/bash
-# Shares in CephFS, on a real Ceph cluster (tests/lab/ceph-lab): two gateways, smbclient and libnfs. All of it is in a network of its
+# Shares in CephFS, on a real Ceph cluster (tests/lab/ceph-lab): two gateways, smbclient and libnfs, snapshots. All of it is in a network of its
 # own. (root)
 if [ -z "${CEPHFS_NET:-}" ] && [ "$(id -u)" = 0 ]; then exec env CEPHFS_NET=1 unshare -n -- "$0" "$@"; fi
 . "$(dirname "$0")/server.sh"
@@ -38,6 +38,7 @@ user = ["$SMB_USER=1000:$SMB_PASS"]
 name = "$2"
 directory = "$3"
 continuous-availability = true
+nfs-snapshots = "shown"
 [[share]]
 name = "local"
 directory = "$scratch/of-$2"
@@ -87,6 +88,12 @@ check "a path is refused that is not absolute" tells "cephfs:none is not absolut
 check "so is one with .." tells "has . or .. in it" create none cephfs:/projects/../beside
 check "streams are not checked there, which is said" tells "it lies in CephFS" "$ANABRANCH" share check projects --state "$scratch/state"
 
+# Snapshots need a right of their own, which a session has from its start on.
+snapshot() { "$ANABRANCH" snapshot "$@" --state "$scratch/state"; }
+check "without the right to take snapshots, it is told" tells "In CephFS, its user needs the right s" snapshot create projects
+check "the user gets the right" "$lab" ceph auth caps client.anabranch mds 'allow rws fsname=lab' mon 'allow r fsname=lab' \
+  osd 'allow rw tag cephfs data=lab'
+
 must "another gateway starts" start_other
 # Why it waits is known as soon as it has tried again.
 waits_there() { tells "another gateway serves it, a part of it, or what holds it" state_of inner other-state; }
@@ -103,6 +110,8 @@ check "it has its share again" until_true served_again
 check "what was acknowledged is there" nfs_has b/data
 check "with its stream" smb_does "get a/data:stream $scratch/stream"
 check "which is the same" [ "$(wc -c <"$scratch/stream")" -gt 0 ]
+
+. "$(dirname "$0")/cephfs-snapshots.sh"
 
 session_of() {
   "$lab" ceph tell "mds.$("$lab" active-mds | sed 's/^mds.//')" session ls 2>/dev/null | python3 -c '

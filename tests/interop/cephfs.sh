@@ -22,7 +22,7 @@ on_ceph=${ON_CEPH:-${CARGO_TARGET_DIR:-$top/target}/debug/examples/on-ceph}
 conf=$CEPH_LAB_DIR/ceph.conf
 # With no more rights than the program's advice gives, and that to set quotas and pools.
 user=client.anabranch
-"$lab" ceph fs authorize lab "$user" / rwp >>"$CEPH_LAB_DIR/keyring" || exit 1
+"$lab" ceph fs authorize lab "$user" / rwps >>"$CEPH_LAB_DIR/keyring" || exit 1
 
 # refused NAME EXPECTED COMMAND...: the command fails and says so.
 refused() {
@@ -43,33 +43,60 @@ refused "without Ceph's library it is said what to install" "Debian and Ubuntu: 
 
 check "a store has a quota and a pool of its own" timeout 120 "$on_ceph" "$conf" "$user" limits cephfs.data.lrs
 check "a directory is served by one gateway alone" timeout 120 "$on_ceph" "$conf" "$user" alone
+check "the limit of snapshots is told" timeout 300 "$on_ceph" "$conf" "$user" snapshot-limit 1000
 check "random calls return what they return on the in-memory store" timeout 600 "$on_ceph" "$conf" "$user" model 4
 timeout 600 "$on_ceph" "$conf" "$user" conformance >"$scratch/checks" 2>&1
 while read -r name; do pass "$name"; done < <(sed -n 's/^ok //p' "$scratch/checks")
 check "the store does what every store must do" grep -q '^[1-9][0-9]* checks passed, 0 failed$' "$scratch/checks"
 grep -v '^ok ' "$scratch/checks"
 
+# said WORD FILE: waits until a line begins so.
+said() { local tries; for ((tries = 0; tries < 600; tries++)); do ! grep -q "^$1" "$2" || return 0; sleep 0.05; done; return 1; }
+# in_cephfs DIRECTORY STATEMENT: a statement of Python, with `fs`, the file system as its administrator sees it, and `at`.
+in_cephfs() {
+  /usr/bin/python3 - "$conf" "$1" "$2" <<'PY'
+import sys, cephfs
+fs = cephfs.LibCephFS(conffile=sys.argv[1], auth_id="admin")
+fs.mount()
+at = "/" + sys.argv[2]
+exec(sys.argv[3])
+fs.shutdown()
+PY
+}
+
 # What `cp -a` does to an object on a mounted file system: the other one carries the same attributes.
 mkfifo "$scratch/copied"
 "$on_ceph" "$conf" "$user" copies <"$scratch/copied" >"$scratch/copies" 2>&1 &
 worker=$!
 exec 7>"$scratch/copied"
-for ((tries = 0; tries < 600; tries++)); do ! grep -q '^made ' "$scratch/copies" || break; sleep 0.05; done
-/usr/bin/python3 - "$conf" "$(sed -n 's/^made //p' "$scratch/copies")" <<'PY'
-import sys, cephfs
-mount = cephfs.LibCephFS(conffile=sys.argv[1], auth_id="admin")
-mount.mount()
-number = mount.getxattr(f"/{sys.argv[2]}/a", "trusted.anabranch.streams")
-mount.setxattr(f"/{sys.argv[2]}/b", "trusted.anabranch.streams", number, 0)
-mount.shutdown()
-PY
-check "an object is copied with its attributes" [ $? = 0 ]
+said 'made ' "$scratch/copies"
+check "an object is copied with its attributes" in_cephfs "$(sed -n 's/^made //p' "$scratch/copies")" \
+  'name = "trusted.anabranch.streams"; fs.setxattr(at + "/b", name, fs.getxattr(at + "/a", name), 0)'
 echo >&7
 exec 7>&-
 wait "$worker"
 check "a copy of an object has streams of its own" [ $? = 0 ]
 worker=''
 grep -v '^made ' "$scratch/copies"
+
+# Snapshots of others, which they remove while they are used, with a library that soon forgets names.
+sed 's/^\[global\]/&\nclient_cache_size = 20/' "$conf" >"$scratch/forgetful.conf"
+mkfifo "$scratch/taken"
+"$on_ceph" "$scratch/forgetful.conf" "$user" snapshots <"$scratch/taken" >"$scratch/snapshots" 2>&1 &
+worker=$!
+exec 7>"$scratch/taken"
+said 'made ' "$scratch/snapshots"
+path=$(sed -n 's/^made //p' "$scratch/snapshots")
+check "others take snapshots" in_cephfs "$path" 'fs.mkdir(at + "/.snap/theirs", 0o755); fs.mkdir("/.snap/above", 0o755)'
+echo >&7
+said used "$scratch/snapshots"
+check "and remove them" in_cephfs "$path" 'fs.rmdir(at + "/.snap/theirs"); fs.rmdir("/.snap/above")'
+echo >&7
+exec 7>&-
+wait "$worker"
+check "who uses them reads what was there, or learns that they are gone" [ $? = 0 ]
+worker=''
+grep -v '^made \|^used' "$scratch/snapshots"
 
 # lines PATTERN: how many lines of the worker match.
 lines() { grep -c "$1" "$scratch/worker"; }

@@ -4,20 +4,21 @@ use std::collections::BTreeSet;
 use std::io::{IoSlice, stdin};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anabranch_storage_ceph::{Mount, Place};
 use storage::conformance::{MAY, Subject};
 use storage::{
     Error, Name, NewKind, Node, NodeRef, Replace, Result, Snapshot, Snapshots, Stability, Storage,
-    StreamName, Wait,
+    StreamName, Wait, Want, XattrMode,
 };
 
 use super::{OnCeph, made};
 
 /// What is written before a snapshot is taken, and afterwards.
 const THEN: &[u8] = b"then";
-const NOW: &[u8] = b"now!";
+const NOW: &[u8] = b"longer now";
 /// How long the data of a snapshot is read after others have removed it: CephFS gives the space back after some seconds.
 const AFTERWARDS: Duration = Duration::from_secs(15);
 /// More snapshots than any cluster of a test allows.
@@ -38,6 +39,10 @@ fn write(file: &dyn Node, data: &[u8]) {
 fn read(file: &NodeRef) -> Result<Vec<u8>> {
     let mut data = [0; 16];
     file.read(0, &mut data, Wait::May(MAY)).map(|count| data[..count].to_vec())
+}
+
+fn size(file: &NodeRef) -> Result<u64> {
+    Ok(file.attributes(Want::all(), Wait::May(MAY))?.size)
 }
 
 /// Waits until the other side has done what it was told.
@@ -61,9 +66,11 @@ pub(crate) fn of_others(place: &Place, mount: &Arc<Mount>) -> ExitCode {
     files.iter().for_each(|file| write(&**file, THEN));
     let stream = StreamName::new(b"stream").unwrap();
     write(&*files[0].create_stream(stream, MAY).unwrap(), THEN);
+    files[0].set_xattr(b"kept", THEN, XattrMode::Set, MAY).unwrap();
     println!("made {}", subject.path);
     wait_for_others();
     files.iter().for_each(|file| write(&**file, NOW));
+    files[0].set_xattr(b"kept", NOW, XattrMode::Set, MAY).unwrap();
 
     let snapshots = subject.store().snapshots().unwrap();
     let (theirs, above) = (named(&*snapshots, "theirs"), named(&*snapshots, "_above"));
@@ -88,8 +95,10 @@ pub(crate) fn of_others(place: &Place, mount: &Arc<Mount>) -> ExitCode {
     drop((dir, files));
     make_library_forget(&root);
     for file in [&held, &opened, &stream] {
+        assert_eq!(size(file), Ok(THEN.len() as u64));
         assert_eq!(read(file).as_deref(), Ok(THEN));
     }
+    assert_eq!(held.xattr(b"kept", MAY).as_deref(), Ok(THEN));
     let by_handle = |number: usize| view.by_handle(&handles[number], Wait::May(MAY));
     assert_eq!(by_handle(0).unwrap().path().as_deref(), Ok(b"deep/in".as_slice()));
     assert_eq!(read(&by_handle(1).unwrap()).as_deref(), Ok(THEN));
@@ -149,12 +158,8 @@ pub(crate) fn limit(place: &Place, mount: &Arc<Mount>, files: usize) -> ExitCode
     let most = u32::try_from(taken.len()).unwrap();
     assert_eq!(refused, Some(Error::SnapshotLimit(most)));
     println!("{most} snapshots, then: {}", refused.unwrap());
-    let told = |what: &str, times: &mut [Duration]| {
-        times.sort();
-        println!("{what}: {:?} in the middle, {:?} at most", times[times.len() / 2], times[times.len() - 1]);
-    };
     println!("the first: {:?}", times[0]);
-    told("take", &mut times);
+    tell("take", &mut times);
     let timed = |what: &str, call: &dyn Fn()| {
         let begun = Instant::now();
         call();
@@ -167,7 +172,7 @@ pub(crate) fn limit(place: &Place, mount: &Arc<Mount>, files: usize) -> ExitCode
     timed("the versions of a file, asked for the first time", &ask);
     timed("and again", &ask);
     let view = snapshots.open(ids[0], MAY).unwrap();
-    for (what, root) in [("now", root), ("in a snapshot", view.root())] {
+    for (what, root) in [("now", Arc::clone(&root)), ("in a snapshot", view.root())] {
         let dir = find(&root, "d0").unwrap();
         let many = files.min(1000);
         let find_all = || (0..many).for_each(|number| drop(find(&dir, &format!("f{number}")).unwrap()));
@@ -179,6 +184,42 @@ pub(crate) fn limit(place: &Place, mount: &Arc<Mount>, files: usize) -> ExitCode
         snapshots.remove(snapshot.id, MAY).unwrap();
         times.push(begun.elapsed());
     }
-    told("remove", &mut times);
+    tell("remove", &mut times);
+    while_others_write(&root, &*snapshots);
     ExitCode::SUCCESS
+}
+
+fn tell(what: &str, times: &mut [Duration]) {
+    times.sort();
+    println!("{what}: {:?} in the middle, {:?} at most", times[times.len() / 2], times[times.len() - 1]);
+}
+
+/// Takes snapshots while a file is written, piece by piece, each safe before the next, and prints how long both take.
+fn while_others_write(root: &NodeRef, snapshots: &dyn Snapshots) {
+    const SNAPSHOTS: usize = 20;
+    let file = made(&**root, "written", NewKind::Regular);
+    let is_done = AtomicBool::new(false);
+    let (mut taken, mut writes) = (Vec::new(), Vec::new());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..SNAPSHOTS {
+                std::thread::sleep(Duration::from_millis(500));
+                let begun = Instant::now();
+                snapshots.take("check", MAY).unwrap();
+                taken.push(begun.elapsed());
+            }
+            is_done.store(true, Ordering::Relaxed);
+        });
+        for number in 0_u64.. {
+            if is_done.load(Ordering::Relaxed) {
+                break;
+            }
+            let begun = Instant::now();
+            let piece = [IoSlice::new(&[7; 4096])];
+            file.write(number % 1000 * 4096, &piece, Stability::File, Wait::May(MAY)).unwrap();
+            writes.push(begun.elapsed());
+        }
+    });
+    tell("take, while others write", &mut taken);
+    tell("their writes of 4 KiB", &mut writes);
 }
