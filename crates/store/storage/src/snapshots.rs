@@ -132,11 +132,13 @@ pub const BEFORE_REVERT: &str = "before-revert";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 pub enum NoSnapshots {
     /// The kind of store has none.
-    #[error("this kind of storage has no snapshots: they need a directory that is a Btrfs subvolume")]
+    #[error(
+        "this kind of storage has no snapshots: they need a directory that is a Btrfs subvolume, or one of CephFS"
+    )]
     Storage,
     /// The file system has none.
     #[error(
-        "the file system has no snapshots: they need Btrfs, and the share's directory must be a subvolume of its own"
+        "the file system has no snapshots: they need Btrfs, where the share's directory must be a subvolume of its own, or CephFS"
     )]
     FileSystem,
     /// The directory is on Btrfs, and not the top of a subvolume.
