@@ -62,7 +62,8 @@ pub(crate) fn of_others(place: &Place, mount: &Arc<Mount>) -> ExitCode {
     let root = subject.store().root();
     let deep = made(&*root, "deep", NewKind::Directory);
     let dir = made(&*deep, "in", NewKind::Directory);
-    let files = ["held", "opened", "handle", "unread"].map(|called| made(&*dir, called, NewKind::Regular));
+    let files = ["held", "opened", "handle", "unread", "unopened"]
+        .map(|called| made(&*dir, called, NewKind::Regular));
     files.iter().for_each(|file| write(&**file, THEN));
     let stream = StreamName::new(b"stream").unwrap();
     write(&*files[0].create_stream(stream, MAY).unwrap(), THEN);
@@ -86,15 +87,18 @@ pub(crate) fn of_others(place: &Place, mount: &Arc<Mount>) -> ExitCode {
     let held = find(&then(&*view), "held").unwrap();
     let opened = find(&then(&*view), "opened").unwrap();
     assert_eq!(read(&opened).as_deref(), Ok(THEN));
+    let unopened = find(&then(&*view), "unopened").unwrap();
     let stream = held.stream(stream, MAY).unwrap();
     let handles = [then(&*view).handle().unwrap(), find(&then(&*view), "handle").unwrap().handle().unwrap()];
     dir.rename(name("held"), &*root, name("moved"), Replace::Never, MAY).unwrap();
     dir.remove_file(name("opened"), MAY).unwrap();
     dir.remove_file(name("handle"), MAY).unwrap();
+    dir.remove_file(name("unopened"), MAY).unwrap();
     root.rename(name("deep"), &*root, name("elsewhere"), Replace::Never, MAY).unwrap();
     drop((dir, files));
     make_library_forget(&root);
-    for file in [&held, &opened, &stream] {
+    assert_eq!(unopened.xattrs(MAY), Ok(Vec::new()));
+    for file in [&held, &opened, &unopened, &stream] {
         assert_eq!(size(file), Ok(THEN.len() as u64));
         assert_eq!(read(file).as_deref(), Ok(THEN));
     }
@@ -133,6 +137,8 @@ fn make_library_forget(root: &NodeRef) {
     let many = made(&**root, "many", NewKind::Directory);
     (0..FILES).for_each(|number| drop(made(&*many, &format!("f{number}"), NewKind::Regular)));
     (0..FILES).for_each(|number| drop(find(&many, &format!("f{number}")).unwrap()));
+    // It looks once a second.
+    std::thread::sleep(Duration::from_secs(3));
 }
 
 /// Takes as many snapshots as the cluster allows, and prints how long that takes, with so many files.
