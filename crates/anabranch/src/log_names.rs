@@ -5,7 +5,7 @@ use logging::{LEVELS, Names};
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 41] = [
+const PARTS: [&str; 42] = [
     "access",
     "access_log",
     "accounting",
@@ -35,6 +35,7 @@ const PARTS: [&str; 41] = [
     "nfs_server",
     "nfs_wire",
     "peers",
+    "quota",
     "report",
     "schedule",
     "service_address",
