@@ -12,6 +12,7 @@ const MAKERS: [(&str, &[&str]); 4] = [
             "crates/service/share/src/watch/observe.rs",
             "crates/service/share/src/budget/capacity.rs",
             "crates/service/share/src/empty_bin.rs",
+            "crates/service/share/src/quotas/keeper.rs",
             "crates/house/gateway/src/servers.rs",
             "crates/house/gateway/src/administration/awaited.rs",
             "crates/house/gateway/src/snapshots/restores.rs",

@@ -29,6 +29,7 @@ pub(crate) fn of(error: Error) -> Status {
         | Error::LimitReached(_) => Status::JukeBox,
         Error::TooManyOpens => Status::DQuot,
         Error::PlanFull => Status::NoSpc,
+        Error::OverQuota => Status::DQuot,
         Error::InvalidRange | Error::RangeNotLocked => Status::Inval,
         Error::CannotDelete => Status::Acces,
         // NFSv3 has no opens, so these errors are a fault of this server.
@@ -85,6 +86,7 @@ pub(crate) fn v4(error: Error) -> v4::status::Status {
         // A client would retry again and again after NFS4ERR_DELAY. RFC 8881 15.2 allows this status for OPEN.
         Error::TooManyOpens => S::DQuot,
         Error::PlanFull => S::NoSpc,
+        Error::OverQuota => S::DQuot,
         // The open was revoked: its stateid is no longer valid.
         Error::Closed => S::BadStateId,
         Error::NotOpenedForThis => S::OpenMode,
@@ -139,7 +141,7 @@ pub(crate) fn nlm(error: Error) -> nlm::Status {
         | Error::DeletePending
         | Error::Closed => S::DeniedGracePeriod,
         Error::SharingViolation | Error::LockNotGranted | Error::RangeLocked => S::Denied,
-        Error::LimitReached(_) | Error::TooManyOpens | Error::PlanFull => S::DeniedNoLocks,
+        Error::LimitReached(_) | Error::TooManyOpens | Error::PlanFull | Error::OverQuota => S::DeniedNoLocks,
         Error::InvalidRange => S::FBig,
         Error::Storage(_)
         | Error::AccessDenied

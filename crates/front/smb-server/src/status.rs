@@ -88,7 +88,7 @@ pub(crate) fn status_of(error: share::Error) -> NtStatus {
         Error::LimitReached(_) => NtStatus::INSUFFICIENT_RESOURCES,
         // Azure Files: programs see "Error 1816" (ERROR_NOT_ENOUGH_QUOTA), which is this status.
         Error::TooManyOpens => NtStatus::QUOTA_EXCEEDED,
-        Error::PlanFull => NtStatus::DISK_FULL,
+        Error::PlanFull | Error::OverQuota => NtStatus::DISK_FULL,
         // SMB requests wait.
         Error::Delayed => NtStatus::SHARING_VIOLATION,
         Error::CannotDelete => NtStatus::CANNOT_DELETE,

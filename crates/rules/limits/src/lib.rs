@@ -32,7 +32,7 @@ pub use limit::{Counted, Limit, Scope};
 pub use limits::{Burst, Handles, Limits};
 pub use parse::PlanError;
 pub use plan::Plan;
-pub use units::{GIB, KIB, MIB, TIB, parse_size, show_size};
+pub use units::{GIB, KIB, MIB, TIB, parse_size, show_size, size};
 
 /// A moment: the time since an origin that the caller chooses and keeps.
 pub type Time = std::time::Duration;

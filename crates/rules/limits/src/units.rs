@@ -19,7 +19,8 @@ pub(crate) fn split(text: &str) -> (&str, &str) {
 }
 
 /// A size in bytes, written in one of these units; None for another unit or an invalid number.
-pub(crate) fn size(text: &str, units: &[&str]) -> Option<u64> {
+#[must_use]
+pub fn size(text: &str, units: &[&str]) -> Option<u64> {
     let (number, unit) = split(text);
     let (_, bytes) = SIZES.iter().find(|(name, _)| *name == unit && units.contains(name))?;
     number.parse::<u64>().ok()?.checked_mul(*bytes)

@@ -15,6 +15,19 @@ pub enum Subject {
     EachGroup,
 }
 
+impl Subject {
+    /// The account that the quota is for; None for a default.
+    #[must_use]
+    pub fn account(self) -> Option<Account> {
+        match self {
+            Self::Directory(number) => Some(Account::Directory(number)),
+            Self::User(uid) => Some(Account::User(uid)),
+            Self::Group(gid) => Some(Account::Group(gid)),
+            Self::EachUser | Self::EachGroup => None,
+        }
+    }
+}
+
 /// Somebody who holds files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Account {

@@ -161,21 +161,33 @@ impl Ledger {
         }
     }
 
-    /// Whether a file that is charged for so many bytes may change hands.
+    /// Reserves room for a file that is charged for so many bytes with its new owners. [`Ledger::release_transfer`] must follow.
     ///
     /// # Errors
-    /// [`Refused`].
-    pub fn check_transfer(
-        &self,
+    /// [`Refused`], and then nothing is reserved.
+    pub fn reserve_transfer(
+        &mut self,
         from: Owners,
         to: Owners,
         bytes: u64,
         now: SystemTime,
     ) -> Result<(), Refused> {
-        if bytes == 0 {
-            return Ok(());
+        if bytes > 0 {
+            to.unlike(from).try_for_each(|account| self.check(account, bytes, now))?;
         }
-        to.unlike(from).try_for_each(|account| self.check(account, bytes, now))
+        self.change_transferred(from, to, i128::from(bytes));
+        Ok(())
+    }
+
+    /// Ends such a reservation.
+    pub fn release_transfer(&mut self, from: Owners, to: Owners, bytes: u64) {
+        self.change_transferred(from, to, -i128::from(bytes));
+    }
+
+    fn change_transferred(&mut self, from: Owners, to: Owners, by: i128) {
+        for account in to.unlike(from) {
+            self.balances.entry(account).or_default().reserved += by;
+        }
     }
 
     /// Charges others for a file from now on, with what is reserved for it.
@@ -272,12 +284,7 @@ impl Ledger {
     /// How all accounts stand that hold something or have a quota of their own, in order.
     #[must_use]
     pub fn standings(&self) -> Vec<Standing> {
-        let own = self.quotas.keys().filter_map(|subject| match subject {
-            Subject::Directory(number) => Some(Account::Directory(*number)),
-            Subject::User(uid) => Some(Account::User(*uid)),
-            Subject::Group(gid) => Some(Account::Group(*gid)),
-            Subject::EachUser | Subject::EachGroup => None,
-        });
+        let own = self.quotas.keys().filter_map(|subject| subject.account());
         let mut accounts: Vec<Account> = self.balances.keys().copied().chain(own).collect();
         accounts.sort_unstable();
         accounts.dedup();

@@ -11,6 +11,7 @@ use storage::{
 };
 
 use crate::agreement::Admission;
+use crate::charges::{Charge, charged};
 use crate::found::Found;
 use crate::logged::path_of;
 use crate::schedule::Work;
@@ -94,7 +95,9 @@ impl Share {
             return Ok(Admission::Wait(answering));
         }
         let _growth = set.size.map(|size| self.grow(file.node(), size, may)).transpose()?;
+        let mut charge = self.charge_change(file, &before, &set, may)?;
         let after = file.node().set_attributes(&set, may)?;
+        charge.iter_mut().for_each(Charge::handed_over);
         self.budget.capacity().freed(before.size.saturating_sub(set.size.unwrap_or(before.size)));
         let after = security::keep_in_step(file.node(), security.as_deref(), &before, after, may)?;
         if set.size.is_some() {
@@ -102,6 +105,22 @@ impl Share {
         }
         self.tell_modified(file, kinds_of(&set), may);
         Ok(Admission::Done(Changed { before, after }))
+    }
+
+    /// Begins to charge for a change of attributes.
+    fn charge_change(
+        self: &Arc<Self>,
+        file: &File,
+        before: &Attributes,
+        set: &SetAttributes,
+        may: MayWait<'_>,
+    ) -> Result<Option<Charge>> {
+        let owners = (set.uid.unwrap_or(before.uid), set.gid.unwrap_or(before.gid));
+        let charged = charged(file);
+        match self.charge_owners(charged, before, owners, may)? {
+            None if set.size.is_some() => self.charge_nothing(charged, may),
+            charge => Ok(charge),
+        }
     }
 
     /// Gives a new object, which no client knows yet, its initial attributes.
@@ -166,14 +185,21 @@ impl Share {
         self.agreement.check_cut(file, before, size)
     }
 
-    /// The size and free space of the share: as provisioned, otherwise those of its store.
+    /// The size and free space of the share: as provisioned, otherwise those of its store; at most those of the nearest quota
+    /// of the caller and of the directory of `node`.
     ///
     /// # Errors
     /// The store's.
-    pub async fn space(self: &Arc<Self>, call: &Call) -> Result<Space> {
-        let space =
-            self.run(call, Work::Metadata, |share, may| Ok(share.store.storage().space(may)?)).await?;
-        Ok(self.budget.capacity().provisioned_space(space))
+    pub async fn space(self: &Arc<Self>, call: &Call, node: &NodeRef) -> Result<Space> {
+        let (node, who) = (Arc::clone(node), Arc::clone(&call.caller.identity));
+        let look = move |share: &Arc<Self>, may: MayWait<'_>| {
+            let space = share.budget.capacity().provisioned_space(share.store.storage().space(may)?);
+            if !share.quotas().is_on() {
+                return Ok(space);
+            }
+            Ok(share.quotas().space(space, share.owners_at((who.uid(), who.gid()), &node), may))
+        };
+        self.run(call, Work::Metadata, look).await
     }
 
     /// Finds an object by its handle, even one from before a restart.

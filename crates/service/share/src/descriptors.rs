@@ -8,6 +8,7 @@ use file_state::{Access, Operation};
 use storage::{Attributes, Capabilities, NodeRef, Wait, Want};
 
 use crate::agreement::Admission;
+use crate::charges::charged;
 use crate::logged::path_of;
 use crate::schedule::Work;
 use crate::watch::ChangeKinds;
@@ -75,7 +76,9 @@ impl Share {
             let (asks_permission, is_kept) =
                 (matches!(file, File::Stateless(_)), share.capabilities().contains(Capabilities::XATTRS));
             let people = share.people();
-            change.clone().carry_out((&caller, &people), node, asks_permission, is_kept, may)?;
+            let charge =
+                |before: &Attributes, owners| share.charge_owners(charged(&file), before, owners, may);
+            change.clone().carry_out((&caller, &people), node, asks_permission, is_kept, charge, may)?;
             share.tell_modified(&file, ChangeKinds::SECURITY, may);
             Ok(Admission::Done(()))
         })

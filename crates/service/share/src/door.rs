@@ -2,6 +2,7 @@
 
 mod agreement;
 mod budget;
+mod quotas;
 mod security;
 mod snapshots;
 mod store;

@@ -58,7 +58,7 @@ impl Share {
     ///
     /// # Errors
     /// Those of the device.
-    pub fn empty_recycle_bin(&self, now: SystemTime, may: MayWait<'_>) -> Result<u64> {
+    pub fn empty_recycle_bin(self: &Arc<Self>, now: SystemTime, may: MayWait<'_>) -> Result<u64> {
         let Some(keep) = self.recycle_bin().and_then(|bin| bin.keep()) else { return Ok(0) };
         let since_1970 = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let secs = since_1970.saturating_sub(keep).as_secs();
@@ -83,7 +83,7 @@ impl Share {
         Ok(homes.filter(|home| home.kind() == FileKind::Directory).collect())
     }
 
-    fn empty(&self, bin: NodeRef, before: Timestamp, may: MayWait<'_>) -> Result<u64> {
+    fn empty(self: &Arc<Self>, bin: NodeRef, before: Timestamp, may: MayWait<'_>) -> Result<u64> {
         let mut removed = 0;
         let mut visits = vec![Visit::new(None, bin, may)?];
         while let Some(visit) = visits.last_mut() {
@@ -110,7 +110,12 @@ impl Share {
 
     /// Removes an entry of the bin, unless somebody has it open, or it was changed after a moment. Returns whether it was
     /// removed.
-    fn discard(&self, place: &Location, before: Option<Timestamp>, may: MayWait<'_>) -> Result<bool> {
+    fn discard(
+        self: &Arc<Self>,
+        place: &Location,
+        before: Option<Timestamp>,
+        may: MayWait<'_>,
+    ) -> Result<bool> {
         let name = Name::new(&place.name)?;
         let changing = Changing::begin(DirectoryReport::Nothing, &place.parent, may)?;
         let (node, attributes) = place.parent.lookup_attributes(name, Want::empty(), Wait::May(may))?;

@@ -60,6 +60,9 @@ pub enum Error {
     /// The share would hold more than its plan allows, whatever room its store has (ENOSPC).
     #[error("as many bytes as the plan allows")]
     PlanFull,
+    /// The owner of the file, its group or its directory would hold more than a quota allows (EDQUOT).
+    #[error("as many bytes as the quota allows")]
+    OverQuota,
     /// A limit of this server is reached: opens, locks or watches.
     #[error("limit reached: {0}")]
     LimitReached(&'static str),

@@ -4,13 +4,22 @@ use std::sync::Arc;
 
 use storage::{MayWait, NodeRef};
 
-use crate::{Call, Result, Share};
+use crate::charges::Charge;
+use crate::{Call, File, Result, Share};
 
 /// A growing file whose growth is counted. It has grown when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Growth {
     share: Arc<Share>,
     node: NodeRef,
+}
+
+/// Room for a write: in the share, and in the quotas of the file's owners.
+#[derive(Debug)]
+#[expect(dead_code, reason = "both end when they are dropped")]
+pub(crate) struct Room {
+    growth: Option<Growth>,
+    charge: Option<Charge>,
 }
 
 impl Drop for Growth {
@@ -21,21 +30,28 @@ impl Drop for Growth {
 }
 
 impl Share {
-    /// As [`Share::grow`], but does not block if the store may stop answering.
+    /// Makes room for bytes of a file from `start` to `end`. Does not block if the store may stop answering. Keep the result until
+    /// they are written.
     ///
     /// # Errors
-    /// Those of [`Share::grow`].
+    /// Those of [`Share::grow`] and [`Share::charge`].
     pub(crate) async fn make_room(
         self: &Arc<Self>,
         call: &Call,
-        node: &NodeRef,
-        end: u64,
-    ) -> Result<Option<Growth>> {
-        if self.budget.capacity().lets_grow(end) {
+        file: &File,
+        (start, end): (u64, u64),
+    ) -> Result<Option<Room>> {
+        let has_size = !self.budget.capacity().lets_grow(end);
+        if !has_size && !self.quotas().is_on() {
             return Ok(None);
         }
-        let node = Arc::clone(node);
-        self.consult(call, move |share, may| share.grow(&node, end, may)).await
+        let growth = if has_size {
+            let node = Arc::clone(file.node());
+            self.consult(call, move |share, may| share.grow(&node, end, may)).await?
+        } else {
+            None
+        };
+        Ok(Some(Room { growth, charge: Box::pin(self.charge(call, file, (start, end))).await? }))
     }
 
     /// Prepares the growth of a file up to `end`. Refuses if the file or the share would become too large. Keep the result

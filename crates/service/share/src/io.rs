@@ -125,7 +125,8 @@ impl Share {
         let range = || ByteRange::new(offset, total as u64);
         let attributes = self.admitted(call, file, range, Operation::Write).await?;
         let node = Arc::clone(file.node());
-        let _growth = self.make_room(call, &node, offset.saturating_add(total as u64)).await?;
+        let end = offset.saturating_add(total as u64);
+        let _room = self.make_room(call, file, (offset, end)).await?;
         let _under_way = self.changes.work_begins();
         let mut count = 0;
         if planted::strikes(Fault::WriteLost) {
@@ -254,6 +255,7 @@ impl Share {
         // For the caches of others it is a change of the size.
         let take_back = || self.agreement.take_back(open.node().id(), Some(open.holder()), Operation::Write);
         self.agreement.settled(call, || Ok(((), take_back()))).await?;
+        let _charge = self.charge(call, &File::Open(Arc::clone(open)), (0, length)).await?;
         let node = Arc::clone(open.node());
         self.run(call, Work::Blocking, move |_, may| match node.allocate(0, length, false, may) {
             // Space is promised, not content: a store that cannot promise space has none to withdraw.
@@ -271,6 +273,7 @@ impl Share {
     pub async fn reserve_space(self: &Arc<Self>, call: &Call, open: &Arc<Open>, length: u64) -> Result<()> {
         self.check_writable(open.node().id())?;
         open.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
+        let _charge = self.charge(call, &File::Open(Arc::clone(open)), (0, length)).await?;
         let node = Arc::clone(open.node());
         self.run(call, Work::Blocking, move |_, may| Ok(node.allocate(0, length, false, may)?)).await
     }

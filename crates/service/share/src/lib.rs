@@ -11,6 +11,7 @@ mod attributes;
 mod budget;
 mod call;
 mod caller;
+mod charges;
 mod data;
 mod deed;
 mod descriptors;
@@ -29,6 +30,7 @@ mod new_object;
 mod open;
 mod operation;
 mod overwrite;
+mod quotas;
 mod ranges;
 mod read;
 mod recycle;
@@ -83,6 +85,10 @@ pub use logged::{Replied, actor};
 pub use namespace::{Case, DirChange, Reached, Walk};
 pub use new_object::NewObject;
 pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};
+pub use quota::{
+    Account as QuotaAccount, GRACE, Limits as QuotaLimits, LimitsError as QuotaLimitsError, Standing,
+};
+pub use quotas::{QUOTAS_MAX, QuotaFor, QuotaRoom, QuotaRule, QuotaRuleError, QuotaStatus, QuotaSubject};
 pub use ranges::CloneRule;
 pub use read::{Read, ReadWithAttributes};
 pub use recycling::{RECYCLE_FOLDER, RecycleBin, RecycleBinError};

@@ -229,7 +229,12 @@ impl Share {
 
     /// Deletes a file that has no open left, and then drops its state. This is done here, so that it happens even if no
     /// caller waits for the answer. Returns the name of the file if it was removed.
-    fn end_deletion(&self, open: &Open, doomed: &Doomed, may: MayWait<'_>) -> Result<Option<Location>> {
+    fn end_deletion(
+        self: &Arc<Self>,
+        open: &Open,
+        doomed: &Doomed,
+        may: MayWait<'_>,
+    ) -> Result<Option<Location>> {
         let result = match open.file() {
             Some(_) => self.delete_stream(open, &doomed.location, may).map(|()| None),
             // As on Windows, the grant of the client that closes last survives only if that client also asked for the
@@ -272,7 +277,7 @@ impl Share {
 
     /// Removes the name of a file whose last open is closed, if the name still refers to that file. Returns whether it does.
     fn delete_closed(
-        &self,
+        self: &Arc<Self>,
         node: &NodeRef,
         location: &Location,
         by: Option<Holder>,

@@ -6,6 +6,7 @@ use file_state::Operation;
 use storage::{Attributes, FileFlags, SetAttributes, SetTime};
 
 use crate::attributes::keep_privilege_honest;
+use crate::charges::charged;
 use crate::found::Found;
 use crate::schedule::Work;
 use crate::watch::ChangeKinds;
@@ -58,6 +59,7 @@ impl Share {
         let before = found.attributes.size;
         let after = self
             .run(call, Work::Metadata, move |share, may| {
+                let _charge = share.charge_nothing(charged(&file), may)?;
                 if open_of_file(&file) {
                     streams::remove_all(file.node(), may)?;
                 }

@@ -45,6 +45,7 @@ impl Share {
         self.check_any(call, file, Access::WRITE_DATA).await?;
         let given = self.agreement.grants_given();
         self.bytes_settled(call, file, ByteRange::new(offset, length)?, Operation::Write).await?;
+        let _charge = self.charge(call, file, (0, 0)).await?;
         let node = Arc::clone(file.node());
         let _under_way = self.changes.work_begins();
         self.run(call, Work::Blocking, move |_, may| zero_now(&node, offset, length, may)).await?;
@@ -67,7 +68,7 @@ impl Share {
         let given = self.agreement.grants_given();
         self.bytes_settled(call, file, ByteRange::new(offset, length)?, Operation::Write).await?;
         let node = Arc::clone(file.node());
-        let _growth = self.make_room(call, &node, offset.saturating_add(length)).await?;
+        let _room = self.make_room(call, file, (offset, offset.saturating_add(length))).await?;
         let _under_way = self.changes.work_begins();
         self.run(call, Work::Blocking, move |_, may| Ok(node.allocate(offset, length, true, may)?)).await?;
         self.end_change(call, file, given).await
@@ -188,7 +189,7 @@ impl Share {
         self.copy_settled(call, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
         let _under_way = self.changes.work_begins();
-        let _growth = self.make_room(call, &target, to_offset.saturating_add(length)).await?;
+        let _room = self.make_room(call, to, (to_offset, to_offset.saturating_add(length))).await?;
         self.run(call, Work::Blocking, move |_, may| {
             copy_now(&source, offset, &target, to_offset, length, may)
         })
@@ -255,7 +256,7 @@ impl Share {
         let given = self.agreement.grants_given();
         self.copy_settled(call, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
-        let _growth = self.make_room(call, &target, to_offset.saturating_add(length)).await?;
+        let _room = self.make_room(call, to, (to_offset, to_offset.saturating_add(length))).await?;
         let clone = move |_: &Arc<Self>, may: MayWait<'_>| {
             check_cloneable((&source, offset), (&target, to_offset), length, rule, may)?;
             Ok(source.clone_range(offset, &*target, to_offset, length, may)?)

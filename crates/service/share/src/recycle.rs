@@ -12,6 +12,7 @@ use storage::{
     Replace, SetAttributes, Wait, Want,
 };
 
+use crate::charges::Charge;
 use crate::namespace::{Changing, DirChange};
 use crate::operation::DirectoryReport;
 use crate::recycling::{FOLDER, RECYCLE_FOLDER};
@@ -51,7 +52,7 @@ impl Share {
     /// # Errors
     /// Those of the store.
     pub(crate) fn take_away(
-        &self,
+        self: &Arc<Self>,
         from: &Changing<'_>,
         going: Going<'_>,
         by: Option<Holder>,
@@ -60,23 +61,25 @@ impl Share {
             Ok(Some(Some(change))) => Ok(change),
             Ok(None | Some(None)) => self.remove_entry(from, going, by),
             // A full disk can be emptied.
-            Err(Error::Storage(storage::Error::NoSpace | storage::Error::QuotaExceeded)) => {
-                self.remove_entry(from, going, by)
-            }
+            Err(
+                Error::OverQuota | Error::Storage(storage::Error::NoSpace | storage::Error::QuotaExceeded),
+            ) => self.remove_entry(from, going, by),
             Err(error) => Err(error),
         }
     }
 
     /// Removes an entry for good.
     pub(crate) fn remove_entry(
-        &self,
+        self: &Arc<Self>,
         from: &Changing<'_>,
         going: Going<'_>,
         by: Option<Holder>,
     ) -> Result<DirChange> {
         let Going { name, node, attributes } = going;
         let (dir, may, is_dir) = (from.dir, from.may, attributes.kind == FileKind::Directory);
+        let charge = self.charge_removal(node, attributes, may)?;
         dir.remove_found(name, attributes, may)?;
+        charge.iter().for_each(Charge::removed);
         if is_dir {
             self.changes.publish_gone(node.id());
         } else {
@@ -89,7 +92,7 @@ impl Share {
 
     /// Moves an entry to the recycle bin. None if it does not go there.
     fn recycle(
-        &self,
+        self: &Arc<Self>,
         bin: &RecycleBin,
         from: &Changing<'_>,
         going: Going<'_>,
@@ -126,7 +129,7 @@ impl Share {
     }
 
     fn move_to_bin(
-        &self,
+        self: &Arc<Self>,
         from: &Changing<'_>,
         going: Going<'_>,
         (home, below): (&[&[u8]], &[&[u8]]),
@@ -136,6 +139,9 @@ impl Share {
         let to = self.mirror(home, below, may)?;
         let adding = Changing::begin(DirectoryReport::Nothing, &to, may)?;
         let name = going.name.as_bytes();
+        let place = |dir: &NodeRef, name: &[u8]| Location { parent: Arc::clone(dir), name: name.to_vec() };
+        let source = place(from.dir, name);
+        let mut charge = self.charge_move(going.node, going.attributes, (&source, &place(&to, name)), may)?;
         let mut free = None;
         for copy in 0..=COPIES_MAX + 1 {
             let new_name = name_of_copy(name, copy, SystemTime::now());
@@ -148,10 +154,10 @@ impl Share {
             }
         }
         let new_name = free.ok_or(storage::Error::Exists)?;
+        charge.iter_mut().for_each(|charge| charge.moved(going.node));
         let change = self.namespace.changed(from, Some(going.name), None, 0)?;
         self.namespace.changed(&adding, None, Some(Name::new(&new_name)?), 0)?;
-        let source = Location { parent: Arc::clone(from.dir), name: name.to_vec() };
-        let target = Location { parent: Arc::clone(&to), name: new_name };
+        let target = place(&to, &new_name);
         self.agreement.moved(going.node.id(), &source, &target);
         self.tell_renamed(&source, &target, false, by, may);
         Ok(change)

@@ -10,6 +10,7 @@ use crate::agreement::Agreement;
 use crate::budget::Provision;
 use crate::data::Data;
 use crate::namespace::Namespace;
+use crate::quotas::Quotas;
 use crate::recycling::Recycling;
 use crate::security::Security;
 use crate::store::Store;
@@ -31,6 +32,7 @@ pub struct Share {
     pub(crate) security: Security,
     pub(crate) changes: Arc<Changes>,
     pub(crate) budget: Arc<Provision>,
+    quotas: Arc<Quotas>,
     pub(crate) versions: Versions<Self>,
     pub(crate) recycling: Recycling,
     /// What this is a view at.
@@ -74,6 +76,7 @@ impl Share {
             security: Security::new(&settings, store.storage().capabilities()),
             changes: Changes::new(&settings.name, store.storage(), settings.watches_max),
             budget: Arc::new(Provision::new(settings.provisioned.clone(), &settings.name, store.root())),
+            quotas: Quotas::new(&settings.name, store.storage(), store.root()),
             versions: Versions::default(),
             recycling: Recycling::new(settings.recycle_bin.clone()),
             snapshot: None,
@@ -103,6 +106,8 @@ impl Share {
             security: self.security.of_snapshot(),
             changes: Changes::new(&settings.name, store.storage(), settings.watches_max),
             budget: Arc::clone(&self.budget),
+            // Nothing is charged there.
+            quotas: Quotas::new(&settings.name, store.storage(), store.root()),
             versions: Versions::default(),
             recycling: Recycling::default(),
             snapshot: Some(snapshot),
@@ -142,6 +147,10 @@ impl Share {
 
     pub(crate) fn mark_withdrawn(&self) {
         self.withdrawn.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn quotas(&self) -> &Arc<Quotas> {
+        &self.quotas
     }
 
     pub(crate) fn access_log(&self) -> &AccessLog {

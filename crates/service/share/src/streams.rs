@@ -97,7 +97,8 @@ impl Share {
     /// The store's.
     pub async fn discard_stream(self: &Arc<Self>, call: &Call, found: &Found) -> Result<()> {
         let Some(stream) = found.stream.clone() else { return Ok(()) };
-        self.run(call, Work::Metadata, move |_, may| {
+        self.run(call, Work::Metadata, move |share, may| {
+            let _charge = share.charge_nothing(&stream.file, may)?;
             Ok(stream.file.remove_stream(StreamName::new(&stream.name)?, may)?)
         })
         .await
@@ -123,7 +124,13 @@ impl Share {
             .await
     }
 
-    fn rename_stream_now(&self, open: &Open, to: &[u8], replace: Replace, may: MayWait<'_>) -> Result<()> {
+    fn rename_stream_now(
+        self: &Arc<Self>,
+        open: &Open,
+        to: &[u8],
+        replace: Replace,
+        may: MayWait<'_>,
+    ) -> Result<()> {
         let file = open.file().ok_or(StoreError::InvalidArgument)?;
         let from = self.stream_location(open).ok_or(Error::Closed)?;
         if fold(&from.name) == fold(to) {
@@ -139,6 +146,7 @@ impl Share {
             if is_open || other.size != 0 {
                 return Err(StoreError::InvalidArgument.into());
             }
+            let _charge = self.charge_nothing(node, may)?;
             node.remove_stream(name, may)?;
         }
         node.rename_stream(StreamName::new(&from.name)?, StreamName::new(to)?, Replace::Never, may)?;
@@ -164,11 +172,17 @@ impl Share {
     }
 
     /// Removes a stream whose last open is closed, if the name still refers to that stream.
-    pub(crate) fn delete_stream(&self, open: &Open, stream: &Location, may: MayWait<'_>) -> Result<()> {
+    pub(crate) fn delete_stream(
+        self: &Arc<Self>,
+        open: &Open,
+        stream: &Location,
+        may: MayWait<'_>,
+    ) -> Result<()> {
         let name = StreamName::new(&stream.name)?;
         if stream.parent.stream(name, may)?.id() != open.node().id() {
             return Ok(());
         }
+        let _charge = self.charge_nothing(&stream.parent, may)?;
         stream.parent.remove_stream(name, may)?;
         let location = open.file().and_then(|file| self.location(file));
         let action = ChangeAction::RemovedStream;

@@ -182,7 +182,7 @@ const PAID_TIME: Duration = Duration::from_secs(60);
 async fn counted(share: &Arc<Share>) -> u64 {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
-        share.space(&caller(&SMB, 1)).await.unwrap();
+        share.space(&caller(&SMB, 1), share.root()).await.unwrap();
         if let Some(used) = share.limits_status().used {
             return used;
         }
@@ -202,7 +202,7 @@ async fn a_full_share_is_a_full_disk_and_nothing_is_half_written() {
     };
     assert_eq!(counted(&share).await, 0);
     write(&one, 0, 40 * KIB).await.unwrap();
-    let space = share.space(&smb).await.unwrap();
+    let space = share.space(&smb, share.root()).await.unwrap();
     assert_eq!((space.total, space.free), (64 * KIB as u64, 24 * KIB as u64));
     let full = Err(Error::PlanFull);
     assert_eq!(write(&two, 0, 25 * KIB).await.map(|_| ()), full);
@@ -230,7 +230,7 @@ async fn a_size_below_what_is_used_loses_nothing() {
     share.write(&smb, &one, 0, vec![7; 32 * KIB], Stability::Unstable).await.unwrap();
     assert_eq!(counted(&share).await, 32 * KIB as u64);
     share.set_plan("custom capacity=16KiB".parse().unwrap(), SystemTime::now()).unwrap();
-    let space = share.space(&smb).await.unwrap();
+    let space = share.space(&smb, share.root()).await.unwrap();
     assert_eq!((space.total, space.free), (16 * KIB as u64, 0));
     let (data, count) = share.read(&smb, &one, 0, vec![0; 32 * KIB]).await.unwrap();
     assert!(count == 32 * KIB && data.iter().all(|byte| *byte == 7));

@@ -76,6 +76,12 @@ impl<'a> MayWait<'a> {
     /// For the checks of this crate.
     pub(crate) const IN_A_TEST: MayWait<'static> = MayWait { view: View::FRESH };
 
+    /// The same permission, for answers as of now instead of the moment of a request.
+    #[must_use]
+    pub fn fresh(self) -> Self {
+        Self { view: View::FRESH }
+    }
+
     /// As of when a cache may answer.
     #[must_use]
     pub fn view(self) -> View<'a> {

@@ -21,7 +21,7 @@ impl ForObject for Args {
 }
 
 pub(super) async fn handle(_: &Request<'_>, object: &CalledObject<'_>, _: Args) -> Res {
-    match object.share.space(object.call).await {
+    match object.share.space(object.call, &object.node).await {
         Ok(Space { total, free, available, files, files_free, block: _ }) => Ok(ResOk {
             object_attributes: object.attributes().await,
             total_bytes: total,

@@ -8,6 +8,7 @@ use nfs_wire::v4::attr::{
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{Bitmap, FileHandle, FileType, Fsid, NAME_BYTES_MAX, SpecData, Text, Time};
 use nfs_wire::xdr::{Encode, Writer};
+use share::{QuotaRoom, Share};
 use storage::{Attributes, Capabilities, FileFlags, FileKind, Space, Timestamp, Want};
 
 use super::acl::ReplyAcl;
@@ -87,6 +88,9 @@ const OF_SPACE: AttributeSet = AttributeSet::of(&[
     A::SpaceTotal,
 ]);
 
+/// The attributes of the nearest quota (RFC 8881 5.8.2.28 to 5.8.2.30), in a share that has quotas.
+const OF_QUOTA: AttributeSet = AttributeSet::of(&[A::QuotaAvailHard, A::QuotaAvailSoft, A::QuotaUsed]);
+
 /// The attributes that the store reads only on request.
 const OF_FLAGS: AttributeSet = AttributeSet::of(&[A::Hidden, A::System, A::TimeCreate]);
 
@@ -106,8 +110,11 @@ const CONTAINS_NON_UTF8: u32 = 1;
 const LINKS_MAX: u32 = 65_000;
 
 /// The attributes that the objects of a file system support.
-pub(super) fn supported(minor_version: u32, capabilities: Capabilities) -> AttributeSet {
+pub(super) fn supported(minor_version: u32, capabilities: Capabilities, has_quotas: bool) -> AttributeSet {
     let mut set = ALWAYS;
+    if has_quotas {
+        set = set.union(OF_QUOTA);
+    }
     if capabilities.contains(Capabilities::XATTRS) {
         set = set.union(WITH_XATTRS);
     }
@@ -121,6 +128,11 @@ pub(super) fn supported(minor_version: u32, capabilities: Capabilities) -> Attri
         }
     }
     set
+}
+
+/// The attributes that the objects of a share support.
+pub(super) fn supported_in(minor_version: u32, share: &Share) -> AttributeSet {
+    supported(minor_version, share.capabilities(), share.has_quotas())
 }
 
 /// The attributes that an exclusive creation can set (RFC 8881 5.8.1.14): the verifier occupies the times.
@@ -147,6 +159,7 @@ pub(super) struct Needs {
     pub(super) acl: bool,
     pub(super) handle: bool,
     pub(super) locations: bool,
+    pub(super) quota: bool,
 }
 
 impl Needs {
@@ -161,6 +174,7 @@ impl Needs {
             acl: any(OF_ACL),
             handle: wanted.contains(A::FileHandle),
             locations: wanted.contains(A::FsLocations),
+            quota: any(OF_QUOTA),
         }
     }
 }
@@ -188,6 +202,8 @@ pub(super) struct Subject {
     pub(super) acl: Option<ReplyAcl>,
     pub(super) handle: Option<SignedHandle>,
     pub(super) locations: Option<Locations>,
+    /// The room that the nearest quota leaves, if wanted; None also where no quota holds.
+    pub(super) quota: Option<QuotaRoom>,
     owner: Owner,
     group: Digits,
 }
@@ -203,6 +219,7 @@ impl Subject {
             acl: None,
             handle: None,
             locations: None,
+            quota: None,
             owner,
             group,
         }
@@ -242,6 +259,9 @@ impl Subject {
             A::TimeCreate => Value::TimeCreate(time(object.btime?)),
             A::TimeMetadata => Value::TimeMetadata(time(object.ctime)),
             A::TimeModify => Value::TimeModify(time(object.mtime)),
+            A::QuotaAvailHard => Value::QuotaAvailHard(self.quota?.hard_left),
+            A::QuotaAvailSoft => Value::QuotaAvailSoft(self.quota?.soft_left),
+            A::QuotaUsed => Value::QuotaUsed(self.quota?.used),
             _ => return None,
         })
     }
@@ -352,7 +372,7 @@ mod tests {
         let space = Space { total: 1, free: 2, available: 3, files: 4, files_free: 5, block: 512 };
         let fs = FileSystem {
             fsid: Fsid { major: 1, minor: 0 },
-            supported: supported(minor_version, capabilities),
+            supported: supported(minor_version, capabilities, true),
             capabilities,
             lease_seconds: 90,
             file_bytes_max: 1 << 42,
@@ -362,7 +382,8 @@ mod tests {
         let acl = Some(ReplyAcl::of(&acl::SecurityDescriptor::default()));
         let locations =
             Some(Locations { share: Some("data".into()), addresses: vec!["10.0.0.1".to_owned()] });
-        Subject { acl, handle, locations, ..Subject::new(fs, attributes, None) }
+        let quota = Some(QuotaRoom { hard_left: 9, soft_left: 8, used: 7 });
+        Subject { acl, handle, locations, quota, ..Subject::new(fs, attributes, None) }
     }
 
     /// Each supported attribute either can only be set, or has a value of the right type.
@@ -382,16 +403,19 @@ mod tests {
 
     #[test]
     fn minor_versions_have_attributes_of_their_own() {
-        let since_2: Vec<_> = supported(2, ALL).difference(supported(1, ALL)).iter().collect();
+        let since_2: Vec<_> = supported(2, ALL, true).difference(supported(1, ALL, true)).iter().collect();
         assert_eq!(
             since_2,
             [A::CloneBlockSize, A::ChangeAttrType, A::ModeUmask, A::XattrSupport, A::OpenArguments]
         );
         // RFC 7530 5.6, 5.7: numbers up to 55
-        assert!(supported(0, ALL).iter().all(|attribute| attribute as u32 <= 55));
-        let since_1: Vec<_> = supported(1, ALL).difference(supported(0, ALL)).iter().collect();
+        assert!(supported(0, ALL, true).iter().all(|attribute| attribute as u32 <= 55));
+        let since_1: Vec<_> = supported(1, ALL, true).difference(supported(0, ALL, true)).iter().collect();
         assert!(since_1.iter().all(|attribute| *attribute as u32 > 55), "{since_1:?}");
-        let kept: Vec<_> = supported(1, ALL).difference(supported(1, Capabilities::empty())).iter().collect();
+        let kept: Vec<_> =
+            supported(1, ALL, true).difference(supported(1, Capabilities::empty(), true)).iter().collect();
+        let of_quota: Vec<_> = supported(1, ALL, true).difference(supported(1, ALL, false)).iter().collect();
+        assert_eq!(of_quota, [A::QuotaAvailHard, A::QuotaAvailSoft, A::QuotaUsed]);
         assert_eq!(kept, [A::Acl, A::AclSupport, A::Hidden, A::System, A::TimeCreate, A::Dacl]);
         assert_eq!(subject(1, ALL).value(A::XattrSupport), None);
         assert_eq!(
@@ -413,6 +437,9 @@ mod tests {
             Value::System(false),
             Value::SpaceAvail(3),
             Value::MountedOnFileId(7),
+            Value::QuotaAvailHard(9),
+            Value::QuotaAvailSoft(8),
+            Value::QuotaUsed(7),
         ] {
             assert_eq!(subject.value(value.attribute()), Some(value));
         }
@@ -420,7 +447,7 @@ mod tests {
 
     #[test]
     fn the_verifier_of_an_exclusive_creation_needs_the_times() {
-        let set = exclusive(supported(2, ALL));
+        let set = exclusive(supported(2, ALL, true));
         assert!(set.contains(A::Mode) && set.contains(A::Size) && set.contains(A::Acl));
         assert!(!set.contains(A::TimeAccessSet) && !set.contains(A::TimeModifySet) && !set.contains(A::Type));
     }

@@ -47,11 +47,10 @@ pub(super) async fn tell(c: &Compound<'_>, place: &Place, wanted: AttributeSet) 
 
 /// The attributes that a place supports.
 pub(super) fn supported(c: &Compound<'_>, place: &Place) -> AttributeSet {
-    let capabilities = match place {
-        Place::Root => Capabilities::empty(),
-        Place::Object(object) => object.share.capabilities(),
-    };
-    attributes::supported(c.minor_version, capabilities)
+    match place {
+        Place::Root => attributes::supported(c.minor_version, Capabilities::empty(), false),
+        Place::Object(object) => attributes::supported_in(c.minor_version, &object.share),
+    }
 }
 
 /// The values that all objects of a share have in common.
@@ -61,11 +60,15 @@ pub(super) async fn file_system(
     needs: &Needs,
 ) -> Result<FileSystem, Status> {
     let share = &object.share;
-    let space = if needs.space { Some(share.space(&object.call).await.map_err(status::v4)?) } else { None };
+    let space = if needs.space {
+        Some(share.space(&object.call, &object.node).await.map_err(status::v4)?)
+    } else {
+        None
+    };
     let capabilities = share.capabilities();
     Ok(FileSystem {
         fsid: Fsid { major: crate::attributes::fsid(share), minor: 0 },
-        supported: attributes::supported(c.minor_version, capabilities),
+        supported: attributes::supported_in(c.minor_version, share),
         capabilities,
         lease_seconds: lease_seconds(c),
         file_bytes_max: FILE_BYTES_MAX.min(share.file_bytes_max()),
@@ -102,6 +105,9 @@ pub(super) async fn describe(
         };
         subject.handle = Some(own?);
     }
+    if needs.quota {
+        subject.quota = share.quota_room(&of.call, node).await.map_err(status::v4)?;
+    }
     if needs.locations {
         subject.locations = Some(Locations::of(Some(share.name()), &c.server().v4.listen).await?);
     }
@@ -112,7 +118,7 @@ async fn root(c: &Compound<'_>, wanted: AttributeSet) -> Result<Subject, Status>
     let capabilities = Capabilities::empty();
     let fs = FileSystem {
         fsid: Fsid { major: 0, minor: 0 },
-        supported: attributes::supported(c.minor_version, capabilities),
+        supported: attributes::supported(c.minor_version, capabilities, false),
         capabilities,
         lease_seconds: lease_seconds(c),
         file_bytes_max: FILE_BYTES_MAX,

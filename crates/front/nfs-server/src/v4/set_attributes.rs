@@ -240,7 +240,7 @@ mod tests {
 
     fn decode(values: Vec<Value<'_>>, of: Of) -> Result<SetAttributes, Status> {
         let buffer: AttributesBuf = values.into_iter().collect();
-        let supported = supported(2, Capabilities::all());
+        let supported = supported(2, Capabilities::all(), false);
         AttributesToSet::decode(&buffer.as_attributes(), supported, of, None).map(|wanted| wanted.set)
     }
 
@@ -303,7 +303,7 @@ mod tests {
         let set = AttributeSet::of(&[A::Size, A::Mode]);
         let cut_off = Attributes { set, values: &[0; 8] };
         let decoded =
-            AttributesToSet::decode(&cut_off, supported(1, Capabilities::all()), Of::Existing, None);
+            AttributesToSet::decode(&cut_off, supported(1, Capabilities::all(), false), Of::Existing, None);
         assert_eq!(decoded.map(|wanted| wanted.set), Err(Status::BadXdr));
     }
 }

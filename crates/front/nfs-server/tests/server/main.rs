@@ -17,6 +17,7 @@ mod mount;
 mod names;
 mod other_protocol;
 mod plan;
+mod quotas;
 mod repeated;
 mod rights;
 mod roles;

@@ -485,7 +485,7 @@ fn server() -> TestServer {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let begun = Instant::now();
     while server.data.limits_status().used.is_none() {
-        runtime.block_on(server.data.space(&by_smb(0, 0))).unwrap();
+        runtime.block_on(server.data.space(&by_smb(0, 0), server.data.root())).unwrap();
         assert!(begun.elapsed() < PATIENCE, "what the share holds is not counted");
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -341,7 +341,7 @@ fn what_is_wrong_with_a_large_copy_is_its_answer() {
     // Behind the first piece it becomes short, and the next one says why.
     let begun = Instant::now();
     while copying.server.data.limits_status().used.is_none() {
-        runtime().block_on(copying.server.data.space(&by_smb(0, 0))).unwrap();
+        runtime().block_on(copying.server.data.space(&by_smb(0, 0), copying.server.data.root())).unwrap();
         assert!(begun.elapsed() < PATIENCE);
         std::thread::sleep(Duration::from_millis(10));
     }

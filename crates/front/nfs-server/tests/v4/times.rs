@@ -66,7 +66,7 @@ fn the_time_of_last_access_of_a_directory_is_left_alone_by_what_the_server_reads
     // What the share holds: its plan has a size.
     server.data.set_plan("custom capacity=1GiB".parse().unwrap(), SystemTime::now()).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
-    runtime().block_on(server.data.space(&by_smb(0, 0))).unwrap();
+    runtime().block_on(server.data.space(&by_smb(0, 0), server.data.root())).unwrap();
     while server.data.limits_status().used.is_none() {
         assert!(Instant::now() < deadline, "it was not counted");
         std::thread::sleep(Duration::from_millis(20));

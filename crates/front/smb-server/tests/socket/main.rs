@@ -38,6 +38,7 @@ mod pipes;
 mod plan;
 mod query_info;
 mod quic;
+mod quotas;
 mod read_write;
 mod rename;
 mod report;

@@ -95,9 +95,12 @@ fn a_default_is_for_those_without_a_quota_of_their_own_and_not_for_the_superuser
 fn a_file_changes_hands_if_it_fits_there() {
     let mut ledger = counted(&[(Subject::User(2), limits(None, Some(10)))]);
     ledger.settle((5, FIRST), 0, (0, 11), at(1));
-    assert!(ledger.check_transfer(FIRST, SECOND, 11, at(1)).is_err());
-    assert!(ledger.check_transfer(FIRST, SECOND, 10, at(1)).is_ok());
-    assert_eq!(ledger.check_transfer(SECOND, FIRST, 1 << 40, at(1)), Ok(()));
+    assert!(ledger.reserve_transfer(FIRST, SECOND, 11, at(1)).is_err());
+    assert!(ledger.reserve_transfer(FIRST, SECOND, 10, at(1)).is_ok());
+    assert!(ledger.reserve(SECOND, 1, at(1)).is_err(), "the room is taken");
+    ledger.release_transfer(FIRST, SECOND, 10);
+    assert_eq!(ledger.reserve_transfer(SECOND, FIRST, 1 << 40, at(1)), Ok(()));
+    ledger.release_transfer(SECOND, FIRST, 1 << 40);
     ledger.reserve(FIRST, 3, at(1)).unwrap();
     ledger.transfer(5, (FIRST, SECOND), (11, 3), at(1));
     let used = |ledger: &Ledger, account| ledger.standing(account).used;
@@ -197,8 +200,9 @@ impl Model {
             Step::Give { file, to } => {
                 let (Some((from, bytes)), Some(to)) = (known(file), PEOPLE.get(to)) else { return };
                 let fits = !ledger.is_counted() || self.fits(ledger.quotas(), to.unlike(from), bytes);
-                assert_eq!(ledger.check_transfer(from, *to, bytes, at(1)).is_ok(), fits);
+                assert_eq!(ledger.reserve_transfer(from, *to, bytes, at(1)).is_ok(), fits);
                 if fits {
+                    ledger.release_transfer(from, *to, bytes);
                     ledger.transfer(file, (from, *to), (bytes, 0), at(1));
                     self.files.insert(file, (*to, bytes));
                 }

@@ -8,6 +8,7 @@ use storage::{Attributes, FileKind, MayWait, Name, NewKind, NewNode, NodeRef, Pr
 
 use crate::agreement::Admission;
 use crate::call::Author;
+use crate::charges::Charge;
 use crate::found::Found;
 use crate::logged::path_in;
 use crate::schedule::Work;
@@ -71,7 +72,9 @@ impl Share {
         let held = self.agreement.only_open(before).ok_or(Error::SharingViolation)?;
         // Nobody waits for the answer: the object goes.
         drop(self.agreement.take_back(node.id(), None, Operation::Delete));
+        let charge = self.charge_removal(&node, &attributes, may)?;
         dir.remove_found(name, &attributes, may)?;
+        charge.iter().for_each(Charge::removed);
         let new =
             NewNode { kind: NewKind::Symlink(target), mode: 0o777, uid: attributes.uid, gid: attributes.gid };
         let made = dir.create_attributes(name, &new, Want::FLAGS, may);

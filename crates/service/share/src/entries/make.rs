@@ -88,6 +88,9 @@ impl Share {
                 return Err(e.into());
             }
         };
+        if self.quotas().is_on() {
+            self.quotas().made(&found.node, &found.attributes);
+        }
         let change = self.namespace.changed(&changing, None, Some(name), 0)?;
         self.tell_name(dir, name.as_bytes(), ChangeAction::Added, is_dir, author.under, may);
         let found = Found {
@@ -135,6 +138,7 @@ impl Share {
                 return Err(storage::Error::IsDirectory.into());
             }
             share.namespace.check_free(&changing, name, case, effort)?;
+            share.check_link(&target, &dir, name.as_bytes())?;
             if let Some(answering) =
                 share.agreement.take_back(target.id(), opened.or(author.caller.client), Operation::Rename)
             {

@@ -38,7 +38,7 @@ impl Share {
     }
 
     fn remove_now(
-        &self,
+        self: &Arc<Self>,
         author: &Author,
         dir: &NodeRef,
         name: &[u8],

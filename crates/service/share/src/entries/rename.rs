@@ -11,6 +11,7 @@ use super::check_deletion;
 use crate::agreement::Admission;
 use crate::attempt::Attempt;
 use crate::call::Author;
+use crate::charges::Charge;
 use crate::logged::path_in;
 use crate::namespace::{Case, Changing, DirChange};
 use crate::schedule::Work;
@@ -56,7 +57,7 @@ impl Share {
     }
 
     fn rename_now(
-        &self,
+        self: &Arc<Self>,
         author: &Author,
         source: &Location,
         target: &Location,
@@ -105,15 +106,22 @@ impl Share {
                 {
                     return Ok(Admission::Wait(answering));
                 }
-                (target.name, replaced) = (other_name, Some(attributes));
+                (target.name, replaced) = (other_name, Some((other, attributes)));
             }
             // Both names refer to one object: POSIX rename does nothing then.
             Some((_, same)) if same == target.name => replace = Replace::Yes,
             Some(_) | None => {}
         }
         let (to, to_name) = (&target.parent, Name::new(&target.name)?);
+        let mut charge = self.charge_move(&node, &object, (source, &target), may)?;
+        let gone = match &replaced {
+            Some((other, attributes)) => self.charge_removal(other, attributes, may)?,
+            None => None,
+        };
         from.rename(name, &**to, to_name, replace, may)?;
-        replaced.iter().for_each(|attributes| self.budget.capacity().removed(attributes));
+        charge.iter_mut().for_each(|charge| charge.moved(&node));
+        gone.iter().for_each(Charge::removed);
+        replaced.iter().for_each(|(_, attributes)| self.budget.capacity().removed(attributes));
         let changes = if from.id() == to.id() {
             // `to_parent` is watched too.
             let change = self.namespace.changed(&parent, Some(name), Some(to_name), 1)?;

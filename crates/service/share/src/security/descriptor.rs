@@ -11,6 +11,7 @@ use identity::People;
 use storage::{Attributes, FileKind, MayWait, NodeRef, SetAttributes, Wait, Want};
 
 use super::permission::{self, Object};
+use crate::charges::Charge;
 use crate::{Caller, Error, NewObject, Result};
 
 /// The low bits of a mode, for reading, writing and executing.
@@ -29,7 +30,8 @@ pub struct SecurityChange {
 
 impl SecurityChange {
     /// Changes the descriptor and the permission bits of an object. `people`: for whom SIDs stand. `asks_permission`: the
-    /// object's permissions decide whether the caller may. `is_kept`: the store keeps descriptors.
+    /// object's permissions decide whether the caller may. `is_kept`: the store keeps descriptors. `charge`
+    /// begins to charge other owners for the object.
     ///
     /// # Errors
     /// [`Error::NotOwner`], [`Error::InvalidOwner`], [`Error::InvalidGroup`], [`storage::Error::NotSupported`] where the bits
@@ -40,6 +42,7 @@ impl SecurityChange {
         node: &NodeRef,
         asks_permission: bool,
         is_kept: bool,
+        charge: impl FnOnce(&Attributes, (u32, u32)) -> Result<Option<Charge>>,
         may: MayWait<'_>,
     ) -> Result<()> {
         let before = node.attributes(Want::empty(), Wait::May(may))?;
@@ -78,9 +81,12 @@ impl SecurityChange {
             mode: (mode != before.mode).then_some(mode),
             ..SetAttributes::default()
         };
+        let mut charge = charge(&before, (uid, gid))?;
         if set != SetAttributes::default() {
             node.set_attributes(&set, may).map_err(|error| refused_owner(error, &set))?;
         }
+        // If they are put back, the store says so when the charge ends.
+        charge.iter_mut().for_each(Charge::handed_over);
         if is_kept
             && (keeps.is_some() || in_force.is_some())
             && let Err(refused) = node.set_security(keeps, may)

@@ -26,6 +26,7 @@ mod fronts;
 
 use fronts::{SMB, call};
 
+mod quotas;
 mod read_only;
 mod recycle;
 mod restoration;

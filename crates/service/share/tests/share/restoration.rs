@@ -434,7 +434,7 @@ fn the_size_of_the_share_counts_and_nothing_is_lost_where_it_does_not_suffice() 
     write(&*lookup(&root, "f"), 0, &vec![2; 3 << 20]);
     // The share is counted in the background.
     for _ in 0..1000 {
-        let _ = at_once(share.space(&super::root()));
+        let _ = at_once(share.space(&super::root(), share.root()));
         if share.limits_status().used.is_some() {
             break;
         }

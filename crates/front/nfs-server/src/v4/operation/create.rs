@@ -25,7 +25,7 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk
     directory::check(dir)?;
     let (kind, target, device) = parts(&args.what)?;
     let name = args.name.checked()?;
-    let supported = attributes::supported(c.minor_version, dir.share.capabilities());
+    let supported = attributes::supported_in(c.minor_version, &dir.share);
     let wanted = AttributesToSet::decode(&args.attributes, supported, Of::New, c.names())?;
     let made = make(dir, name, NewObject { kind, target, device, wanted: &wanted }).await?;
     let change = directory::change(&made.dir);

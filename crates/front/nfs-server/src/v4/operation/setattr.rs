@@ -22,7 +22,7 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Res {
 
 async fn set(c: &Compound<'_>, args: &Args<'_>) -> Result<Res, Status> {
     let object = c.object_to_change()?;
-    let supported = attributes::supported(c.minor_version, object.share.capabilities());
+    let supported = attributes::supported_in(c.minor_version, &object.share);
     let wanted = AttributesToSet::decode(&args.attributes, supported, Of::Existing, c.names())?;
     // 18.30.3: the stateid matters only for the size.
     let file = match wanted.set.size {

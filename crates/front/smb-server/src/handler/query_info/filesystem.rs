@@ -36,11 +36,11 @@ pub(super) async fn query(ctx: &OnShare<'_>, open: &Arc<Open>, class: u8) -> Res
     Ok(match FsInfoClass::from(class) {
         FsInfoClass::Volume => volume(ctx).await?,
         FsInfoClass::Size => {
-            let space = share.space(ctx.call).await?;
+            let space = share.space(ctx.call, file.node()).await?;
             Information::fixed(|out| size(&space).encode_into(out))
         }
         FsInfoClass::FullSize => {
-            let space = share.space(ctx.call).await?;
+            let space = share.space(ctx.call, file.node()).await?;
             Information::fixed(|out| full_size(&space).encode_into(out))
         }
         FsInfoClass::Device => Information::fixed(|out| DISK.encode_into(out)),
@@ -131,6 +131,7 @@ fn attribute(share: &Share, is_read_only: bool) -> Result<Information, Failure> 
     can.set(FileSystemAttributes::SUPPORTS_SPARSE_FILES, store.contains(Capabilities::SPARSE));
     can.set(FileSystemAttributes::SUPPORTS_BLOCK_REFCOUNTING, store.contains(Capabilities::CLONE));
     can.set(FileSystemAttributes::NAMED_STREAMS, store.contains(Capabilities::STREAMS));
+    can.set(FileSystemAttributes::VOLUME_QUOTAS, share.has_quotas());
     can.set(FileSystemAttributes::READ_ONLY_VOLUME, is_read_only);
     let answer = Attribute {
         file_system_attributes: can,

@@ -25,7 +25,7 @@ pub(super) async fn create(
     name: &[u8],
     how: &CreateHow<'_>,
 ) -> Result<FileToOpen, Status> {
-    let supported = attributes::supported(c.minor_version, dir.share.capabilities());
+    let supported = attributes::supported_in(c.minor_version, &dir.share);
     let names = c.names();
     match how {
         CreateHow::Unchecked(attributes) => {

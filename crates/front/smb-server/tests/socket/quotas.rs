@@ -1,0 +1,53 @@
+//! What clients see of quotas.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use anabranch_smb_server::Config;
+use share::{GRACE, QuotaLimits, QuotaSubject};
+use smb_wire::NtStatus;
+use smb_wire::create::CreateDisposition;
+use smb_wire::fscc::FsInfoClass;
+use smb_wire::fscc::fs_info::{Attribute, FileSystemAttributes, FullSize};
+use smb_wire::query_info::InfoType;
+
+use crate::client::{Client, TestServer};
+use crate::information::Query;
+
+fn of_volume(client: &mut Client, file: smb_wire::FileId, class: FsInfoClass) -> Vec<u8> {
+    let info_type = InfoType::FileSystem;
+    let query = Query { info_type, class: class.into(), additional: 0, limit: 4096 };
+    query.get(client, file).unwrap()
+}
+
+#[test]
+fn a_full_quota_is_told_and_held() {
+    let server = TestServer::start(Config::default());
+    let mut client = server.client();
+    let file = client.create("f", CreateDisposition::Create).unwrap();
+    let has_quotas = |client: &mut Client| {
+        let told = of_volume(client, file, FsInfoClass::Attribute);
+        let told = Attribute::decode(&told).unwrap().file_system_attributes;
+        told.contains(FileSystemAttributes::VOLUME_QUOTAS)
+    };
+    assert!(!has_quotas(&mut client));
+    let limits = QuotaLimits::new(None, Some(4 * 4096), GRACE).unwrap();
+    let quotas = HashMap::from([(QuotaSubject::Directory(Vec::new()), limits)]);
+    server.share.set_quotas(&quotas, &HashMap::new());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    while runtime.block_on(server.share.quota_status()).unwrap().unwrap().counted.is_none() {
+        assert!(Instant::now() < deadline, "it was not counted");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert!(has_quotas(&mut client));
+    client.write(file, 0, &[1; 3 * 4096]).unwrap();
+    let size = FullSize::decode(&of_volume(&mut client, file, FsInfoClass::FullSize)).unwrap();
+    let unit = u64::from(size.sectors_per_allocation_unit * size.bytes_per_sector);
+    assert_eq!(size.total_allocation_units * unit, 4 * 4096);
+    assert_eq!(size.caller_available_allocation_units * unit, 4096);
+    assert_eq!(client.write(file, 3 * 4096, &[2; 4097]), Err(NtStatus::DISK_FULL));
+    client.write(file, 3 * 4096, &[2; 4096]).unwrap();
+    assert_eq!(client.write(file, 4 * 4096, &[3]), Err(NtStatus::DISK_FULL));
+    client.write(file, 0, &[4; 4 * 4096]).unwrap();
+}

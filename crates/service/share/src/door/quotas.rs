@@ -1,0 +1,78 @@
+//! The quotas of a share ([`crate::quotas`]).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::schedule::Work;
+use crate::{QuotaLimits, QuotaRule, QuotaStatus, QuotaSubject, Result, Share};
+
+impl Share {
+    /// Replaces the quotas of the share. `over_since`: since when users, groups and directories hold more than their soft
+    /// limits, from before a restart. All files are counted in the background; until then, nothing is refused.
+    pub fn set_quotas(
+        &self,
+        quotas: &HashMap<QuotaSubject, QuotaLimits>,
+        over_since: &HashMap<QuotaSubject, SystemTime>,
+    ) {
+        self.quotas().set(quotas, over_since);
+    }
+
+    /// The quotas of the share as they are written.
+    #[must_use]
+    pub fn quota_rules(&self) -> Arc<Vec<QuotaRule>> {
+        self.quotas().rules()
+    }
+
+    /// Replaces the quotas of the share by these. Those of names that nobody has looked up yet ([`Share::set_quota_names`]) hold
+    /// nobody back.
+    pub fn set_quota_rules(&self, rules: Vec<QuotaRule>) {
+        self.quotas().set_rules(rules);
+    }
+
+    /// Sets what the names in the quotas stand for from now on, by the names as they are written.
+    pub fn set_quota_names(&self, names: HashMap<String, QuotaSubject>) {
+        self.quotas().set_names(names);
+    }
+
+    /// Sets since when soft limits are exceeded ([`Share::quotas_over_since`]), from before a restart: before the share has
+    /// quotas.
+    pub fn set_quotas_over_since(&self, over_since: HashMap<QuotaSubject, SystemTime>) {
+        self.quotas().set_over_since(over_since);
+    }
+
+    /// Since when soft limits are exceeded: to be kept over a restart. None until all files were counted.
+    #[must_use]
+    pub fn quotas_over_since(&self) -> Option<HashMap<QuotaSubject, SystemTime>> {
+        self.quotas().over_since()
+    }
+
+    /// What users, groups and directories hold, as far as is known without a call to the store: writes of the last second may
+    /// be missing. None without quotas.
+    #[must_use]
+    pub fn quota_glance(&self) -> Option<QuotaStatus> {
+        (!self.quota_rules().is_empty()).then(|| self.quotas().status())
+    }
+
+    /// Whether the share has quotas.
+    #[must_use]
+    pub fn has_quotas(&self) -> bool {
+        self.quotas().is_on()
+    }
+
+    /// Has all files counted again in the background, because something was changed without the share.
+    pub fn count_quotas_again(&self) {
+        self.quotas().count_again();
+    }
+
+    /// What users, groups and directories hold; None without quotas.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`](crate::Error::LimitReached) while the store does not answer.
+    pub async fn quota_status(self: &Arc<Self>) -> Result<Option<QuotaStatus>> {
+        if !self.has_quotas() {
+            return Ok(None);
+        }
+        self.run_unasked(Work::Metadata, |share, may| Ok(Some(share.quotas().settled_status(may)))).await
+    }
+}

@@ -1,0 +1,292 @@
+//! What files in use are charged for.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use quota::{Ledger, Owners, Refused};
+use storage::{NodeRef, QuickMap};
+
+use super::{Begun, Held, NewOwners, Transfer};
+
+/// A file is settled when this much is reserved for writes to it that have ended.
+const UNSETTLED_MAX: u64 = 1 << 20;
+/// While so many files are entered, each is settled as soon as its use ends, and forgotten.
+const FILES_MAX: usize = 1024;
+
+/// Files in use, or used lately, by their numbers; and the accounts.
+#[derive(Default)]
+pub(super) struct Books {
+    pub(super) ledger: Ledger,
+    files: QuickMap<u64, Charged>,
+    /// How many files were entered.
+    entered: u64,
+    /// How often a file has left the table. What was read of a file that is not entered holds while this is the same.
+    dropped: u64,
+    /// Directories that were moved while files are counted.
+    moved: Vec<NodeRef>,
+}
+
+/// A file that is entered.
+pub(super) struct Charged {
+    /// Tells it from what had its number before.
+    entry: u64,
+    node: NodeRef,
+    owners: Owners,
+    /// What the owners are charged for it.
+    bytes: u64,
+    /// Uses that have not ended.
+    users: usize,
+    /// What is reserved for them.
+    in_use: u64,
+    /// What is reserved for uses that have ended since the file was last settled.
+    unsettled: u64,
+    /// The data has no holes up to here.
+    dense: u64,
+    /// How often the store was asked.
+    looks: u64,
+    /// When the keeper has passed by so often without a use, the file is forgotten.
+    idle: u32,
+}
+
+/// An answer to a use.
+#[derive(Debug)]
+pub(super) enum Asked {
+    /// It begins.
+    Begun(Begun),
+    /// The file was entered only now: ask again.
+    Entered,
+    /// It does not fit.
+    Refused(Refused),
+}
+
+/// A look at a file by the store.
+pub(super) struct Look {
+    pub(super) node: NodeRef,
+    number: u64,
+    /// What was reserved for uses that had ended by then.
+    unsettled: u64,
+}
+
+impl Charged {
+    /// A file of which the store says this, below a directory with a quota.
+    pub(super) fn new(node: &NodeRef, held: &Held, directory: Option<u64>) -> Self {
+        Self {
+            entry: 0,
+            node: Arc::clone(node),
+            owners: Owners { user: held.uid, group: held.gid, directory },
+            bytes: held.bytes,
+            users: 0,
+            in_use: 0,
+            unsettled: 0,
+            dense: held.dense,
+            looks: 0,
+            idle: 0,
+        }
+    }
+}
+
+impl Books {
+    /// Asks for a use of a file, for which `reserve` says how much to reserve, given up to where the file has no holes. None if
+    /// the file is not entered.
+    pub(super) fn ask(&mut self, file: u64, reserve: impl FnOnce(u64) -> u64) -> Option<Asked> {
+        let charged = self.files.get_mut(&file)?;
+        let bytes = reserve(charged.dense);
+        if bytes > 0
+            && let Err(refused) = self.ledger.reserve(charged.owners, bytes, SystemTime::now())
+        {
+            return Some(Asked::Refused(refused));
+        }
+        charged.users += 1;
+        charged.in_use += bytes;
+        charged.idle = 0;
+        Some(Asked::Begun(Begun { file, entry: charged.entry, reserved: bytes }))
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Enters a file of which something was read when `dropped` was so, unless it is entered. Returns false if what was read may
+    /// have changed since, unless that is to be accepted.
+    pub(super) fn enter(&mut self, file: u64, charged: Charged, dropped: u64, accept: bool) -> bool {
+        if self.files.contains_key(&file) {
+            return true;
+        }
+        if self.dropped != dropped && !accept {
+            return false;
+        }
+        self.insert(file, charged);
+        true
+    }
+
+    fn insert(&mut self, file: u64, charged: Charged) {
+        self.entered += 1;
+        self.files.insert(file, Charged { entry: self.entered, ..charged });
+    }
+
+    /// Ends a use. Returns whether the file is to be settled now.
+    pub(super) fn end(&mut self, Begun { file, entry, reserved }: Begun) -> bool {
+        let is_crowded = self.files.len() > FILES_MAX;
+        let Some(charged) = self.files.get_mut(&file).filter(|charged| charged.entry == entry) else {
+            return false;
+        };
+        charged.users = charged.users.saturating_sub(1);
+        charged.in_use = charged.in_use.saturating_sub(reserved);
+        charged.unsettled += reserved;
+        charged.unsettled >= UNSETTLED_MAX || is_crowded
+    }
+
+    /// The files for which something is reserved that is not in use.
+    pub(super) fn unsettled(&self) -> Vec<u64> {
+        self.files.iter().filter(|(_, charged)| charged.unsettled > 0).map(|(file, _)| *file).collect()
+    }
+
+    /// Files that were not used lately: the keeper passes by.
+    pub(super) fn idle(&mut self, passes: u32) -> Vec<u64> {
+        let mut idle = Vec::new();
+        for (file, charged) in &mut self.files {
+            charged.idle = charged.idle.saturating_add(1);
+            if charged.users == 0 && (charged.unsettled > 0 || charged.idle > passes) {
+                idle.push(*file);
+            }
+        }
+        idle
+    }
+
+    /// Forgets a file that was just settled, if it was not used for so many passes, or too many are entered.
+    pub(super) fn forget_idle(&mut self, file: u64, passes: u32) {
+        let is_crowded = self.files.len() > FILES_MAX;
+        let is_idle = |charged: &Charged| {
+            charged.users == 0
+                && charged.in_use == 0
+                && charged.unsettled == 0
+                && (is_crowded || charged.idle > passes)
+        };
+        if self.files.get(&file).is_some_and(is_idle) {
+            self.drop_file(file);
+        }
+    }
+
+    fn drop_file(&mut self, file: u64) -> Option<Charged> {
+        self.dropped += 1;
+        self.files.remove(&file)
+    }
+
+    pub(super) fn begin_look(&mut self, file: u64) -> Option<Look> {
+        let charged = self.files.get_mut(&file)?;
+        charged.looks += 1;
+        Some(Look { node: Arc::clone(&charged.node), number: charged.looks, unsettled: charged.unsettled })
+    }
+
+    /// Charges a file for what a look has found; None: the store does not know the file any more. Of several looks, the last to
+    /// begin counts.
+    pub(super) fn end_look(&mut self, file: u64, look: &Look, held: Option<&Held>, now: SystemTime) {
+        let Some(charged) = self.files.get_mut(&file).filter(|charged| charged.looks == look.number) else {
+            return;
+        };
+        let Some(held) = held.filter(|held| held.links > 0) else { return self.remove(file, now) };
+        let (owners, before) = (charged.owners, charged.bytes);
+        charged.unsettled -= look.unsettled;
+        (charged.bytes, charged.dense) = (held.bytes, held.dense);
+        let reserved = charged.in_use + charged.unsettled;
+        let owned = Owners { user: held.uid, group: held.gid, ..owners };
+        charged.owners = owned;
+        self.ledger.settle((file, owners), look.unsettled, (before, held.bytes), now);
+        if owned != owners {
+            self.ledger.transfer(file, (owners, owned), (held.bytes, reserved), now);
+        }
+    }
+
+    pub(super) fn begin_transfer(&mut self, file: u64, to: NewOwners, now: SystemTime) -> Option<Transfer> {
+        let charged = self.files.get(&file)?;
+        let (from, bytes) = (charged.owners, charged.bytes);
+        let to = match to {
+            NewOwners::People(user, group) => Owners { user, group, ..from },
+            NewOwners::Directory(directory) => Owners { directory, ..from },
+        };
+        self.ledger.reserve_transfer(from, to, bytes, now).ok()?;
+        Some(Transfer { file, from, to, bytes })
+    }
+
+    pub(super) fn end_transfer(&mut self, transfer: &Transfer, is_done: bool, now: SystemTime) {
+        self.ledger.release_transfer(transfer.from, transfer.to, transfer.bytes);
+        let Some(charged) = self.files.get_mut(&transfer.file).filter(|_| is_done) else { return };
+        let (from, to) = (charged.owners, transfer.to);
+        charged.owners = to;
+        let reserved = charged.in_use + charged.unsettled;
+        self.ledger.transfer(transfer.file, (from, to), (charged.bytes, reserved), now);
+    }
+
+    /// Charges nobody for a file any more.
+    pub(super) fn remove(&mut self, file: u64, now: SystemTime) {
+        let Some(charged) = self.drop_file(file) else { return };
+        let reserved = charged.in_use + charged.unsettled;
+        self.ledger.settle((file, charged.owners), reserved, (charged.bytes, 0), now);
+    }
+
+    /// Enters a file that was just made, and charges its owners for what it occupies.
+    pub(super) fn made(&mut self, file: u64, charged: Charged, bytes: u64, now: SystemTime) {
+        // What had the number before is gone.
+        self.remove(file, now);
+        self.ledger.made(file);
+        self.ledger.settle((file, charged.owners), 0, (0, bytes), now);
+        if self.files.len() < FILES_MAX {
+            self.insert(file, Charged { bytes, ..charged });
+        }
+    }
+
+    /// Counts a file that a walk has reached, of which something was read when `dropped` was so. Returns false if that may have
+    /// changed since.
+    pub(super) fn visit(&mut self, file: u64, held: &Held, directory: Option<u64>, dropped: u64) -> bool {
+        if let Some(charged) = self.files.get(&file) {
+            self.ledger.visit(file, charged.owners, charged.bytes);
+            return true;
+        }
+        if self.dropped != dropped {
+            return false;
+        }
+        let owners = Owners { user: held.uid, group: held.gid, directory };
+        if held.links > 0 {
+            self.ledger.visit(file, owners, held.bytes);
+        }
+        true
+    }
+
+    /// Counts what the walk may miss because it moves: a file that is entered at once, a directory later.
+    pub(super) fn moved(&mut self, node: &NodeRef) {
+        if !self.ledger.is_counting() {
+            return;
+        }
+        let file = node.id().number;
+        match self.files.get(&file) {
+            Some(charged) => drop(self.ledger.visit(file, charged.owners, charged.bytes)),
+            None => self.moved.push(Arc::clone(node)),
+        }
+    }
+
+    pub(super) fn take_moved(&mut self) -> Vec<NodeRef> {
+        std::mem::take(&mut self.moved)
+    }
+
+    /// Begins a count.
+    pub(super) fn begin_count(&mut self) {
+        self.moved.clear();
+        self.ledger.begin_count();
+    }
+
+    /// What is read of files that are not entered holds no longer, because other directories have quotas now. Returns the
+    /// files that are entered.
+    pub(super) fn places_changed(&mut self) -> Vec<(u64, NodeRef)> {
+        self.dropped += 1;
+        self.files.iter().map(|(file, charged)| (*file, Arc::clone(&charged.node))).collect()
+    }
+
+    /// Charges another directory for a file that is entered.
+    pub(super) fn move_to(&mut self, file: u64, directory: Option<u64>, now: SystemTime) {
+        let Some(charged) = self.files.get_mut(&file) else { return };
+        let from = charged.owners;
+        charged.owners.directory = directory;
+        let reserved = charged.in_use + charged.unsettled;
+        self.ledger.transfer(file, (from, charged.owners), (charged.bytes, reserved), now);
+    }
+}
