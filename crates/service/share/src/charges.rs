@@ -97,8 +97,7 @@ impl Share {
             let admitted =
                 self.consult(call, move |share, may| share.quotas().begin(&node, range, may)).await?;
             match admitted {
-                Admitted::Uncounted => return Ok(None),
-                Admitted::Begun(begun) => return Ok(Some(self.charge_of(begun, false))),
+                Admitted::Begun(begun) => return Ok(Some(self.charge_of(begun, end == 0))),
                 Admitted::DependsOnOthers => others_end.await,
             }
         }
@@ -121,9 +120,10 @@ impl Share {
         if !self.quotas().is_on() {
             return Ok(None);
         }
-        match self.quotas().begin(node, Range::default(), may)? {
+        match self.quotas().begin(node, Range::NOTHING, may)? {
             Admitted::Begun(begun) => Ok(Some(self.charge_of(begun, true))),
-            Admitted::Uncounted | Admitted::DependsOnOthers => Ok(None),
+            // Nothing always fits.
+            Admitted::DependsOnOthers => Ok(None),
         }
     }
 

@@ -83,6 +83,8 @@ pub(crate) struct Begun {
     entry: u64,
     /// What is reserved for the use.
     reserved: u64,
+    /// It may make holes.
+    cuts: bool,
 }
 
 /// What a use of a file may lead to.
@@ -90,19 +92,26 @@ pub(crate) struct Begun {
 pub(crate) enum Admitted {
     /// It has begun.
     Begun(Begun),
-    /// The file is not counted: nobody can find it any more.
-    Uncounted,
     /// Whether it fits depends on uses by others that have not ended ([`Quotas::others_end`]).
     DependsOnOthers,
 }
 
 /// The bytes of a use that may be allocated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Range {
     pub start: u64,
     pub end: u64,
     /// They are of a named stream.
     pub is_stream: bool,
+}
+
+impl Range {
+    /// Nothing is allocated: something is cut off, removed, or changes hands.
+    pub(crate) const NOTHING: Self = Self { start: 0, end: 0, is_stream: false };
+
+    fn is_nothing(self) -> bool {
+        self.end == 0
+    }
 }
 
 /// What a file occupies by the store.
@@ -295,8 +304,7 @@ impl Quotas {
     /// [`Error::OverQuota`], the store's.
     pub(crate) fn begin(&self, node: &NodeRef, range: Range, may: MayWait<'_>) -> Result<Admitted> {
         let file = node.id().number;
-        let asked = self.ask(file, range).map_or_else(|| self.enter(node, may), |asked| Ok(Some(asked)))?;
-        let Some(mut asked) = asked else { return Ok(Admitted::Uncounted) };
+        let mut asked = self.ask(file, range).map_or_else(|| self.enter(node, may), Ok)?;
         let mut has_settled = false;
         loop {
             match asked {
@@ -312,32 +320,27 @@ impl Quotas {
                     self.settle_all(may);
                 }
             }
-            match self.ask(file, range) {
-                Some(next) => asked = next,
-                None => return Ok(Admitted::Uncounted),
-            }
+            // It may have been forgotten meanwhile.
+            asked = self.ask(file, range).map_or_else(|| self.enter(node, may), Ok)?;
         }
     }
 
     /// Asks for a use of a file that is entered; None if it is not.
     fn ask(&self, file: u64, range: Range) -> Option<Asked> {
-        self.books.lock().ask(file, |dense| self.worst_case(range, dense))
+        self.books.lock().ask(file, range.is_nothing(), |dense| self.worst_case(range, dense))
     }
 
-    /// Enters a file; None if nobody can find it any more.
-    fn enter(&self, node: &NodeRef, may: MayWait<'_>) -> Result<Option<Asked>> {
+    /// Enters a file.
+    fn enter(&self, node: &NodeRef, may: MayWait<'_>) -> Result<Asked> {
         for attempt in 1..=TRIES_MAX {
             let before = self.books.lock().dropped();
             let held = look(node, may.fresh())?;
-            if held.links == 0 {
-                return Ok(None);
-            }
             let charged = Charged::new(node, &held, self.places().of_node(node));
             if self.books.lock().enter(node.id().number, charged, before, attempt == TRIES_MAX) {
                 break;
             }
         }
-        Ok(Some(Asked::Entered))
+        Ok(Asked::Entered)
     }
 
     /// Ends a use. Returns whether the file should be settled now ([`Quotas::settle`]).
@@ -362,7 +365,7 @@ impl Quotas {
     /// As [`Quotas::settle`], after a use that may have freed something. The file is forgotten if too many are entered.
     pub(crate) fn settle_used(&self, file: u64, may: MayWait<'_>) {
         self.settle(file, may);
-        self.books.lock().forget_idle(file, u32::MAX);
+        self.books.lock().forget_idle(file, u32::MAX, SystemTime::now());
         self.ended.notify_waiters();
     }
 

@@ -42,6 +42,10 @@ pub(super) struct Charged {
     unsettled: u64,
     /// The data has no holes up to here.
     dense: u64,
+    /// Uses that may make holes.
+    cutting: usize,
+    /// It has no name any more. It is charged for as long as it is used.
+    is_unlinked: bool,
     /// How often the store was asked.
     looks: u64,
     /// When the keeper has passed by so often without a use, the file is forgotten.
@@ -74,11 +78,14 @@ impl Charged {
             entry: 0,
             node: Arc::clone(node),
             owners: Owners { user: held.uid, group: held.gid, directory },
-            bytes: held.bytes,
+            // What has no name any more was charged to nobody until now.
+            bytes: if held.links > 0 { held.bytes } else { 0 },
             users: 0,
             in_use: 0,
             unsettled: 0,
-            dense: held.dense,
+            dense: if held.links > 0 { held.dense } else { 0 },
+            cutting: 0,
+            is_unlinked: held.links == 0,
             looks: 0,
             idle: 0,
         }
@@ -86,20 +93,21 @@ impl Charged {
 }
 
 impl Books {
-    /// Asks for a use of a file, for which `reserve` says how much to reserve, given up to where the file has no holes. None if
-    /// the file is not entered.
-    pub(super) fn ask(&mut self, file: u64, reserve: impl FnOnce(u64) -> u64) -> Option<Asked> {
+    /// Asks for a use of a file, for which `reserve` says how much to reserve, given up to where the file has no holes. It `cuts`
+    /// if it may make holes. None if the file is not entered.
+    pub(super) fn ask(&mut self, file: u64, cuts: bool, reserve: impl FnOnce(u64) -> u64) -> Option<Asked> {
         let charged = self.files.get_mut(&file)?;
-        let bytes = reserve(charged.dense);
+        let bytes = reserve(if charged.cutting > 0 { 0 } else { charged.dense });
         if bytes > 0
             && let Err(refused) = self.ledger.reserve(charged.owners, bytes, SystemTime::now())
         {
             return Some(Asked::Refused(refused));
         }
         charged.users += 1;
+        charged.cutting += usize::from(cuts);
         charged.in_use += bytes;
         charged.idle = 0;
-        Some(Asked::Begun(Begun { file, entry: charged.entry, reserved: bytes }))
+        Some(Asked::Begun(Begun { file, entry: charged.entry, reserved: bytes, cuts }))
     }
 
     pub(super) fn dropped(&self) -> u64 {
@@ -121,16 +129,23 @@ impl Books {
 
     fn insert(&mut self, file: u64, charged: Charged) {
         self.entered += 1;
+        if charged.is_unlinked {
+            // No walk finds it.
+            self.ledger.made(file);
+        }
         self.files.insert(file, Charged { entry: self.entered, ..charged });
     }
 
     /// Ends a use. Returns whether the file is to be settled now.
-    pub(super) fn end(&mut self, Begun { file, entry, reserved }: Begun) -> bool {
+    pub(super) fn end(&mut self, Begun { file, entry, reserved, cuts }: Begun) -> bool {
         let is_crowded = self.files.len() > FILES_MAX;
         let Some(charged) = self.files.get_mut(&file).filter(|charged| charged.entry == entry) else {
             return false;
         };
         charged.users = charged.users.saturating_sub(1);
+        if cuts {
+            (charged.cutting, charged.dense) = (charged.cutting.saturating_sub(1), 0);
+        }
         charged.in_use = charged.in_use.saturating_sub(reserved);
         charged.unsettled += reserved;
         charged.unsettled >= UNSETTLED_MAX || is_crowded
@@ -154,7 +169,7 @@ impl Books {
     }
 
     /// Forgets a file that was just settled, if it was not used for so many passes, or too many are entered.
-    pub(super) fn forget_idle(&mut self, file: u64, passes: u32) {
+    pub(super) fn forget_idle(&mut self, file: u64, passes: u32, now: SystemTime) {
         let is_crowded = self.files.len() > FILES_MAX;
         let is_idle = |charged: &Charged| {
             charged.users == 0
@@ -162,8 +177,10 @@ impl Books {
                 && charged.unsettled == 0
                 && (is_crowded || charged.idle > passes)
         };
-        if self.files.get(&file).is_some_and(is_idle) {
-            self.drop_file(file);
+        match self.files.get(&file).filter(|charged| is_idle(charged)) {
+            Some(charged) if charged.is_unlinked => self.remove(file, now),
+            Some(_) => drop(self.drop_file(file)),
+            None => {}
         }
     }
 
@@ -184,7 +201,8 @@ impl Books {
         let Some(charged) = self.files.get_mut(&file).filter(|charged| charged.looks == look.number) else {
             return;
         };
-        let Some(held) = held.filter(|held| held.links > 0) else { return self.remove(file, now) };
+        let Some(held) = held else { return self.remove(file, now) };
+        charged.is_unlinked |= held.links == 0;
         let (owners, before) = (charged.owners, charged.bytes);
         charged.unsettled -= look.unsettled;
         (charged.bytes, charged.dense) = (held.bytes, held.dense);
@@ -272,6 +290,10 @@ impl Books {
     pub(super) fn begin_count(&mut self) {
         self.moved.clear();
         self.ledger.begin_count();
+        // No walk finds them.
+        for (file, charged) in self.files.iter().filter(|(_, charged)| charged.is_unlinked) {
+            self.ledger.visit(*file, charged.owners, charged.bytes);
+        }
     }
 
     /// What is read of files that are not entered holds no longer, because other directories have quotas now. Returns the

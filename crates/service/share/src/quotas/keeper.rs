@@ -118,7 +118,7 @@ impl Quotas {
         let idle = self.books.lock().idle(IDLE_PASSES);
         for file in idle {
             self.settle(file, may);
-            self.books.lock().forget_idle(file, IDLE_PASSES);
+            self.books.lock().forget_idle(file, IDLE_PASSES, SystemTime::now());
         }
         self.tell_levels(levels);
     }
