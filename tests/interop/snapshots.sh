@@ -1,9 +1,9 @@
 #!/bin/bash
 # Earlier versions on Btrfs, as real clients see them: smbclient, Samba's smbtorture, libnfs, and the kernel's clients.
 # The file system lies in a file, and only this script and the server see it. Needs root, loop devices and btrfs-progs; elsewhere it
-# says so. Parts of it by name: snapshots.sh [smbclient] [smbtorture] [libnfs] [kernel]
+# says so. Parts of it by name: snapshots.sh [smbclient] [smbtorture] [libnfs] [kernel] [restore]
 . "$(dirname "$0")/server.sh"
-parts=${*:-smbclient smbtorture libnfs kernel}
+parts=${*:-smbclient smbtorture libnfs kernel restore}
 [ "$(id -u)" = 0 ] || { echo "needs root (mounts, network namespaces)"; exit 1; }
 
 # In a mount namespace of its own, so that nothing stays mounted.
@@ -41,7 +41,7 @@ case $parts in *kernel*) START="ip netns exec $ns" listen=0.0.0.0; "$top/tests/l
 config=$scratch/anabranch.toml; install -m 600 /dev/null "$config"
 cat >"$config" <<EOF
 access-log-file = "$scratch/access.json"
-access-log-kinds = ["open", "read", "rename"]
+access-log-kinds = ["open", "read", "rename", "administration"]
 [[share]]
 name = "$SHARE"
 directory = "$share_dir"
@@ -154,8 +154,48 @@ kernel_part() {
   tally "kernel:" "$top/tests/lab/client-lab" run --netns "$ns" --nics 1 --timeout 200 -e SMB_PORT="$SMB_PORT" -e NFS_PORT="$NFS_PORT" -e SHARE="$SHARE" \
     -e EXPORT="$EXPORT" -e USER="$SMB_USER" -e PASS="$SMB_PASS" -e TIME="$(filetime "$first")" "$top/tests/lab/guest/snapshots.sh"
 }
-# smbclient last: it removes a snapshot.
-for part in kernel smbtorture libnfs smbclient; do
+anabranch() { here "$ANABRANCH" "$@" --state "$scratch/state" 2>&1; }
+# restore WORDS ARGUMENT...: succeeds, or fails where WORDS are those of an error, and says so.
+restore() {
+  local words=$1 out rc; shift
+  out=$(anabranch share restore "$SHARE" "$@"); rc=$?
+  echo "$out"
+  case $out in *error:*) [ $rc = 7 ] ;; *) [ $rc = 0 ] ;; esac && grep -q -- "$words" <<<"$out"
+}
+restore_part() {
+  local version third hold
+  in_share 'mkdir -p r/deep; echo then >r/f; echo then >r/deep/g; ln r/f r/deep/f'
+  smb 'put smb.conf r\f:stream' >/dev/null
+  sleep 1.1; take third
+  third=$(anabranch snapshot list "$SHARE" | awk 'END { print $1 }')
+  in_share 'rm -r r/deep; echo now >r/f; echo new >r/h'
+  check "restore: not in the place of what is there" restore 'has a /r already' --from "$third" r
+  # smbclient has a file open, and does not share deletion.
+  mkfifo "$scratch/hold"
+  here smbclient -s "$scratch/smb.conf" "//127.0.0.1/$SHARE" -p "$SMB_PORT" -U "$SMB_USER%$SMB_PASS" <"$scratch/hold" >/dev/null 2>&1 &
+  exec {hold}>"$scratch/hold"; echo 'open r\f' >&"$hold"
+  is_open() { local i; for i in $(seq 200); do anabranch file list --share "$SHARE" | grep -q 'r/f' && return; sleep 0.1; done; false; }
+  check "restore: a client has a file open" is_open
+  check "restore: it is left alone, and all else restored" restore 'left alone: /r/f: a client has it open' --from "$third" r --replace
+  check "restore: the client reads what it had" [ "$(cat "$share_dir/r/f")" = now ]
+  exec {hold}>&-; wait $!
+  check "restore: when the file is closed" restore '^/r was restored' --from "$third" r --replace
+  check "restore: SMB clients read it" got 'r\f' then
+  check "restore: its stream, too" smb 'get r\f:stream got'
+  check "restore: under its other name" got 'r\deep\f' then
+  check "restore: what the snapshot does not have stays" got 'r\h' new
+  for version in 3 4; do check "restore: libnfs v$version reads it" nfs_got r/deep/g then; done
+  check "restore: elsewhere, by time" restore '^/r/old (from /r/f)' --from "$(anabranch snapshot list "$SHARE" | awk 'END { print $2 }')" r/f --to r/old
+  for version in 3 4; do check "restore: libnfs v$version reads it there" nfs_got r/old then; done
+  admin_logged() { local i; for i in $(seq 100); do grep '/restore"' access.json | grep -q '"operationName":"POST"' && return; sleep 0.1; done; grep restore access.json | tail -n 1; false; }
+  copied() { anabranch share create copy "$disk/copy" --from "$SHARE@$third" && [ "$(cat "$disk/copy/r/f")" = then ]; }
+  check "a new share from a snapshot" copied
+  of_copy() { here smbclient -s "$scratch/smb.conf" //127.0.0.1/copy -p "$SMB_PORT" -U "$SMB_USER%$SMB_PASS" -c 'get r\f:stream got; put smb.conf r\new'; }
+  check "it has the streams, and can be written" of_copy
+  check "the access log has who restored" admin_logged
+}
+# smbclient and restore last: the one removes a snapshot, the other one has one more.
+for part in kernel smbtorture libnfs smbclient restore; do
   [[ " $parts " != *" $part "* ]] || "${part}_part"
 done
 must "SIGTERM ends it" stop_server
