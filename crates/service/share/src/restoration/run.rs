@@ -13,6 +13,7 @@ use storage::{
 use super::copies::{Copies, Made, Source};
 use super::known::Known;
 use super::{Restoration, RestoreFailure, RestoreProgress, Restored, is_temporary, walk};
+use crate::charges::Charge;
 use crate::namespace::Changing;
 use crate::operation::DirectoryReport;
 use crate::watch::{ChangeAction, ChangeKinds};
@@ -376,19 +377,36 @@ impl<'a> Run<'a> {
             match share.agreement.make_removable(&node, None, Operation::Delete)? {
                 Some(_) if self.is_stopped() => return Ok(false),
                 Some(answering) => (self.wait)(answering),
-                None => break Some(present),
+                None => break Some((node, present)),
             }
         };
         let replace = if replaced.is_some() { Replace::Yes } else { Replace::Never };
+        let charge = match &replaced {
+            Some((node, present)) => share.charge_removal(node, present, may)?,
+            None => None,
+        };
         dir.rename(temporary, &**dir, name, replace, may)?;
+        charge.iter().for_each(Charge::removed);
+        self.charge_made(made)?;
         let location = |name: Name<'_>| Location { parent: Arc::clone(dir), name: name.as_bytes().to_vec() };
         share.agreement.moved(made.id(), &location(temporary), &location(name));
-        if let Some(replaced) = replaced {
+        if let Some((_, replaced)) = replaced {
             share.budget.capacity().removed(&replaced);
             self.tell(dir, name.as_bytes(), ChangeAction::Removed, false);
         }
         self.tell(dir, name.as_bytes(), ChangeAction::Added, false);
         Ok(true)
+    }
+
+    /// Charges an object to its owners. No quota keeps back what the administrator restores.
+    fn charge_made(&self, made: &NodeRef) -> Result<()> {
+        let (share, may) = (self.share(), self.may());
+        if share.quotas().is_on() {
+            share.quotas().made(made, &made.attributes(Want::empty(), Wait::May(may))?);
+            // The store is asked what it occupies, with its streams.
+            drop(share.charge_nothing(made, may)?);
+        }
+        Ok(())
     }
 
     fn tell(&self, dir: &NodeRef, name: &[u8], action: ChangeAction, is_dir: bool) {
@@ -398,8 +416,13 @@ impl<'a> Run<'a> {
     /// Removes what an attempt that was interrupted has left in a directory, if anything.
     fn remove_temporary(&self, dir: &NodeRef) {
         let Ok(name) = Name::new(self.temporary.as_bytes()) else { return };
-        let Ok((_, left)) = dir.lookup_attributes(name, Want::empty(), Wait::May(self.may())) else { return };
+        let Ok((node, left)) = dir.lookup_attributes(name, Want::empty(), Wait::May(self.may())) else {
+            return;
+        };
+        // A count of what the share holds may have met it.
+        let charge = self.share().charge_removal(&node, &left, self.may()).ok().flatten();
         if dir.remove_found(name, &left, self.may()).is_ok() {
+            charge.iter().for_each(Charge::removed);
             self.share().budget.capacity().removed(&left);
         }
     }

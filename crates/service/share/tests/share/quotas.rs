@@ -3,7 +3,11 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use anabranch_share::{CloneRule, GRACE, QuotaLimits, QuotaStatus, QuotaSubject as Subject, Result};
+use anabranch_share::{
+    CloneRule, GRACE, QuotaLimits, QuotaStatus, QuotaSubject as Subject, Restoration, RestoreProgress,
+    Restored, Result,
+};
+use storage::StoreThread;
 use storage_local::{LocalOptions, LocalStore};
 
 use super::*;
@@ -458,4 +462,51 @@ fn counts_beside_changes_find_what_the_store_reports() {
         assert_eq!((present(), used(&share, &dir("d1"))), (sums, in_d1), "after a count of its own");
         assert!(sums[1] <= 40 * BLOCK && in_d1 <= 30 * BLOCK);
     }
+}
+
+#[tokio::test]
+async fn what_is_in_the_recycle_bin_is_still_its_owners() {
+    let share = in_memory().await;
+    share.set_recycle_bin(Some("on".parse().unwrap()));
+    make(&share, &root(), "d", FileKind::Directory, 0o777).await;
+    limit(&share, [(dir("d"), hard(10 * BLOCK)), (Subject::User(7), hard(20 * BLOCK))]);
+    let both = || (used(&share, &dir("d")), used(&share, &Subject::User(7)));
+    let f = file(&share, 7, "d/f").await;
+    write(&share, &f, 0, 4 * BLOCK).await.unwrap();
+    assert_eq!(both(), (4 * BLOCK, 4 * BLOCK));
+    let remove = async |path: &str| {
+        let dir = find(&share, &root(), path).await.unwrap().node;
+        share.remove(&root(), &dir, b"f", false).await.unwrap();
+    };
+    remove("d").await;
+    assert_eq!(both(), (0, 4 * BLOCK));
+    count(&share);
+    assert_eq!(both(), (0, 4 * BLOCK));
+    remove(".recycle/d").await;
+    assert_eq!(both(), (0, 0));
+}
+
+#[tokio::test]
+async fn what_is_restored_is_charged_and_not_kept_back() {
+    let store = Arc::new(MemoryStore::new());
+    let share = open_to_all(Arc::clone(&store) as Arc<dyn Storage>).await;
+    let f = file(&share, 7, "f").await;
+    write(&share, &f, 0, 3 * BLOCK).await.unwrap();
+    let from = store.snapshots().unwrap().take("test", MAY).unwrap().id;
+    cut(&share, &f, BLOCK).await.unwrap();
+    limit(&share, [(Subject::User(7), hard(2 * BLOCK))]);
+    let restore = |target: &str| {
+        let target = parts(target);
+        let ordered = Duration::from_secs(1 << 32);
+        let order = Restoration { from, source: parts("f"), target, replace: true, ordered, number: 1 };
+        let progress = RestoreProgress::default();
+        let restored =
+            share.restore_from(&order, &progress, &|_| panic!("it waits"), &StoreThread::simulated());
+        assert_eq!(restored, Ok(Restored::Whole));
+        used(&share, &Subject::User(7))
+    };
+    assert_eq!((restore("f"), restore("g")), (3 * BLOCK, 6 * BLOCK));
+    count(&share);
+    assert_eq!(used(&share, &Subject::User(7)), 6 * BLOCK);
+    assert_eq!(write(&share, &file(&share, 7, "h").await, 0, 1).await, Err(Error::OverQuota));
 }
