@@ -11,6 +11,8 @@ pub(super) struct Known {
     pub(super) taken: Duration,
     /// When the restoration was ordered, since 1970.
     pub(super) ordered: Duration,
+    /// The store can set owners.
+    pub(super) sets_owners: bool,
 }
 
 impl Known {
@@ -33,7 +35,8 @@ impl Known {
         since
             && then.id.number != now.id.number
             && (then.kind, then.size, then.mtime) == (now.kind, now.size, now.mtime)
-            && (then.uid, then.gid, then.mode) == (now.uid, now.gid, now.mode)
+            && (!self.sets_owners || (then.uid, then.gid) == (now.uid, now.gid))
+            && then.mode == now.mode
             && then.flags == now.flags
     }
 }
@@ -44,7 +47,8 @@ mod tests {
 
     use super::*;
 
-    const KNOWN: Known = Known { taken: Duration::from_secs(1000), ordered: Duration::from_secs(2000) };
+    const KNOWN: Known =
+        Known { taken: Duration::from_secs(1000), ordered: Duration::from_secs(2000), sets_owners: true };
 
     fn file(number: u64, ctime: i64) -> Attributes {
         let time = |secs| Timestamp { secs, nanos: 5 };
@@ -87,6 +91,8 @@ mod tests {
         assert!(!KNOWN.is_restored(&then, &file(9, 2000)), "a changed file with its times set back");
         assert!(!KNOWN.is_restored(&then, &Attributes { size: 4, ..file(20, 2000) }));
         assert!(!KNOWN.is_restored(&then, &Attributes { uid: 0, ..file(20, 2000) }));
+        let unprivileged = Known { sets_owners: false, ..KNOWN };
+        assert!(unprivileged.is_restored(&then, &Attributes { uid: 0, ..file(20, 2000) }));
         assert!(!KNOWN.is_restored(&then, &Attributes { mtime: Timestamp::default(), ..file(20, 2000) }));
     }
 }

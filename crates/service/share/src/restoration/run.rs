@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use file_state::Operation;
 use storage::{
-    Attributes, FileKind, Handle, MayWait, Name, NodeRef, ObjectId, Replace, Snapshot, Storage, Wait, Want,
+    Attributes, Capabilities, FileKind, Handle, MayWait, Name, NodeRef, ObjectId, Replace, Snapshot, Storage,
+    Wait, Want,
 };
 
 use super::copies::{Copies, Made, Source};
@@ -79,11 +80,12 @@ impl<'a> Run<'a> {
             Ok((taken, store, Source { node, attributes }))
         };
         let (taken, store, source) = found().map_err(failed)?;
+        let sets_owners = share.store.storage().capabilities().contains(Capabilities::OWNERS);
         Ok(Self {
             order,
             temporary: order.temporary(),
             copies: Copies { share, progress, may },
-            known: Known { taken, ordered: order.ordered },
+            known: Known { taken, ordered: order.ordered, sets_owners },
             wait,
             _store: store,
             source,
