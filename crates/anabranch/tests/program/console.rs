@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use crate::chromium::{Chromium, Screen, Visit};
 use crate::needs;
 use crate::server::{Server, flags, path, program};
+use crate::subvolume;
 
 const WIDE: Screen = Screen { width: 1440, height: 900, dark: false };
 const PHONE: Screen = Screen { width: 390, height: 844, dark: false };
@@ -64,8 +65,12 @@ struct Console {
 
 impl Console {
     fn open(machine: &Machine, screen: Screen, language: &str) -> Self {
+        Self::open_at(&machine.url(), screen, language)
+    }
+
+    fn open_at(url: &str, screen: Screen, language: &str) -> Self {
         let mut browser = Chromium::start();
-        let page = browser.open(&machine.url(), screen, language);
+        let page = browser.open(url, screen, language);
         let mut console = Self { browser, page };
         console.wait_for("an h1", "document.querySelector('h1') !== null");
         console.value(
@@ -201,6 +206,40 @@ impl Drop for Smbclient {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+#[test]
+fn a_snapshot_is_taken_and_a_directory_restored_from_it() {
+    let Some(on_btrfs) = subvolume::Machine::serving() else { return };
+    fs::create_dir(on_btrfs.at("live/docs")).unwrap();
+    fs::write(on_btrfs.at("live/docs/a"), "then").unwrap();
+    let subvolume::Machine { server, directory, .. } = &on_btrfs;
+    let url = format!("http://{}/", server.as_ref().unwrap().address("control"));
+    let token = fs::read_to_string(directory.path().join("state/control-token")).unwrap();
+    let mut console = Console::open_at(&url, WIDE, "en-US");
+    console.sign_in(token.trim());
+    console.go("shares/live", "live");
+    console.wait_for_text("#content a", "Snapshots");
+    console.go("shares/live/snapshots", "Snapshots of live");
+    console.wait_for_text("#content", "There are no snapshots yet.");
+    console.click("#content", "Take a snapshot");
+    console.fill("label", "before");
+    console.click("dialog", "Take a snapshot");
+    console.wait_for_text("#messages", "was taken.");
+    console.wait_for_text("#content tbody", "anabranch.before.");
+    console.check_that_it_fits("the snapshots", WIDE);
+    fs::remove_dir_all(on_btrfs.at("live/docs")).unwrap();
+    console.click("#content tbody", "Restore \u{2026}");
+    console.fill("path", "none");
+    console.click("dialog", "Restore");
+    console.wait_for_text("dialog .problem", "has no /none");
+    console.fill("path", "docs");
+    console.click("dialog", "Restore");
+    console.wait_for_text("section[aria-label='Last restore']", "done");
+    assert_eq!(fs::read_to_string(on_btrfs.at("live/docs/a")).unwrap(), "then");
+    console.go("shares/data/snapshots", "Snapshots of data");
+    console.wait_for_text("#content .problem", "The share data has no snapshots.");
+    console.check_that_all_is_well();
 }
 
 #[test]

@@ -12,6 +12,7 @@ import { log } from './log.js';
 import { overview } from './overview.js';
 import { share } from './share.js';
 import { shares } from './shares.js';
+import { snapshots } from './snapshots.js';
 import { tokens } from './tokens.js';
 import { users } from './users.js';
 import { language, t } from './texts.js';
@@ -19,7 +20,7 @@ import { language, t } from './texts.js';
 /** All pages: their names in the address, who may see them, and what draws them. */
 const PAGES = [
   { name: 'overview', draw: overview },
-  { name: 'shares', draw: (main, parts) => (parts.length ? share(main, parts) : shares(main)) },
+  { name: 'shares', draw: (main, [name, part]) => (part === 'snapshots' ? snapshots(main, name) : name ? share(main, [name]) : shares(main)) },
   { name: 'clients', draw: clients },
   { name: 'files', draw: files },
   { name: 'users', draw: users },

@@ -204,7 +204,8 @@ export function share(main, [name]) {
     try {
       known = await api.get(`/shares${api.path(name)}`);
       plan.hidden = !may('shares') || known.declared_in !== null;
-      show(below, settings(known, ask), h('p', {}, h('a', { href: `#/files/${encodeURIComponent(known.name)}` }, t('share.used-files'))));
+      show(below, settings(known, ask), h('p', {}, h('a', { href: `#/files/${encodeURIComponent(known.name)}` }, t('share.used-files'))),
+        known.served ? h('p', {}, h('a', { href: `#/shares/${encodeURIComponent(known.name)}/snapshots` }, t('snapshots.title'))) : null);
     } catch (refused) {
       show(below, problem(refused));
     }

@@ -56,6 +56,7 @@ const ASSETS: &[Asset] = &[
     asset!(SCRIPT, "plan.js"),
     asset!(SCRIPT, "share.js"),
     asset!(SCRIPT, "shares.js"),
+    asset!(SCRIPT, "snapshots.js"),
     asset!(SCRIPT, "texts.js"),
     asset!(SCRIPT, "tokens.js"),
     asset!(SCRIPT, "users.js"),
