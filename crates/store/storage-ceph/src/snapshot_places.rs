@@ -17,40 +17,40 @@ use crate::inode::Inode;
 use crate::node::CephNode;
 use crate::store::Shared;
 
-/// How many objects of a snapshot are known: some megabytes with long names.
-const KNOWN_MAX: usize = 16_384;
+/// How many directories, and how many other objects, of a snapshot are known: some megabytes with long names.
+const KNOWN_MAX: usize = 8192;
 
-/// Where objects of a snapshot were found.
+/// The number of a directory, and a name in it.
+type Entry = (u64, Box<[u8]>);
+
+/// Where objects of a snapshot were found, by their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct SnapshotPlaces {
-    /// Guards the places, by the objects' numbers.
-    known: Mutex<HashMap<u64, Known>>,
-}
-
-#[derive(Debug)]
-struct Known {
-    directory: u64,
-    name: Box<[u8]>,
-    is_directory: bool,
+    /// Guards the places of directories. When there are too many, no more are noted.
+    directories: Mutex<HashMap<u64, Entry>>,
+    /// Guards those of all other objects. When there are too many, all are forgotten: their directories lead to them.
+    others: Mutex<HashMap<u64, Entry>>,
 }
 
 impl SnapshotPlaces {
-    /// Notes that an object was found in a directory. When there are too many, files are forgotten: their directories lead to them.
+    /// Notes that an object was found in a directory.
     pub(crate) fn note(&self, number: u64, directory: u64, name: &[u8], is_directory: bool) {
-        let mut known = self.known.lock();
-        if known.get(&number).is_some_and(|known| known.directory == directory && *known.name == *name) {
+        let mut known = if is_directory { self.directories.lock() } else { self.others.lock() };
+        if known.get(&number).is_some_and(|(known, called)| *known == directory && **called == *name) {
             return;
         }
         if known.len() >= KNOWN_MAX {
-            known.retain(|_, known| known.is_directory);
+            if is_directory {
+                return;
+            }
+            known.clear();
         }
-        if known.len() < KNOWN_MAX {
-            known.insert(number, Known { directory, name: name.into(), is_directory });
-        }
+        known.insert(number, (directory, name.into()));
     }
 
-    fn of(&self, number: u64) -> Option<(u64, Option<Box<[u8]>>)> {
-        self.known.lock().get(&number).map(|known| (known.directory, Some(known.name.clone())))
+    fn of(&self, number: u64) -> Option<Entry> {
+        let directory = self.directories.lock().get(&number).cloned();
+        directory.or_else(|| self.others.lock().get(&number).cloned())
     }
 }
 
@@ -87,10 +87,11 @@ impl Shared {
                 // What is known of then and of now does not go together.
                 return Err(Error::Stale);
             }
-            let told = directory.filter(|_| way.is_empty()).map(|directory| (directory, None));
-            let (above, name) = match places.of(at).or(told) {
-                Some(place) => place,
-                None => (directory_now(self, at)?, None),
+            let told = directory.filter(|_| way.is_empty());
+            let (above, name) = match (places.of(at), told) {
+                (Some((above, name)), _) => (above, Some(name)),
+                (None, Some(above)) => (above, None),
+                (None, None) => (directory_now(self, at)?, None),
             };
             way.push((at, name));
             at = above;
@@ -115,23 +116,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_forgotten_before_directories() {
+    fn no_more_is_known_than_there_is_room_for() {
         let places = SnapshotPlaces::default();
-        for number in 0..10 {
-            places.note(number, 1000, b"directory", true);
-        }
         let most = u64::try_from(KNOWN_MAX).unwrap();
-        for number in 10..most + 5 {
-            places.note(number, 1001, b"file", false);
-        }
-        assert_eq!(places.known.lock().len(), 15);
-        assert_eq!(places.of(9), Some((1000, Some(b"directory"[..].into()))));
-        assert_eq!((places.of(10), places.of(most).map(|(directory, _)| directory)), (None, Some(1001)));
-        for number in 0..2 * most {
-            places.note(number, 1000, b"directory", true);
-        }
-        assert_eq!(places.known.lock().len(), KNOWN_MAX);
-        places.note(0, 2000, b"link", true);
-        assert_eq!(places.known.lock().len(), KNOWN_MAX);
+        (0..most + 5).for_each(|number| places.note(number, 1000, b"directory", true));
+        (most + 5..2 * most + 10).for_each(|number| places.note(number, 1001, b"file", false));
+        assert_eq!((places.directories.lock().len(), places.others.lock().len()), (KNOWN_MAX, 5));
+        let of = |number| places.of(number).map(|(directory, name)| (directory, name.to_vec()));
+        assert_eq!(of(most - 1), Some((1000, b"directory".to_vec())));
+        assert_eq!((of(most), of(most + 5)), (None, None), "one too many, and one that was forgotten");
+        assert_eq!(of(2 * most + 9), Some((1001, b"file".to_vec())));
+        places.note(2 * most + 9, 1002, b"link", false);
+        assert_eq!(of(2 * most + 9), Some((1002, b"link".to_vec())));
     }
 }

@@ -55,8 +55,8 @@ impl OfSnapshot {
 pub(crate) struct SnapshotStore(CephStore);
 
 impl SnapshotStore {
-    /// Opens a snapshot of the root of a store: the one with this number and this name in the directory of snapshots. Its handles have a key of their own, which is made of that store's: so that store's
-    /// handles are none of the snapshot.
+    /// Opens a snapshot of the root of a store: the one with this number and this name in the directory of snapshots. Its handles have
+    /// a key of their own, which is made of that store's: so that store's handles are none of the snapshot.
     ///
     /// # Errors
     /// [`Error::NotFound`] if another one has the name now, or none; those of the cluster.
