@@ -1,5 +1,6 @@
 //! The command line.
 
+mod quotas;
 mod restore;
 mod snapshots;
 
@@ -18,6 +19,7 @@ use crate::rules_given::RulesGiven;
 use crate::settings::Given;
 use crate::state_directory;
 
+pub(crate) use self::quotas::{QuotaCommand, QuotaSet};
 pub(crate) use self::restore::ShareRestore;
 pub(crate) use self::snapshots::{PolicyCommand, PolicyCreate, SnapshotCommand, SnapshotCreate};
 
@@ -59,6 +61,9 @@ pub(crate) enum Command {
     /// Create, show and remove policies, which take snapshots of shares and keep some of them
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Set, list, show and remove quotas of users, groups and directories
+    #[command(subcommand)]
+    Quota(QuotaCommand),
     /// Show what is going on: health, clients, and each share with its use, its plan and what waits
     Status(Asking),
     /// List and close the files that clients have open

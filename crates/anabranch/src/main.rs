@@ -27,6 +27,7 @@ mod ports;
 mod print;
 mod problem;
 mod process;
+mod quotas;
 mod reload;
 mod report;
 mod result_files;
@@ -83,6 +84,7 @@ fn run(command: Command) -> problem::Result<()> {
         Command::Client(command) => client::run(&command),
         Command::Share(command) => shares::run(&command),
         Command::Policy(command) => policies::run(&command),
+        Command::Quota(command) => quotas::run(&command),
         Command::Snapshot(command) => snapshots::run(&command),
         Command::Status(asking) => status::run(&asking),
         Command::File(command) => files::run(&command),

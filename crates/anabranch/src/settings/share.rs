@@ -7,7 +7,7 @@ use control::shares::Rules as Written;
 use gateway::settings::{ShareSettings, check_reserved_name, check_share_name, split_directory};
 use limits::{Plan, PlanError};
 use serde::Deserialize;
-use share::{RecycleBin, Rules, Terms};
+use share::{QUOTAS_MAX, QuotaRule, QuotaRuleError, RecycleBin, Rules, Terms};
 use state::rules;
 
 /// `NAME=DIR`, or a table in the file.
@@ -63,6 +63,7 @@ pub(crate) struct ShareTable {
     reserved_names: Vec<String>,
     snapshot_policy: String,
     recycle_bin: String,
+    quotas: Vec<String>,
 }
 
 impl Default for ShareTable {
@@ -97,6 +98,7 @@ impl Default for ShareTable {
             reserved_names: Vec::new(),
             snapshot_policy: String::new(),
             recycle_bin: String::new(),
+            quotas: Vec::new(),
         }
     }
 }
@@ -113,6 +115,7 @@ impl ShareTable {
             (PathBuf::new(), Terms::empty())
         });
         let is_empty = self.directory.as_os_str().is_empty();
+        let quotas = self.quotas(&mut wrong);
         let terms = terms | homes;
         let recycle_bin = self.recycle_bin(&mut wrong);
         let Self { mut name, comment, plan, metadata_cache, reserved_names, snapshot_policy, .. } = self;
@@ -147,8 +150,21 @@ impl ShareTable {
             reserved_names,
             snapshot_policy,
             recycle_bin,
+            quotas,
         };
         (ShareGiven(settings), wrong)
+    }
+
+    fn quotas(&self, wrong: &mut Vec<(&'static str, String)>) -> Vec<QuotaRule> {
+        if self.quotas.len() > QUOTAS_MAX {
+            wrong.push(("quotas", format!("the share {} has more than {QUOTAS_MAX} quotas", self.name)));
+        }
+        let parse = |text: &String| {
+            text.parse().map_err(|e: QuotaRuleError| format!("a quota of the share {}: {e}", self.name))
+        };
+        let (right, bad): (Vec<_>, Vec<_>) = self.quotas.iter().map(parse).partition(Result::is_ok);
+        wrong.extend(bad.into_iter().filter_map(Result::err).map(|e| ("quotas", e)));
+        right.into_iter().flatten().collect()
     }
 
     fn terms(&self) -> Terms {

@@ -45,6 +45,7 @@ mod persistence;
 mod prometheus;
 #[path = "../../../front/smb-server/tests/socket/client/protection.rs"]
 mod protection;
+mod quotas;
 #[expect(dead_code, reason = "not all that the other tests do is done here")]
 #[path = "../../../front/smb-server/tests/socket/client/raw.rs"]
 mod raw;

@@ -6,6 +6,7 @@ use crate::configuration::{Configuration, Reload};
 use crate::domain::Domain;
 use crate::identities::TestedUser;
 use crate::policies::{NewPolicy, Policies, Policy};
+use crate::quotas::{NewQuota, Quota, Quotas};
 use crate::restores::{NewRestore, Restore};
 use crate::shares::{NewShare, Share, ShareChange, Shares};
 use crate::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, SnapshotRevert, Snapshots};
@@ -82,6 +83,21 @@ pub trait Administration: Send + Sync {
     fn cancel_restore(&self, share: &str) -> Result<Restore, Refusal>;
     /// What is known of the snapshots of each share, by name. This never waits.
     fn snapshot_figures(&self) -> Vec<SnapshotFigures>;
+    /// The quotas of a share, and who holds how much.
+    ///
+    /// # Errors
+    /// There is no share with this name.
+    fn quotas(&self, share: &str) -> Result<Quotas, Refusal>;
+    /// Sets a quota of a share. `subject` is written as in [`Quota::subject`].
+    ///
+    /// # Errors
+    /// There is no share with this name, the configuration declares it, a value is invalid, or there are too many.
+    fn set_quota(&self, share: &str, subject: &str, new: NewQuota) -> Result<Quota, Refusal>;
+    /// Removes a quota of a share.
+    ///
+    /// # Errors
+    /// There is no such share or quota, or the configuration declares it.
+    fn remove_quota(&self, share: &str, subject: &str) -> Result<Quota, Refusal>;
     /// All snapshot policies, by name.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::http::StatusCode;
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get, patch, post};
+use axum::routing::{MethodRouter, delete, get, patch, post, put};
 use axum::{Extension, Json, Router};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,9 @@ use crate::sign_in;
 use crate::simulation::{NewSimulation, SimulatedPlan};
 use crate::tokens as of_tokens;
 use crate::trace::{NewTrace, TracePart};
-use crate::{About, activity, findings, policy_calls, restore_calls, simulation, snapshot_calls, trace};
+use crate::{
+    About, activity, findings, policy_calls, quota_calls, restore_calls, simulation, snapshot_calls, trace,
+};
 
 /// The most bytes of a request's body: no call has a long one.
 const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -93,6 +95,12 @@ pub(crate) const ROUTES: &[Route] = &[
         handlers: || patch(snapshot_calls::change).delete(snapshot_calls::remove),
     },
     Route { path: "/shares/{name}/revert", methods: &["post"], handlers: || post(snapshot_calls::revert) },
+    Route { path: "/shares/{name}/quotas", methods: &["get"], handlers: || get(quota_calls::list) },
+    Route {
+        path: "/shares/{name}/quotas/{subject}",
+        methods: &["put", "delete"],
+        handlers: || put(quota_calls::set).delete(quota_calls::remove),
+    },
     Route {
         path: "/shares/{name}/restore",
         methods: &["get", "post", "delete"],

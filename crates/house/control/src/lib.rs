@@ -29,6 +29,8 @@ mod openapi;
 pub mod policies;
 mod policy_calls;
 pub mod program;
+mod quota_calls;
+pub mod quotas;
 pub mod report;
 mod restore_calls;
 pub mod restores;

@@ -1,6 +1,7 @@
 //! The accounting of the shares as Prometheus text (exposition format 0.0.4). docs/metrics.md describes every family.
 
 mod identity;
+mod quotas;
 mod snapshots;
 
 use std::collections::BTreeMap;
@@ -10,8 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use limits::Limit;
 use share::{
-    Api, CacheCounts, Client, Counts, HISTOGRAM_BUCKETS, LimitsStatus, Record, SIZE_BUCKETS, Share, Shares,
-    StoreHealth, Waited, bucket_limit, response_type, size_limit,
+    Api, CacheCounts, Client, Counts, HISTOGRAM_BUCKETS, LimitsStatus, QuotaStatus, Record, SIZE_BUCKETS,
+    Share, Shares, StoreHealth, Waited, bucket_limit, response_type, size_limit,
 };
 
 use crate::activity::add_up;
@@ -33,6 +34,7 @@ struct Look {
     /// The number of opens, and the most that there may be.
     opens: (usize, usize),
     store: StoreHealth,
+    quotas: Option<QuotaStatus>,
 }
 
 /// What is connected to the server at one moment.
@@ -82,6 +84,7 @@ impl Look {
             alarms: health::alarms(share),
             opens: share.open_count(),
             store: share.store_health(),
+            quotas: share.quota_glance(),
         }
     }
 
@@ -136,6 +139,8 @@ fn write_all(looks: &[Look], awaited: &[&str], server: &OfServer, audience: Audi
     write_latency(&mut text, &calls);
     if audience == Audience::Administrators {
         write_clients(&mut text, looks);
+        let of_share = |look| quotas::OfShare::of(look);
+        quotas::write(&mut text, &looks.iter().filter_map(of_share).collect::<Vec<_>>());
     }
     write_limits(&mut text, looks);
     write_size(&mut text, looks);

@@ -63,6 +63,15 @@ impl Administration for Nobody {
     fn snapshot_figures(&self) -> Vec<snapshots::SnapshotFigures> {
         Vec::new()
     }
+    fn quotas(&self, _: &str) -> Result<quotas::Quotas, Refusal> {
+        Ok(quotas::Quotas::default())
+    }
+    fn set_quota(&self, _: &str, _: &str, _: quotas::NewQuota) -> Result<quotas::Quota, Refusal> {
+        Ok(quotas::Quota::default())
+    }
+    fn remove_quota(&self, _: &str, _: &str) -> Result<quotas::Quota, Refusal> {
+        Ok(quotas::Quota::default())
+    }
     fn policies(&self) -> Result<policies::Policies, Refusal> {
         Ok(policies::Policies::default())
     }

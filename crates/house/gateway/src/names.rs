@@ -9,12 +9,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
+use acl::Sid;
 use directory::Directory;
-use share::{DomainName, Group, InDomain, Names, Right, Rules, Share, ShareId, ShareTable, Who};
+use share::{
+    DomainName, Group, InDomain, Names, QuotaFor, QuotaRule, QuotaSubject, Right, Rules, Share, ShareId,
+    ShareTable, Who,
+};
 
 use crate::accounts::AccountBook;
 use crate::admins::Admins;
-use crate::name_service::{NameAnswer, NameService};
+use crate::name_service::{self, NameAnswer, NameService};
 
 /// How often names are looked up again.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -72,6 +76,8 @@ struct Lookup {
     hosts: Remembered<Vec<IpAddr>>,
     groups: Remembered<Group>,
     of_domains: Remembered<InDomain>,
+    /// The uids of users of the system, whom only quotas name.
+    users: Remembered<u32>,
     /// The generation of each share's rules at the last lookup.
     generations: HashMap<ShareId, u64>,
 }
@@ -86,8 +92,8 @@ impl Lookup {
     ) -> Self {
         let (hosts, groups) = (Remembered::new("machine"), Remembered::new("group"));
         let of_domains = Remembered::new("user or group of a domain");
-        let generations = HashMap::new();
-        Self { shares, accounts, admins, service, changed, hosts, groups, of_domains, generations }
+        let (users, generations) = (Remembered::new("user"), HashMap::new());
+        Self { shares, accounts, admins, service, changed, hosts, groups, of_domains, users, generations }
     }
 
     fn run(&mut self, asked: &Receiver<Asked>) {
@@ -105,6 +111,7 @@ impl Lookup {
         self.hosts.begin();
         self.groups.begin();
         self.of_domains.begin();
+        self.users.begin();
         let shares = self.shares.present();
         let mut in_turn: Vec<(&Arc<Share>, Arc<Rules>)> =
             shares.iter().map(|share| (share, share.rules())).collect();
@@ -112,6 +119,10 @@ impl Lookup {
         in_turn.sort_by_key(|(_, rules)| rules.host_names().count() + rules.rights.len());
         for (share, rules) in in_turn {
             share.set_names(self.names(&rules, now));
+            let quotas = share.quota_rules();
+            if !quotas.is_empty() {
+                share.set_quota_names(self.owners(&quotas, now));
+            }
             let generation = share.rules_generation();
             if !Arc::ptr_eq(&rules, &share.rules()) {
                 continue; // the rules have changed meanwhile, and the caller that changed them has asked again
@@ -128,6 +139,53 @@ impl Lookup {
         self.hosts.end();
         self.groups.end();
         self.of_domains.end();
+        self.users.end();
+    }
+
+    /// The users and groups that the names in these quotas stand for.
+    fn owners(&mut self, quotas: &[QuotaRule], now: Instant) -> HashMap<String, QuotaSubject> {
+        let accounts = self.accounts.by_uid();
+        let named = quotas.iter().filter_map(|quota| match &quota.subject {
+            QuotaFor::Named(who) => Some((who.to_string(), self.owner(who, &accounts, now)?)),
+            QuotaFor::Known(_) => None,
+        });
+        named.collect()
+    }
+
+    fn owner(
+        &mut self,
+        who: &Who,
+        accounts: &HashMap<u32, Vec<String>>,
+        now: Instant,
+    ) -> Option<QuotaSubject> {
+        let Self { groups, of_domains, users, service, .. } = self;
+        match who {
+            Who::User(name) => {
+                let account = accounts.iter().find(|(_, names)| names.contains(name)).map(|(uid, _)| *uid);
+                let of_system = |name: &str| name_service::user(name).map(|user| user.uid);
+                account.or_else(|| users.one(name, now, of_system)).map(QuotaSubject::User)
+            }
+            Who::Group(name) => {
+                let group = groups.one(name, now, |name| service.group(name))?;
+                Some(QuotaSubject::Group(group.gid))
+            }
+            Who::Sid(sid) => self.with_sid(sid),
+            Who::OfDomain(name) => {
+                let directory = self.accounts.tickets().directory();
+                let ask = |_: &str| in_domain(name, directory.as_deref(), &**service);
+                match of_domains.one(&name.to_string(), now, ask)? {
+                    InDomain::Sid(sid) => self.with_sid(&sid),
+                    InDomain::Uid(uid) => Some(QuotaSubject::User(uid)),
+                    InDomain::Gid(gid) => Some(QuotaSubject::Group(gid)),
+                }
+            }
+        }
+    }
+
+    fn with_sid(&self, sid: &Sid) -> Option<QuotaSubject> {
+        let people = self.accounts.people();
+        let user = people.uid_of(sid).map(QuotaSubject::User);
+        user.or_else(|| people.gid_of(sid).map(QuotaSubject::Group))
     }
 
     /// The meaning of the names in these rules.
@@ -287,16 +345,16 @@ impl Said {
         match self {
             Self::Unknown => {
                 tracing::warn!(
-                    "the rules of a share, or `admins`, name the {kind} {name}, which does not exist: the entry admits nobody"
+                    "the rules or quotas of a share, or `admins`, name the {kind} {name}, which does not exist: the entry admits nobody, and as a quota limits nobody"
                 );
             }
             Self::Kept => tracing::warn!(
-                "the name service does not say what the {kind} {name} in the rules of a share or in `admins` stands for ({why}): what it said \
+                "the name service does not say what the {kind} {name} in the rules or quotas of a share or in `admins` stands for ({why}): what it said \
                  last holds for {} hours",
                 KEPT.as_secs() / 3600
             ),
             Self::Unavailable => tracing::warn!(
-                "the name service does not say what the {kind} {name} in the rules of a share or in `admins` stands for ({why}): nobody is let \
+                "the name service does not say what the {kind} {name} in the rules or quotas of a share or in `admins` stands for ({why}): nobody is let \
                  in by it until it does"
             ),
         }
@@ -444,6 +502,28 @@ mod tests {
         );
         assert_eq!([said(NameAnswer::Unknown), said(NameAnswer::Unknown)], [Some(Said::Unknown), None]);
         assert_eq!([said(NameAnswer::Known(1)), said(NameAnswer::Unknown)], [None, Some(Said::Unknown)]);
+    }
+
+    #[test]
+    fn names_in_quotas_stand_for_users_and_groups() {
+        let (share, mut lookup, service, _) = told(NameAnswer::Known(50));
+        let quota = |text: &str| -> QuotaRule { format!("{text} hard=1GiB").parse().unwrap() };
+        let names =
+            ["root", "@staff", "@AD\\staff", "S-1-22-1-7", "S-1-22-2-8", "no-such-user", "/d", "1000"];
+        share.set_quota_rules(names.map(quota).to_vec());
+        let meanings = || {
+            let rules = share.quota_glance().unwrap().rules;
+            rules.into_iter().map(|(_, meaning)| meaning).collect::<Vec<_>>()
+        };
+        let (user, group) = (|uid| Some(QuotaSubject::User(uid)), |gid| Some(QuotaSubject::Group(gid)));
+        let known = [None, None, Some(QuotaSubject::Directory(b"d".to_vec())), user(1000)];
+        assert_eq!(meanings()[..2], [None, None]);
+        lookup.look(Instant::now(), &[]);
+        assert_eq!(meanings()[..5], [user(0), group(50), group(50), user(7), group(8)]);
+        assert_eq!(meanings()[5..], known[1..]);
+        *service.0.lock() = NameAnswer::Unknown;
+        lookup.look(Instant::now(), &[]);
+        assert_eq!(meanings()[1..3], [None, None]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use limits::Provisioned;
 use rustix::thread::CapabilitySet;
-use share::{AccessLog, Protocols, Share, ShareId, ShareTable, Terms, folded_name};
+use share::{AccessLog, Protocols, QuotaRule, Share, ShareId, ShareTable, Terms, folded_name};
 use state::{ShareRecord, State, burst_credits};
 use storage::fault::{Call, Fault, FaultyStore, Rule};
 use storage::{Capabilities, Storage};
@@ -193,11 +193,13 @@ pub(crate) fn change_declared(share: &Share, now: &ShareSettings) {
         plan,
         metadata_cache,
         recycle_bin,
+        quotas,
     } = now;
     share.set_terms(*terms);
     share.set_metadata_cache(*metadata_cache);
     share.set_comment(comment.clone());
     share.set_recycle_bin(recycle_bin.clone());
+    share.set_quota_rules(quotas.clone());
     if *share.rules() != *rules {
         share.set_rules(rules.clone());
     }
@@ -421,7 +423,7 @@ impl Opener {
             Some(by) => slowed(store, by),
             None => store,
         };
-        self.open(settings, store)
+        self.open(settings, store, given.quotas.clone())
     }
 
     /// Opens a share created by command, whose directory was found at `directory`.
@@ -441,7 +443,7 @@ impl Opener {
         let store = self.open_store(&record.name, directory, &[])?;
         tell_read_only(&settings, directory, &*store);
         tell_missing_folder(&settings, directory, &*store);
-        self.open(settings, store)
+        self.open(settings, store, record.quotas()?)
     }
 
     /// Like [`Opener::made`], for a caller that must not wait for a storage that does not answer.
@@ -478,12 +480,21 @@ impl Opener {
         Ok(Arc::new(store))
     }
 
-    fn open(&self, settings: share::Settings, store: Arc<dyn Storage>) -> Result<Arc<Share>> {
+    fn open(
+        &self,
+        settings: share::Settings,
+        store: Arc<dyn Storage>,
+        quotas: Vec<QuotaRule>,
+    ) -> Result<Arc<Share>> {
         let id = ShareId(self.state.share_id(&settings.name)?);
         let opens_max = settings.opens_max.min(self.opens_max);
         let access_log = self.access_log.clone();
         let share = Share::new(id, share::Settings { opens_max, access_log, ..settings }, store);
         burst_credits::restore(&share, &self.state)?;
+        if !quotas.is_empty() {
+            share.set_quotas_over_since(self.state.quota_graces(share.name())?);
+            share.set_quota_rules(quotas);
+        }
         Ok(share)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime};
 
-use share::ShareTable;
+use share::{Share, ShareTable};
 use state::{State, burst_credits, copies};
 
 use crate::control_tls::Identity;
@@ -61,10 +61,28 @@ fn look(shares: &ShareTable, state: &State) {
         share.review_alarms();
         share.close_idle_views();
         share.sweep_recycle_bin();
+        if let Err(error) = keep_graces(share, state) {
+            tracing::error!("{}", error.what);
+        }
     }
     if let Err(error) = burst_credits::keep(&shares.present(), state, burst_credits::RESERVE) {
         tracing::error!("{}", error.what);
     }
+}
+
+/// Writes down since when soft limits of quotas are exceeded, if that has changed.
+fn keep_graces(share: &Share, state: &State) -> Result<(), state::Error> {
+    let Some(graces) = share.quotas_over_since().filter(|_| share.has_quotas()) else { return Ok(()) };
+    let graces = graces.into_iter().map(|(of, at)| (of, in_whole_seconds(at))).collect();
+    if state.quota_graces(share.name())? == graces {
+        return Ok(());
+    }
+    state.keep_quota_graces(share.name(), &graces)
+}
+
+fn in_whole_seconds(at: SystemTime) -> SystemTime {
+    let since = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    SystemTime::UNIX_EPOCH + Duration::from_secs(since.as_secs())
 }
 
 /// Logs once a day that the certificate expires soon, or has expired.

@@ -20,6 +20,7 @@ mod nfs_clients;
 mod nt_hashes;
 mod persistent_opens;
 mod policies;
+mod quotas;
 mod records;
 mod redb_store;
 mod restores;

@@ -9,7 +9,7 @@ use control::shares::Rules;
 use control::tokens::Scope;
 use limits::Provisioned;
 use serde::{Deserialize, Serialize};
-use share::{RecycleBin, Terms};
+use share::{QuotaRule, QuotaRuleError, RecycleBin, Terms};
 use zeroize::Zeroizing;
 
 use crate::rules;
@@ -53,6 +53,9 @@ pub struct ShareRecord {
     /// The recycle bin, as it is written; empty: it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub recycle_bin: String,
+    /// The quotas, as they are written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub quotas: Vec<String>,
 }
 
 impl ShareRecord {
@@ -115,6 +118,18 @@ impl ShareRecord {
         rules::parse(&self.rules).map_err(|e| {
             let what = format!("the share {} has rules that cannot be: {e}", self.name);
             Error::new(what, "Give it others: anabranch share set NAME --client RULE")
+        })
+    }
+
+    /// Its quotas.
+    ///
+    /// # Errors
+    /// One is such that this program does not know it.
+    pub fn quotas(&self) -> Result<Vec<QuotaRule>> {
+        let parsed = self.quotas.iter().map(|rule| rule.parse()).collect::<std::result::Result<_, _>>();
+        parsed.map_err(|e: QuotaRuleError| {
+            let what = format!("the share {} has a quota that cannot be: {e}", self.name);
+            Error::new(what, "A newer program made it: use that one")
         })
     }
 

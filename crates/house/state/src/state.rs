@@ -16,6 +16,7 @@ use crate::accounts::RIDS;
 use crate::handles::{self, HandleTables};
 use crate::lock::{Holder, Lock};
 use crate::policies::DONE;
+use crate::quotas::GRACES;
 use crate::records::{ShareRecord, TokenRecord, UserRecord};
 use crate::redb_store::RedbStore;
 use crate::restores::RESTORES;
@@ -329,7 +330,8 @@ impl State {
     fn forget_of_share(&self, name: &str, is_removed: bool) -> Result<()> {
         let name = name.to_lowercase();
         let key = name.as_bytes();
-        let made = is_removed.then(|| [MADE_SHARES.remove(key), DONE.remove(key), RESTORES.remove(key)]);
+        let made = is_removed
+            .then(|| [MADE_SHARES.remove(key), DONE.remove(key), RESTORES.remove(key), GRACES.remove(key)]);
         let rest = [SHARES.remove(key), CREDITS.remove(key), Change::Drop { prefix: handles::prefix(&name) }];
         self.change(made.into_iter().flatten().chain(rest).collect())
     }

@@ -26,6 +26,7 @@ const TOKENS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("tokens");
 const PROTECTED: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("protected-snapshots");
 const POLICIES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("snapshot-policies");
 const RESTORES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("restores");
+const GRACES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("quota-graces");
 const DONE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("snapshots-done");
 const OPENS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("persistent-opens");
 const CLIENTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("nfs-clients");
@@ -82,6 +83,8 @@ fn written_by_hand(directory: &Path) {
     transaction.open_table(POLICIES).unwrap().insert("office", policy.as_bytes()).unwrap();
     let done = r#"{"policy":"Office","done":{"daily":5}}"#;
     transaction.open_table(DONE).unwrap().insert("data", done.as_bytes()).unwrap();
+    let graces = r#"{"1000":7,"/a":9}"#;
+    transaction.open_table(GRACES).unwrap().insert("data", graces.as_bytes()).unwrap();
     let protected = r#"{"directory":"/srv","name":"a","until":5}"#;
     transaction.open_table(PROTECTED).unwrap().insert("/srv\0a", protected.as_bytes()).unwrap();
     let restore = r#"{"share":"Data","snapshot":"a","ended":{"left":3}}"#;
@@ -110,6 +113,10 @@ fn what_is_on_the_disk_is_read() {
     assert_eq!(user.keys, None, "a record of a program that made no keys");
     assert_eq!(state.made_policies().unwrap()[0].policy().unwrap().name(), "Office");
     assert_eq!(state.snapshots_done("DATA").unwrap().unwrap().done["daily"], 5);
+    let graces = state.quota_graces("DATA").unwrap();
+    assert_eq!(graces.len(), 2);
+    let since = |secs| std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(secs);
+    assert_eq!(graces[&share::QuotaSubject::User(1000)], since(7));
     let protected = state.protected_snapshots(Path::new("/srv")).unwrap();
     assert_eq!((&*protected[0].name, protected[0].until), ("a", 5));
     assert_eq!(state.restore_of("DATA").unwrap().unwrap().ended.unwrap().left, 3);
@@ -144,6 +151,7 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     state.keep_policy(&PolicyRecord { name: "Office".to_owned(), ..PolicyRecord::default() }).unwrap();
     state.keep_snapshots_done("Data", &DoneRecord::default()).unwrap();
     state.keep_restore(&RestoreRecord { share: "Data".to_owned(), ..RestoreRecord::default() }).unwrap();
+    state.keep_quota_graces("Data", &std::collections::HashMap::new()).unwrap();
     let open_file = PersistentOpen { id: u64::MAX - 1, ..PersistentOpen::default() };
     PersistentOpenTable(state.store()).write(&[Change::Keep(Box::new(open_file))]).unwrap();
     NfsClientTable(state.store()).keep(&ClientRecord { owner: b"client".to_vec() }).unwrap();
@@ -158,9 +166,15 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     assert_eq!(transaction.open_table(SHARES).unwrap().get("data").unwrap().unwrap().value(), id);
     assert_eq!(transaction.open_table(ACCOUNTS).unwrap().get("anna").unwrap().unwrap().value(), [8; 16]);
     assert_eq!(transaction.open_table(CREDITS).unwrap().get("data").unwrap().unwrap().value(), 66);
-    for (table, key) in
-        [(MADE_SHARES, "data"), (TOKENS, "ci"), (POLICIES, "office"), (DONE, "data"), (RESTORES, "data")]
-    {
+    let tables = [
+        (MADE_SHARES, "data"),
+        (TOKENS, "ci"),
+        (POLICIES, "office"),
+        (DONE, "data"),
+        (RESTORES, "data"),
+        (GRACES, "data"),
+    ];
+    for (table, key) in tables {
         let table = transaction.open_table(table).unwrap();
         assert_eq!(table.first().unwrap().unwrap().0.value(), key);
     }

@@ -18,6 +18,7 @@ use crate::findings::{ClientFindings, Findings};
 use crate::identities::{Knowledge, TestFinding, TestedGroup, TestedShare, TestedUser};
 use crate::policies::{NewPolicy, Policies, Policy};
 use crate::program::{AdvicePiece, Advices, AdvisedChange, Log, LogLine, WorkAdvice};
+use crate::quotas::{Holder, NewQuota, Quota, Quotas};
 use crate::restores::{LeftAlone, NewRestore, Restore};
 use crate::shares::{NewShare, Rules, RulesChange, Share, ShareChange, Shares};
 use crate::sign_in::{NewSignIn, SignIn};
@@ -330,6 +331,17 @@ fn of_snapshots() -> [(&'static str, Value); 12] {
     ]
 }
 
+/// The types of quotas.
+fn of_quotas() -> [(&'static str, Value); 4] {
+    let some = Some(1);
+    [
+        ("Quotas", json(Quotas::default())),
+        ("Quota", json(Quota::default())),
+        ("QuotaHolder", json(Holder::default())),
+        ("NewQuota", json(NewQuota { soft: some, hard: some, grace: some })),
+    ]
+}
+
 /// The types of simulations, and of distributions.
 fn of_simulations() -> [(&'static str, Value); 7] {
     [
@@ -392,6 +404,7 @@ fn every_type_is_described_with_its_fields() {
         .chain(of_simulations())
         .chain(of_identities())
         .chain(of_snapshots())
+        .chain(of_quotas())
         .chain(of_shares());
     let values: Vec<_> = values.into_iter().chain(others).collect();
     let names: BTreeSet<_> = values.iter().map(|(name, _)| *name).collect();

@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use share::{Call, Caller, Ending, Identity, Outcome, Proof, Settings, ShareId, ShareTable};
+use share::{
+    Call, Caller, Ending, Identity, Outcome, Proof, QuotaAccount, QuotaRule, QuotaSubject, Settings, ShareId,
+    ShareTable, Standing,
+};
 
 use super::*;
 use crate::counters::ContextCounts;
@@ -179,7 +182,37 @@ fn busy() -> Look {
         alarms: vec!["full"],
         opens: (1, 10),
         store: StoreHealth { under_way: 1, waiting: 1, longest: None, is_stuck: false },
+        quotas: Some(quotas()),
     }
+}
+
+/// The quota of a user whose name has to be escaped.
+fn quotas() -> QuotaStatus {
+    let rule: QuotaRule = "AD\\anna soft=1KiB hard=2KiB".parse().unwrap();
+    let (account, limits) = (QuotaAccount::User(7), Some(rule.limits));
+    let standing = Standing { account, used: 1500, limits, is_default: false, over_since: None };
+    QuotaStatus {
+        counted: Some(UNIX_EPOCH + Duration::from_secs(9)),
+        is_counting: false,
+        rules: vec![(rule, Some(QuotaSubject::User(7)))],
+        standings: vec![(QuotaSubject::User(7), standing)],
+    }
+}
+
+#[test]
+fn quotas_are_told_to_administrators_only() {
+    let text = |audience| write_all(&[busy()], &[], &served(), audience);
+    let labels = "share=\"data\",subject=\"AD\\\\anna\"";
+    let told = text(Audience::Administrators);
+    for expected in [
+        format!("\nanabranch_quota_used_bytes{{{labels}}} 1500\n"),
+        format!("\nanabranch_quota_limit_bytes{{{labels},limit=\"soft\"}} 1024\n"),
+        format!("\nanabranch_quota_limit_bytes{{{labels},limit=\"hard\"}} 2048\n"),
+        "\nanabranch_quota_counted_timestamp_seconds{share=\"data\"} 9\n".to_owned(),
+    ] {
+        assert!(told.contains(&expected), "{expected} is not in\n{told}");
+    }
+    assert!(!text(Audience::Everybody).contains("anabranch_quota"));
 }
 
 /// The type and the labels (except `le`) of each family; all its lines have the same labels.

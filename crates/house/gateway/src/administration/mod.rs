@@ -11,6 +11,7 @@ mod domain;
 mod identities;
 mod policies;
 mod policy_run;
+mod quotas;
 mod refused;
 mod reload;
 mod restores;
@@ -30,6 +31,7 @@ use control::configuration::{Configuration, Configured, Reload};
 use control::domain::Domain;
 use control::identities::TestedUser;
 use control::policies::{NewPolicy, Policies, Policy};
+use control::quotas::{NewQuota, Quota, Quotas};
 use control::restores::{NewRestore, Restore};
 use control::shares::{NewShare, Share, ShareChange, Shares};
 use control::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, SnapshotRevert, Snapshots};
@@ -219,6 +221,18 @@ impl control::Administration for Administration {
 
     fn snapshot_figures(&self) -> Vec<SnapshotFigures> {
         self.snapshotting.notes.figures(now())
+    }
+
+    fn quotas(&self, share: &str) -> Result<Quotas, Refusal> {
+        self.all_quotas(share)
+    }
+
+    fn set_quota(&self, share: &str, subject: &str, new: NewQuota) -> Result<Quota, Refusal> {
+        self.enter_quota(share, subject, &new)
+    }
+
+    fn remove_quota(&self, share: &str, subject: &str) -> Result<Quota, Refusal> {
+        self.end_quota(share, subject)
     }
 
     fn policies(&self) -> Result<Policies, Refusal> {

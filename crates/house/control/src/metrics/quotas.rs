@@ -1,0 +1,56 @@
+//! The quotas of shares.
+
+use std::time::SystemTime;
+
+use share::{QuotaStatus, Standing};
+
+use super::{Look, Text, escape};
+
+/// The quotas of a share at one moment.
+pub(super) struct OfShare<'a> {
+    name: &'a str,
+    status: &'a QuotaStatus,
+}
+
+impl<'a> OfShare<'a> {
+    /// Those of a share that has quotas.
+    pub(super) fn of(look: &'a Look) -> Option<Self> {
+        Some(Self { name: &look.name, status: look.quotas.as_ref()? })
+    }
+
+    /// The quotas of accounts, with their labels.
+    fn quotas(&self) -> impl Iterator<Item = (String, &Standing)> {
+        self.status.rules.iter().filter_map(|(rule, meaning)| {
+            let meaning = meaning.as_ref()?;
+            let (_, standing) = self.status.standings.iter().find(|(subject, _)| subject == meaning)?;
+            let (share, subject) = (escape(self.name), rule.subject.to_string());
+            Some((format!("share=\"{share}\",subject=\"{}\"", escape(&subject)), standing))
+        })
+    }
+}
+
+pub(super) fn write(text: &mut Text, shares: &[OfShare<'_>]) {
+    let help = "Bytes that a user, group or directory with a quota holds.";
+    text.family("anabranch_quota_used_bytes", "gauge", help);
+    for (labels, standing) in shares.iter().flat_map(OfShare::quotas) {
+        text.line("", &labels, standing.used);
+    }
+    let help = "The limit of a quota in bytes.";
+    text.family("anabranch_quota_limit_bytes", "gauge", help);
+    for (labels, standing) in shares.iter().flat_map(OfShare::quotas) {
+        let limits = standing.limits.map(|limits| [("soft", limits.soft()), ("hard", limits.hard())]);
+        for (limit, bytes) in limits.into_iter().flatten() {
+            if let Some(bytes) = bytes {
+                text.line("", &format!("{labels},limit=\"{limit}\""), bytes);
+            }
+        }
+    }
+    let help = "When the files of a share with quotas were last counted.";
+    text.family("anabranch_quota_counted_timestamp_seconds", "gauge", help);
+    for share in shares {
+        let counted = share.status.counted.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
+        if let Some(counted) = counted {
+            text.line("", &format!("share=\"{}\"", escape(share.name)), counted.as_secs());
+        }
+    }
+}
