@@ -189,7 +189,9 @@ fn end(figures: RestoreFigures) -> RestoreEnd {
 
 fn words(failure: &RestoreFailure) -> String {
     match failure.error {
-        Error::Storage(storage::Error::Stale) => "the snapshot was removed meanwhile".to_owned(),
+        Error::Storage(storage::Error::Stale) => {
+            "the snapshot, or the place, was removed meanwhile".to_owned()
+        }
         error => format!("{}: {}", path(&failure.path), why(error)),
     }
 }

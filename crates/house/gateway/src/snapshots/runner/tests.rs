@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use schedule::Policy;
 use share::{Settings, ShareId, ShareTable};
-use state::ProtectedSnapshot;
+use state::{ProtectedSnapshot, RestoreEnd, RestoreRecord};
 use storage::conformance::MAY;
 use storage::memory::MemoryStore;
 use storage::{Name, NewKind, NewNode, SetAttributes, SnapshotName, Stability, Storage, Timestamp, Wait};
@@ -164,6 +164,24 @@ fn a_protection_that_is_given_before_the_turn_to_remove_holds() {
     run.remove_in_turn(chosen).unwrap();
     run.remove_in_turn(chosen).unwrap();
     assert_eq!(server.listed(), []);
+}
+
+#[test]
+fn a_snapshot_stays_as_long_as_it_is_restored_from() {
+    let mut server = Server::new(&[(Period::Hourly, ":05/1")]);
+    server.look("2026-11-23T05:04:00Z");
+    server.look("2026-11-23T05:05:00Z");
+    let first = server.listed().pop().unwrap();
+    let restore =
+        RestoreRecord { share: "Data".into(), snapshot: first.name.clone(), ..RestoreRecord::default() };
+    server.runner.state.keep_restore(&restore).unwrap();
+    server.look("2026-11-23T06:05:00Z");
+    assert_eq!(server.listed().len(), 2);
+    let ended = Some(RestoreEnd::default());
+    server.runner.state.keep_restore(&RestoreRecord { ended, ..restore }).unwrap();
+    server.look("2026-11-23T07:05:00Z");
+    assert_eq!(server.listed().len(), 1);
+    assert!(!server.listed().contains(&first));
 }
 
 #[test]
