@@ -30,6 +30,8 @@ pub struct RestoreRecord {
     pub replace: bool,
     /// When it was ordered, in nanoseconds of the Unix epoch. This tells it from other restores.
     pub ordered: u64,
+    /// An administrator has cancelled it: it does not go on.
+    pub cancelled: bool,
     /// None: it has not ended.
     pub ended: Option<RestoreEnd>,
 }

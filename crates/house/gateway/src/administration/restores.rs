@@ -34,6 +34,7 @@ impl Administration {
             target,
             replace: new.replace,
             ordered: since_1970(),
+            cancelled: false,
             ended: None,
         };
         check(&share, &record, snapshot.id)?;
@@ -100,7 +101,7 @@ impl Administration {
     /// Cancels the restore of a share.
     pub(super) fn stop_restore(&self, name: &str) -> Result<Restore> {
         if let Some(running) = self.snapshotting.restores.of(name) {
-            running.cancel();
+            self.snapshotting.restores.cancel(&self.state, &running).map_err(failed)?;
             return Ok(tell_running(&running));
         }
         let known = self.state.restore_of(name).map_err(failed)?;
@@ -108,9 +109,7 @@ impl Administration {
             let what = format!("nothing is being restored into the share {name}");
             return Err(Refusal::new(RefusalKind::NotFound, what, ""));
         };
-        let at = Duration::from_nanos(since_1970()).as_secs();
-        let ended = RestoreEnd { at, cancelled: true, ..RestoreEnd::default() };
-        let record = RestoreRecord { ended: Some(ended), ..record };
+        let record = RestoreRecord { ended: Some(cancelled()), ..record };
         self.state.keep_restore(&record).map_err(failed)?;
         Ok(tell_record(&record))
     }
@@ -133,17 +132,21 @@ impl Administration {
     }
 
     fn resume(&self, record: RestoreRecord) -> Result<()> {
+        // It may have ended since it was looked at.
+        let known = self.state.restore_of(&record.share).map_err(failed)?;
+        if known.as_ref() != Some(&record) {
+            return Ok(());
+        }
+        if record.cancelled {
+            let ended = Some(cancelled());
+            return self.state.keep_restore(&RestoreRecord { ended, ..record }).map_err(failed);
+        }
         let Ok(share) = self.served(&record.share) else { return Ok(()) };
         if self.directory_of(share.name())? != record.directory {
             let problem = Some("the share serves another directory now".to_owned());
             let at = Duration::from_nanos(since_1970()).as_secs();
             let ended = Some(RestoreEnd { at, problem, ..RestoreEnd::default() });
             return self.state.keep_restore(&RestoreRecord { ended, ..record }).map_err(failed);
-        }
-        // It may have ended since it was looked at.
-        let known = self.state.restore_of(&record.share).map_err(failed)?;
-        if known.as_ref() != Some(&record) {
-            return Ok(());
         }
         tracing::info!(share = record.share, from = record.snapshot, "a restore goes on");
         self.start_restore(&share, record)
@@ -215,6 +218,12 @@ fn check(share: &Arc<Share>, record: &RestoreRecord, from: storage::SnapshotId) 
         }
         Err(_) => refuse(RefusalKind::Failed, format!("the storage of the share {name} does not answer"), ""),
     }
+}
+
+/// The end of a restore that does not go on.
+fn cancelled() -> RestoreEnd {
+    let at = Duration::from_nanos(since_1970()).as_secs();
+    RestoreEnd { at, cancelled: true, ..RestoreEnd::default() }
 }
 
 /// In nanoseconds.

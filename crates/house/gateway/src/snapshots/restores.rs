@@ -27,6 +27,8 @@ const STOP_ASKED_EVERY: Duration = Duration::from_secs(1);
 pub(crate) struct Restores {
     /// Guards the restores that go on, by folded name of the share.
     running: Mutex<HashMap<String, Arc<Running>>>,
+    /// Held while what is remembered of a restore is changed by others than the one who orders it. It guards no data.
+    remembering: Mutex<()>,
 }
 
 /// A restore that goes on.
@@ -41,7 +43,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn cancel(&self) {
+    fn cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
         self.progress.stop();
     }
@@ -77,12 +79,27 @@ impl Restores {
         let over = Over { restores: Arc::clone(self), key };
         let (state, share, of_thread) = (Arc::clone(state), Arc::clone(share), Arc::clone(&running));
         let thread = StoreThread::spawn("restore", move |thread| {
-            let _over = over;
+            let over = over;
             if let Some(end) = carry_out(&share, &of_thread, thread) {
+                let _remembering = over.restores.remembering.lock();
                 keep_end(&state, &of_thread.record, end);
             }
         })?;
         *running.thread.lock() = Some(thread);
+        Ok(())
+    }
+
+    /// Has a restore stop, and remembers that it does not go on, whatever becomes of the server.
+    ///
+    /// # Errors
+    /// The state database cannot be used.
+    pub(crate) fn cancel(&self, state: &State, running: &Running) -> state::Result<()> {
+        let _remembering = self.remembering.lock();
+        let known = state.restore_of(&running.record.share)?;
+        if let Some(known) = known.filter(|known| *known == running.record) {
+            state.keep_restore(&RestoreRecord { cancelled: true, ..known })?;
+        }
+        running.cancel();
         Ok(())
     }
 
