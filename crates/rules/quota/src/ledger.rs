@@ -48,6 +48,8 @@ struct Balance {
     /// For writes that have not ended.
     reserved: i128,
     over_since: Option<SystemTime>,
+    /// The quota of the account, and whether it is that of everybody without one.
+    limits: Option<(Limits, bool)>,
 }
 
 /// Accounts and quotas.
@@ -66,8 +68,9 @@ impl Ledger {
     pub fn set_quotas(&mut self, quotas: HashMap<Subject, Limits>, now: SystemTime) {
         self.quotas = quotas;
         let quotas = &self.quotas;
-        self.balances.retain(|account, _| {
-            !matches!(account, Account::Directory(_)) || quotas.contains_key(&account.own())
+        self.balances.retain(|account, balance| {
+            balance.limits = limits_of(quotas, *account);
+            !matches!(account, Account::Directory(_)) || balance.limits.is_some()
         });
         self.look_at_soft_limits(now);
     }
@@ -84,11 +87,18 @@ impl Ledger {
         self.is_counted
     }
 
-    fn limits(&self, account: Account) -> Option<(Limits, bool)> {
-        let own = self.quotas.get(&account.own()).map(|limits| (*limits, false));
-        own.or_else(|| {
-            account.default().and_then(|each| self.quotas.get(&each)).map(|limits| (*limits, true))
-        })
+    /// What is known of an account, which may be new.
+    fn balance(&mut self, account: Account) -> &mut Balance {
+        let quotas = &self.quotas;
+        self.balances
+            .entry(account)
+            .or_insert_with(|| Balance { limits: limits_of(quotas, account), ..Balance::default() })
+    }
+
+    /// What is known of an account; nothing is changed.
+    fn known(&self, account: Account) -> Balance {
+        let known = self.balances.get(&account).copied();
+        known.unwrap_or_else(|| Balance { limits: limits_of(&self.quotas, account), ..Balance::default() })
     }
 
     /// Reserves bytes for a write to a file of these owners. [`Ledger::settle`] must follow.
@@ -106,14 +116,14 @@ impl Ledger {
 
     fn change_reserved(&mut self, owners: Owners, by: i128) {
         for account in owners.accounts() {
-            self.balances.entry(account).or_default().reserved += by;
+            self.balance(account).reserved += by;
         }
     }
 
     /// Whether an account may hold more bytes.
     fn check(&self, account: Account, bytes: u64, now: SystemTime) -> Result<(), Refused> {
-        let Some((limits, _)) = self.limits(account).filter(|_| self.is_counted) else { return Ok(()) };
-        let balance = self.balances.get(&account).copied().unwrap_or_default();
+        let balance = self.known(account);
+        let Some((limits, _)) = balance.limits.filter(|_| self.is_counted) else { return Ok(()) };
         let alone = balance.used + i128::from(bytes);
         let exceeds = |limit: Option<u64>, held: i128| limit.is_some_and(|limit| held > i128::from(limit));
         let refused =
@@ -150,11 +160,11 @@ impl Ledger {
 
     /// Changes what an account is charged for a file.
     fn change(&mut self, file: u64, account: Account, by: i128, now: SystemTime) {
-        let limits = self.limits(account).filter(|_| self.is_counted);
-        let balance = self.balances.entry(account).or_default();
+        let is_counted = self.is_counted;
+        let balance = self.balance(account);
         balance.used += by;
-        if let Some((limits, _)) = limits {
-            balance.look_at_soft_limit(Some(limits), now);
+        if is_counted {
+            balance.look_at_soft_limit(now);
         }
         if let Some(count) = &mut self.counting {
             count.change(file, account, by);
@@ -186,7 +196,7 @@ impl Ledger {
 
     fn change_transferred(&mut self, from: Owners, to: Owners, by: i128) {
         for account in to.unlike(from) {
-            self.balances.entry(account).or_default().reserved += by;
+            self.balance(account).reserved += by;
         }
     }
 
@@ -239,7 +249,7 @@ impl Ledger {
         let totals = count.totals();
         self.balances.values_mut().for_each(|balance| balance.used = 0);
         for (account, used) in totals {
-            self.balances.entry(account).or_default().used = used;
+            self.balance(account).used = used;
         }
         self.balances.retain(|_, balance| balance.used != 0 || balance.reserved != 0);
         self.is_counted = true;
@@ -255,23 +265,19 @@ impl Ledger {
         if !self.is_counted {
             return;
         }
-        let accounts: Vec<Account> = self.balances.keys().copied().collect();
-        for account in accounts {
-            let limits = self.limits(account).map(|(limits, _)| limits);
-            self.balances.entry(account).or_default().look_at_soft_limit(limits, now);
-        }
+        self.balances.values_mut().for_each(|balance| balance.look_at_soft_limit(now));
     }
 
     /// Restores since when an account holds more than its soft limit, from before a restart.
     pub fn set_over_since(&mut self, account: Account, since: SystemTime) {
-        self.balances.entry(account).or_default().over_since = Some(since);
+        self.balance(account).over_since = Some(since);
     }
 
     /// How an account stands.
     #[must_use]
     pub fn standing(&self, account: Account) -> Standing {
-        let balance = self.balances.get(&account).copied().unwrap_or_default();
-        let (limits, is_default) = self.limits(account).unzip();
+        let balance = self.known(account);
+        let (limits, is_default) = balance.limits.unzip();
         Standing {
             account,
             used: u64::try_from(balance.used).unwrap_or(0),
@@ -292,10 +298,16 @@ impl Ledger {
     }
 }
 
+/// The quota of an account, and whether it is that of everybody without one.
+fn limits_of(quotas: &HashMap<Subject, Limits>, account: Account) -> Option<(Limits, bool)> {
+    let own = quotas.get(&account.own()).map(|limits| (*limits, false));
+    own.or_else(|| account.default().and_then(|each| quotas.get(&each)).map(|limits| (*limits, true)))
+}
+
 impl Balance {
     /// The grace begins when more than the soft limit is held, and is given again once that is over.
-    fn look_at_soft_limit(&mut self, limits: Option<Limits>, now: SystemTime) {
-        let soft = limits.and_then(|limits| limits.soft());
+    fn look_at_soft_limit(&mut self, now: SystemTime) {
+        let soft = self.limits.and_then(|(limits, _)| limits.soft());
         if soft.is_some_and(|soft| self.used > i128::from(soft)) {
             self.over_since.get_or_insert(now);
         } else {

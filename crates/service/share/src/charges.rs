@@ -91,13 +91,26 @@ impl Share {
             return Ok(None);
         }
         let range = Range { start, end, is_stream: is_stream(file) };
+        if let Some(begun) = self.quotas().begin_known(charged(file).id().number, range) {
+            return Ok(Some(self.charge_of(begun, end == 0)));
+        }
+        Box::pin(self.charge_slowly(call, file, range)).await
+    }
+
+    /// Asks the store, and waits for others.
+    async fn charge_slowly(
+        self: &Arc<Self>,
+        call: &Call,
+        file: &File,
+        range: Range,
+    ) -> Result<Option<Charge>> {
         loop {
             let others_end = self.quotas().others_end();
             let node = Arc::clone(charged(file));
             let admitted =
                 self.consult(call, move |share, may| share.quotas().begin(&node, range, may)).await?;
             match admitted {
-                Admitted::Begun(begun) => return Ok(Some(self.charge_of(begun, end == 0))),
+                Admitted::Begun(begun) => return Ok(Some(self.charge_of(begun, range.end == 0))),
                 Admitted::DependsOnOthers => others_end.await,
             }
         }

@@ -51,7 +51,7 @@ impl Share {
         } else {
             None
         };
-        Ok(Some(Room { growth, charge: Box::pin(self.charge(call, file, (start, end))).await? }))
+        Ok(Some(Room { growth, charge: self.charge(call, file, (start, end)).await? }))
     }
 
     /// Prepares the growth of a file up to `end`. Refuses if the file or the share would become too large. Keep the result

@@ -242,7 +242,7 @@ impl Quotas {
 
     /// Replaces the quotas. `over_since`: since when users, groups and directories hold more than their soft limits, from
     /// before a restart. All files are counted in the background.
-    pub(crate) fn set(
+    fn set(
         self: &Arc<Self>,
         quotas: &HashMap<QuotaSubject, Limits>,
         over_since: &HashMap<QuotaSubject, SystemTime>,
@@ -325,6 +325,14 @@ impl Quotas {
         }
     }
 
+    /// Begins a use of a file that is entered, if it fits as far as is known. Without a call to the store.
+    pub(crate) fn begin_known(&self, file: u64, range: Range) -> Option<Begun> {
+        match self.ask(file, range) {
+            Some(Asked::Begun(begun)) => Some(begun),
+            Some(Asked::Entered | Asked::Refused(_)) | None => None,
+        }
+    }
+
     /// Asks for a use of a file that is entered; None if it is not.
     fn ask(&self, file: u64, range: Range) -> Option<Asked> {
         self.books.lock().ask(file, range.is_nothing(), |dense| self.worst_case(range, dense))
@@ -346,7 +354,9 @@ impl Quotas {
     /// Ends a use. Returns whether the file should be settled now ([`Quotas::settle`]).
     pub(crate) fn end(&self, begun: Begun) -> bool {
         let is_due = self.books.lock().end(begun);
-        self.ended.notify_waiters();
+        if begun.reserved > 0 {
+            self.ended.notify_waiters();
+        }
         is_due
     }
 

@@ -1,11 +1,9 @@
 //! What clients see of quotas.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::{Procedure, fsstat};
-use share::{GRACE, QuotaLimits, QuotaSubject};
 
 use crate::client::TestServer;
 
@@ -15,9 +13,7 @@ fn a_full_quota_is_told_and_held() {
     let (mut client, root) = server.mounted();
     let file = client.make_file(root, "file", 0o600, &[1; 4096]);
     let owner = client.attributes(file).uid;
-    let limits = QuotaLimits::new(None, Some(3 * 4096), GRACE).unwrap();
-    let quotas = HashMap::from([(QuotaSubject::User(owner), limits)]);
-    server.data.set_quotas(&quotas, &HashMap::new());
+    server.data.set_quota_rules(vec![format!("{owner} hard=12KiB").parse().unwrap()]);
     let deadline = Instant::now() + Duration::from_secs(60);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     while runtime.block_on(server.data.quota_status()).unwrap().unwrap().counted.is_none() {

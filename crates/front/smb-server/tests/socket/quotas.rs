@@ -1,10 +1,8 @@
 //! What clients see of quotas.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use anabranch_smb_server::Config;
-use share::{GRACE, QuotaLimits, QuotaSubject};
 use smb_wire::NtStatus;
 use smb_wire::create::CreateDisposition;
 use smb_wire::fscc::FsInfoClass;
@@ -31,9 +29,7 @@ fn a_full_quota_is_told_and_held() {
         told.contains(FileSystemAttributes::VOLUME_QUOTAS)
     };
     assert!(!has_quotas(&mut client));
-    let limits = QuotaLimits::new(None, Some(4 * 4096), GRACE).unwrap();
-    let quotas = HashMap::from([(QuotaSubject::Directory(Vec::new()), limits)]);
-    server.share.set_quotas(&quotas, &HashMap::new());
+    server.share.set_quota_rules(vec!["/ hard=16KiB".parse().unwrap()]);
     let deadline = Instant::now() + Duration::from_secs(60);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     while runtime.block_on(server.share.quota_status()).unwrap().unwrap().counted.is_none() {

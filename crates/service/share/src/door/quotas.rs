@@ -5,19 +5,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::schedule::Work;
-use crate::{QuotaLimits, QuotaRule, QuotaStatus, QuotaSubject, Result, Share};
+use crate::{QuotaRule, QuotaStatus, QuotaSubject, Result, Share};
 
 impl Share {
-    /// Replaces the quotas of the share. `over_since`: since when users, groups and directories hold more than their soft
-    /// limits, from before a restart. All files are counted in the background; until then, nothing is refused.
-    pub fn set_quotas(
-        &self,
-        quotas: &HashMap<QuotaSubject, QuotaLimits>,
-        over_since: &HashMap<QuotaSubject, SystemTime>,
-    ) {
-        self.quotas().set(quotas, over_since);
-    }
-
     /// The quotas of the share as they are written.
     #[must_use]
     pub fn quota_rules(&self) -> Arc<Vec<QuotaRule>> {
@@ -25,7 +15,7 @@ impl Share {
     }
 
     /// Replaces the quotas of the share by these. Those of names that nobody has looked up yet ([`Share::set_quota_names`]) hold
-    /// nobody back.
+    /// nobody back. All files are counted in the background; until then, nothing is refused.
     pub fn set_quota_rules(&self, rules: Vec<QuotaRule>) {
         self.quotas().set_rules(rules);
     }

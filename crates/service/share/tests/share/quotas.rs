@@ -1,11 +1,10 @@
 //! Quotas: who is charged for what, what is refused, and what clients see of them.
 
-use std::collections::HashMap;
 use std::time::Instant;
 
 use anabranch_share::{
-    CloneRule, GRACE, QuotaLimits, QuotaStatus, QuotaSubject as Subject, Restoration, RestoreProgress,
-    Restored, Result,
+    CloneRule, GRACE, QuotaFor, QuotaLimits, QuotaRule, QuotaStatus, QuotaSubject as Subject, Restoration,
+    RestoreProgress, Restored, Result,
 };
 use storage::StoreThread;
 use storage_local::{LocalOptions, LocalStore};
@@ -26,7 +25,8 @@ fn dir(path: &str) -> Subject {
 
 /// Sets the quotas, and waits until all files are counted.
 fn limit<const N: usize>(share: &Arc<Share>, quotas: [(Subject, QuotaLimits); N]) {
-    share.set_quotas(&quotas.into(), &HashMap::new());
+    let rule = |(subject, limits)| QuotaRule { subject: QuotaFor::Known(subject), limits };
+    share.set_quota_rules(quotas.map(rule).to_vec());
     count(share);
 }
 
