@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use share::{ReadOnly, Share};
+use share::{QuotaSubject, ReadOnly, Share};
 use smb_wire::NtStatus;
 use smb_wire::codec::Utf16;
 use smb_wire::fscc::FsInfoClass;
@@ -50,7 +50,7 @@ pub(super) async fn query(ctx: &OnShare<'_>, open: &Arc<Open>, class: u8) -> Res
         }
         FsInfoClass::ObjectId => Information::fixed(|out| object_id(ctx, share).encode_into(out)),
         FsInfoClass::SectorSize => Information::fixed(|out| sectors(share).encode_into(out)),
-        FsInfoClass::Control => Information::fixed(|out| NO_QUOTAS.encode_into(out)),
+        FsInfoClass::Control => Information::fixed(|out| quotas(share).encode_into(out)),
         _ => return Err(NtStatus::INVALID_INFO_CLASS.into()),
     })
 }
@@ -66,6 +66,25 @@ const NO_QUOTAS: Control = Control {
     default_quota_limit: u64::MAX,
     file_system_control_flags: 0,
 };
+
+/// FILE_VC_QUOTA_ENFORCE ([MS-FSCC] 2.5.2): "Quotas are tracked and enforced on the volume."
+const QUOTA_ENFORCE: u32 = 0x0000_0002;
+/// FILE_VC_QUOTAS_INCOMPLETE: not all files were counted yet.
+const QUOTAS_INCOMPLETE: u32 = 0x0000_0100;
+
+/// What each user may hold.
+fn quotas(share: &Share) -> Control {
+    let Some(status) = share.quota_glance() else { return NO_QUOTAS };
+    let of_each = status.rules.iter().find(|(_, meaning)| *meaning == Some(QuotaSubject::EachUser));
+    let limits = of_each.map(|(rule, _)| rule.limits);
+    let incomplete = if status.counted.is_none() { QUOTAS_INCOMPLETE } else { 0 };
+    Control {
+        default_quota_threshold: limits.and_then(|limits| limits.soft()).unwrap_or(u64::MAX),
+        default_quota_limit: limits.and_then(|limits| limits.hard()).unwrap_or(u64::MAX),
+        file_system_control_flags: QUOTA_ENFORCE | incomplete,
+        ..NO_QUOTAS
+    }
+}
 
 /// Trimmed parts of files (FSCTL_FILE_LEVEL_TRIM) become holes, if the store has holes.
 fn sectors(share: &Share) -> SectorSize {
