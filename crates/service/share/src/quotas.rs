@@ -370,6 +370,8 @@ impl Quotas {
         let Some(begun) = self.books.lock().begin_look(file) else { return };
         let held = look(&begun.node, may.fresh());
         self.books.lock().end_look(file, &begun, held.ok().as_ref(), SystemTime::now());
+        // Who waits may have asked before what was reserved here was given back.
+        self.ended.notify_waiters();
     }
 
     /// As [`Quotas::settle`], after a use that may have freed something. The file is forgotten if too many are entered.
