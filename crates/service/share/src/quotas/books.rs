@@ -66,6 +66,8 @@ pub(super) enum Asked {
 /// A look at a file by the store.
 pub(super) struct Look {
     pub(super) node: NodeRef,
+    /// Tells the file from what had its number before, or was entered anew.
+    entry: u64,
     number: u64,
     /// What was reserved for uses that had ended by then.
     unsettled: u64,
@@ -192,13 +194,22 @@ impl Books {
     pub(super) fn begin_look(&mut self, file: u64) -> Option<Look> {
         let charged = self.files.get_mut(&file)?;
         charged.looks += 1;
-        Some(Look { node: Arc::clone(&charged.node), number: charged.looks, unsettled: charged.unsettled })
+        Some(Look {
+            node: Arc::clone(&charged.node),
+            entry: charged.entry,
+            number: charged.looks,
+            unsettled: charged.unsettled,
+        })
     }
 
     /// Charges a file for what a look has found; None: the store does not know the file any more. Of several looks, the last to
     /// begin counts.
     pub(super) fn end_look(&mut self, file: u64, look: &Look, held: Option<&Held>, now: SystemTime) {
-        let Some(charged) = self.files.get_mut(&file).filter(|charged| charged.looks == look.number) else {
+        let Some(charged) = self
+            .files
+            .get_mut(&file)
+            .filter(|charged| charged.entry == look.entry && charged.looks == look.number)
+        else {
             return;
         };
         let Some(held) = held else { return self.remove(file, now) };
