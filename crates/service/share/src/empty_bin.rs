@@ -29,16 +29,21 @@ impl Visit {
 }
 
 impl Share {
-    /// Removes what has been in the recycle bin for longer than its settings say, if an hour has passed since this was begun
-    /// last. A thread of its own does the work.
+    /// Makes the recycle bin, and removes what has been there for longer than its settings say, if an hour has passed since this
+    /// was begun last. A thread of its own does the work.
     pub fn sweep_recycle_bin(self: &Arc<Self>) {
-        let keeps = self.recycle_bin().and_then(|bin| bin.keep());
-        if keeps.is_none() || self.is_read_only() || !self.recycling.begins_sweep(Instant::now()) {
+        if self.recycle_bin().is_none() || self.is_read_only() || !self.recycling.begins_sweep(Instant::now())
+        {
             return;
         }
         let share = Arc::clone(self);
         let begun = StoreThread::spawn("recycle", move |thread| {
-            match share.empty_recycle_bin(SystemTime::now(), thread.may_wait(View::FRESH)) {
+            let may = thread.may_wait(View::FRESH);
+            // The name is not left to whoever wants it first.
+            if share.depth_of_bins() == 0 {
+                let _ = share.bin_in(share.root(), may);
+            }
+            match share.empty_recycle_bin(SystemTime::now(), may) {
                 Ok(0) => {}
                 Ok(files) => {
                     tracing::info!(share = share.name(), files, "the recycle bin kept them long enough")

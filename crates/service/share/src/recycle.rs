@@ -1,10 +1,11 @@
 //! The recycle bin: files that clients delete stay in the folder `.recycle` for a while.
 //!
-//! The folder mirrors the tree of the share. Each directory in it has the owners, the permission bits and the descriptor of
-//! its original, so what is in the bin is open to those who could reach it before. For a share of homes each home has a bin.
+//! The folder mirrors the tree of the share. A file goes to a directory that has the owners, the permission bits and the
+//! descriptor of its original, so what is in the bin is open to those who could reach it before. For a share of homes each home has
+//! a bin.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use file_state::Holder;
 use storage::{
@@ -169,7 +170,7 @@ impl Share {
         for name in home {
             original = original.lookup(Name::new(name)?, Wait::May(may))?;
         }
-        let mut mirrored = self.mirror_one(&original, &original, FOLDER, may)?;
+        let mut mirrored = self.bin_in(&original, may)?;
         for name in below {
             original = original.lookup(Name::new(name)?, Wait::May(may))?;
             mirrored = self.mirror_one(&original, &mirrored, name, may)?;
@@ -177,7 +178,35 @@ impl Share {
         Ok(mirrored)
     }
 
-    /// The directory of this name in `dir`, protected as the original is now. It is made if it is not there.
+    /// The bin in the root of the share or in a home, protected as that is now. It is made if it is not there.
+    ///
+    /// # Errors
+    /// [`Error::AccessDenied`] if the name is taken by something that does not belong to the owner of the root.
+    pub(crate) fn bin_in(&self, top: &NodeRef, may: MayWait<'_>) -> Result<NodeRef> {
+        let wanted = top.protection(Wait::May(may))?;
+        let bin = match top.lookup(Name::new(FOLDER)?, Wait::May(may)) {
+            Err(storage::Error::NotFound) => self.make_mirrored(&wanted, top, FOLDER, may)?,
+            found => found?,
+        };
+        let present = bin.protection(Wait::May(may))?;
+        if present.kind != FileKind::Directory || self.keeps_owners() && present.uid != wanted.uid {
+            if self.recycling.tells(Instant::now()) {
+                tracing::warn!(
+                    share = self.name(),
+                    "files cannot be deleted: {RECYCLE_FOLDER} is not a directory of the owner of the share's root. Remove it, \
+                     or change its owner"
+                );
+            }
+            return Err(Error::AccessDenied);
+        }
+        if !self.is_protected_as(&present, &wanted) {
+            self.protect_as(&bin, &wanted, may)?;
+        }
+        Ok(bin)
+    }
+
+    /// The directory of this name in `dir` that is protected as the original is now. It is made if it is not there. Whatever else
+    /// has the name stays as it is, since it may be what somebody has put there: then the directory is `Copy #1 of NAME`, and so on.
     fn mirror_one(
         &self,
         original: &NodeRef,
@@ -186,37 +215,46 @@ impl Share {
         may: MayWait<'_>,
     ) -> Result<NodeRef> {
         let wanted = original.protection(Wait::May(may))?;
-        let node = match dir.lookup(Name::new(name)?, Wait::May(may)) {
-            Err(storage::Error::NotFound) => self.make_mirrored(&wanted, dir, name, may)?,
-            found => found?,
-        };
-        if node.kind() != FileKind::Directory {
-            tracing::warn!(
-                share = self.name(),
-                "files cannot be deleted: {RECYCLE_FOLDER} has a file where a directory must be"
-            );
-            return Err(storage::Error::NotDirectory.into());
-        }
-        // Somebody may have made the directory, or changed the original.
-        let present = node.protection(Wait::May(may))?;
-        let owners = |of: &Protection| (of.uid, of.gid);
-        let keeps_owners = self.store.storage().capabilities().contains(Capabilities::OWNERS);
-        let is_owned = !keeps_owners || owners(&present) == owners(&wanted);
-        if !is_owned || present.mode != wanted.mode {
-            let set = SetAttributes {
-                mode: Some(wanted.mode),
-                uid: (!is_owned).then_some(wanted.uid),
-                gid: (!is_owned).then_some(wanted.gid),
-                ..SetAttributes::default()
+        for copy in 0..=COPIES_MAX + 1 {
+            let name = name_of_copy(name, copy, SystemTime::now());
+            let node = match dir.lookup(Name::new(&name)?, Wait::May(may)) {
+                Err(storage::Error::NotFound) => self.make_mirrored(&wanted, dir, &name, may)?,
+                found => found?,
             };
-            node.set_attributes(&set, may)?;
+            if self.is_protected_as(&node.protection(Wait::May(may))?, &wanted) {
+                return Ok(node);
+            }
         }
-        if node.protection(Wait::May(may))?.security != wanted.security {
-            node.set_security(wanted.security.as_deref().cloned(), may)?;
-        }
-        Ok(node)
+        Err(storage::Error::Exists.into())
     }
 
+    fn keeps_owners(&self) -> bool {
+        self.store.storage().capabilities().contains(Capabilities::OWNERS)
+    }
+
+    /// Whether it is a directory that is open to the same users as another one.
+    fn is_protected_as(&self, present: &Protection, wanted: &Protection) -> bool {
+        let owners = |of: &Protection| self.keeps_owners().then_some((of.uid, of.gid));
+        let all = |of: &Protection| (of.kind, of.mode, owners(of));
+        all(present) == all(wanted) && present.security == wanted.security
+    }
+
+    fn protect_as(&self, dir: &NodeRef, wanted: &Protection, may: MayWait<'_>) -> Result<()> {
+        let owners = self.keeps_owners();
+        let set = SetAttributes {
+            mode: Some(wanted.mode),
+            uid: owners.then_some(wanted.uid),
+            gid: owners.then_some(wanted.gid),
+            ..SetAttributes::default()
+        };
+        dir.set_attributes(&set, may)?;
+        if dir.protection(Wait::May(may))?.security != wanted.security {
+            dir.set_security(wanted.security.as_deref().cloned(), may)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a directory of the bin, unless somebody has just made it.
     fn make_mirrored(
         &self,
         wanted: &Protection,
@@ -225,12 +263,13 @@ impl Share {
         may: MayWait<'_>,
     ) -> Result<NodeRef> {
         let adding = Changing::begin(DirectoryReport::Nothing, dir, may)?;
-        let new = NewNode { kind: NewKind::Directory, mode: wanted.mode, uid: wanted.uid, gid: wanted.gid };
+        let new = NewNode { kind: NewKind::Directory, mode: 0o700, uid: wanted.uid, gid: wanted.gid };
         let name = Name::new(name)?;
         match dir.create(name, &new, may) {
             Err(storage::Error::Exists) => Ok(dir.lookup(name, Wait::May(may))?),
             made => {
                 let made = made?;
+                self.protect_as(&made, wanted, may)?;
                 self.namespace.changed(&adding, None, Some(name), 0)?;
                 self.tell_name(dir, name.as_bytes(), ChangeAction::Added, true, None, may);
                 Ok(made)

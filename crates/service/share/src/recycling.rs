@@ -16,15 +16,18 @@ pub const RECYCLE_FOLDER: &str = ".recycle";
 pub(crate) const FOLDER: &[u8] = RECYCLE_FOLDER.as_bytes();
 /// How often a bin is looked through.
 const INTERVAL: Duration = Duration::from_secs(3600);
+/// How often the log is told of a fault that stays.
+const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// Whether deleted files are kept.
 ///
-/// Locks: one guards the settings, one says when the bin was looked through. Each is taken alone, and none is held while the
-/// store is called.
+/// Locks: one guards the settings, one says when the bin was looked through, one when the log was told of a fault. Each is taken
+/// alone, and none is held while the store is called.
 #[derive(Debug, Default)]
 pub(crate) struct Recycling {
     bin: RwLock<Option<Arc<RecycleBin>>>,
     sweep: Mutex<Sweep>,
+    told: Mutex<Option<Instant>>,
 }
 
 /// When the bin was looked through.
@@ -36,7 +39,7 @@ struct Sweep {
 
 impl Recycling {
     pub(crate) fn new(bin: Option<RecycleBin>) -> Self {
-        Self { bin: RwLock::new(bin.map(Arc::new)), sweep: Mutex::default() }
+        Self { bin: RwLock::new(bin.map(Arc::new)), ..Self::default() }
     }
 
     /// The settings, if there is a bin.
@@ -46,6 +49,16 @@ impl Recycling {
 
     pub(crate) fn set_bin(&self, bin: Option<RecycleBin>) {
         *self.bin.write() = bin.map(Arc::new);
+    }
+
+    /// Whether the log is to be told of a fault now: once a minute.
+    pub(crate) fn tells(&self, now: Instant) -> bool {
+        let mut told = self.told.lock();
+        let is_due = told.is_none_or(|told| now.saturating_duration_since(told) >= TOLD_EVERY);
+        if is_due {
+            *told = Some(now);
+        }
+        is_due
     }
 
     /// Whether the caller is to look through the bin now. Then [`Recycling::ends_sweep`] must follow.
@@ -75,5 +88,12 @@ mod tests {
         recycling.ends_sweep();
         assert!(!recycling.begins_sweep(now + INTERVAL - Duration::from_nanos(1)));
         assert!(recycling.begins_sweep(now + INTERVAL));
+    }
+
+    #[test]
+    fn the_log_is_told_of_a_fault_once_a_minute() {
+        let (recycling, now) = (Recycling::default(), Instant::now());
+        assert!(recycling.tells(now) && !recycling.tells(now + Duration::from_secs(59)));
+        assert!(recycling.tells(now + TOLD_EVERY));
     }
 }

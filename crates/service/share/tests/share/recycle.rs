@@ -137,30 +137,44 @@ async fn what_is_in_the_bin_is_as_well_protected_as_before() {
     share.set_attributes(&root(), &File::Stateless(top), &open_to_all, None).await.unwrap();
     let dir = make(&share, &user(10), "secret", FileKind::Directory, 0o700).await;
     file(&share, "secret/f", b"1").await;
+    // Somebody else has the name of the bin.
+    make(&share, &user(20), ".recycle", FileKind::Directory, 0o777).await;
+    assert_eq!(remove(&share, "secret/f").await, Err(Error::AccessDenied));
+    assert!(is_there(&share, "secret/f").await);
+    share.remove(&root(), share.root(), b".recycle", true).await.unwrap();
+    make(&share, &root(), ".recycle", FileKind::Directory, 0o700).await;
     // Somebody else has made the directory in the bin before, to look into it later.
-    for path in [".recycle", ".recycle/secret"] {
-        make(&share, &user(20), path, FileKind::Directory, 0o777).await;
-    }
-    remove(&share, "secret/f").await.unwrap();
     let of = async |path: &str| {
         let node = find(&share, &root(), path).await.unwrap().node;
         let attributes = node.attributes(Want::empty(), Wait::May(MAY)).unwrap();
         (attributes.uid, attributes.gid, attributes.mode)
     };
-    assert_eq!((of(".recycle").await, of(".recycle/secret").await), ((0, 0, 0o777), (10, 10, 0o700)));
-    let refused = find(&share, &user(20), ".recycle/secret/f").await.map(|_| ());
+    make(&share, &root(), "any", FileKind::Directory, 0o777).await;
+    file(&share, "any/f", b"1").await;
+    remove(&share, "any/f").await.unwrap();
+    assert_eq!((of(".recycle").await, of(".recycle/any").await), ((0, 0, 0o777), (0, 0, 0o777)));
+    make(&share, &user(20), ".recycle/secret", FileKind::Directory, 0o777).await;
+    remove(&share, "secret/f").await.unwrap();
+    let kept = ".recycle/Copy #1 of secret";
+    assert_eq!((of(".recycle/secret").await, of(kept).await), ((20, 20, 0o777), (10, 10, 0o700)));
+    let in_it = format!("{kept}/f");
+    let refused = find(&share, &user(20), &in_it).await.map(|_| ());
     assert_eq!(refused, Err(Error::AccessDenied));
-    assert!(find(&share, &user(10), ".recycle/secret/f").await.is_ok());
-    // The descriptor, too.
+    assert!(find(&share, &user(10), &in_it).await.is_ok());
+    // After a change of the descriptor, too; the directory of before stays as it is.
     let deny = Ace::deny(Sid::of_user(10), AccessMask::all(), AceFlags::empty());
     let dacl = Some((Control::DACL_PRESENT, Some(Acl { revision: 2, aces: vec![deny] })));
     let change = SecurityChange { dacl, ..SecurityChange::default() };
     share.set_security(&root(), &File::Stateless(dir.node.clone()), change).await.unwrap();
-    file(&share, "secret/g", b"1").await;
-    remove(&share, "secret/g").await.unwrap();
-    let mirrored = find(&share, &root(), ".recycle/secret").await.unwrap().node;
+    for name in ["g", "h"] {
+        file(&share, &format!("secret/{name}"), b"1").await;
+        remove(&share, &format!("secret/{name}")).await.unwrap();
+        assert!(is_there(&share, &format!(".recycle/Copy #2 of secret/{name}")).await);
+    }
+    let mirrored = find(&share, &root(), ".recycle/Copy #2 of secret").await.unwrap().node;
     let descriptor = async |node| share.security(&root(), node).await.unwrap();
     assert_eq!(descriptor(&mirrored).await, descriptor(&dir.node).await);
+    assert_eq!(of(kept).await, (10, 10, 0o700));
 }
 
 #[tokio::test]
@@ -186,7 +200,7 @@ async fn a_full_disk_can_be_emptied_and_other_faults_lose_nothing() {
     let share = bin("on");
     file(&share, ".recycle", b"1").await;
     file(&share, "f", b"1").await;
-    assert_eq!(remove(&share, "f").await, Err(Error::Storage(StorageError::NotDirectory)));
+    assert_eq!(remove(&share, "f").await, Err(Error::AccessDenied));
     assert!(is_there(&share, "f").await);
 }
 
