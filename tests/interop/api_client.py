@@ -42,6 +42,13 @@ assert call("showShare", 200, name="made").plan == "custom iops=50"
 call("showShare", 404, name="none")
 assert call("changeShare", 200, name="made", body=m.ShareChange(read_only=True, rules=m.RulesChange(read=["tester"]))).read_only
 call("changeShare", 422, name="made", body=m.ShareChange(plan="quick"))
+assert call("setQuota", 200, name="made", subject="/a b", body=m.NewQuota(soft=1 << 20, hard=1 << 21)).hard == 1 << 21
+call("setQuota", 200, name="made", subject="*", body=m.NewQuota(hard=1 << 20))
+call("setQuota", 422, name="made", subject="*", body=m.NewQuota())
+call("setQuota", 409, name="data", subject="*", body=m.NewQuota(hard=1 << 20))
+assert sorted(quota.subject for quota in call("listQuotas", 200, name="made").quotas) == ["*", "/a b"]
+call("removeQuota", 200, name="made", subject="/a b")
+call("removeQuota", 404, name="made", subject="/a b")
 call("listSnapshots", 409, name="data")
 call("takeSnapshot", 409, name="data", body=m.NewSnapshot(label="now"))
 call("takeSnapshot", 422, name="data", body=m.NewSnapshot(label="a.b"))
