@@ -1,12 +1,16 @@
 //! What changes of files cost their owners: control flow between the changes and the quotas of the share.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use quota::Owners;
 use storage::{Attributes, FileKind, MayWait, NodeRef, Wait, Want};
 
 use crate::quotas::{Admitted, Begun, NewOwners, Range, Transfer};
 use crate::{Call, Error, File, Location, Result, Share};
+
+/// How long a use waits for those of others on which it depends whether it fits. They end at once, unless the storage is slow.
+const OTHERS_END_WITHIN: Duration = Duration::from_secs(30);
 
 /// A use of a file that may change what the file occupies. It ends when this is dropped; what the store reports then is
 /// what the owners of the file are charged for.
@@ -104,6 +108,7 @@ impl Share {
         file: &File,
         range: Range,
     ) -> Result<Option<Charge>> {
+        let deadline = tokio::time::Instant::now() + OTHERS_END_WITHIN;
         loop {
             let others_end = self.quotas().others_end();
             let node = Arc::clone(charged(file));
@@ -111,7 +116,10 @@ impl Share {
                 self.consult(call, move |share, may| share.quotas().begin(&node, range, may)).await?;
             match admitted {
                 Admitted::Begun(begun) => return Ok(Some(self.charge_of(begun, range.end == 0))),
-                Admitted::DependsOnOthers => others_end.await,
+                Admitted::DependsOnOthers => {
+                    let ended = tokio::time::timeout_at(deadline, others_end).await;
+                    ended.map_err(|_| Error::OverQuota)?;
+                }
             }
         }
     }

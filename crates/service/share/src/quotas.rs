@@ -34,6 +34,10 @@ use crate::{Error, Result};
 
 /// A file is entered anew this often at most while others drop theirs. Then what is known may be a moment old.
 const TRIES_MAX: u32 = 8;
+/// The most bytes that one use reserves. No storage has so many, and a file's uses do not add up to 2^64.
+const RESERVED_MAX: u64 = 1 << 48;
+/// A file has no more allocated than its size rounded up to this, unless something is allocated beyond its end.
+const SMALLEST_BLOCK: u64 = 4096;
 
 /// The subject of a quota of a share.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -250,7 +254,7 @@ impl Quotas {
         if quotas.is_empty() {
             self.is_on.store(false, Ordering::Release);
             *self.places.lock() = Arc::default();
-            *self.books.lock() = Books::default();
+            self.books.lock().reset();
             self.keeper.reset();
             self.ended.notify_waiters();
             return;
@@ -295,7 +299,7 @@ impl Quotas {
             return 0;
         }
         let first = start / block;
-        range.end.div_ceil(block).saturating_sub(first).saturating_mul(block)
+        range.end.div_ceil(block).saturating_sub(first).saturating_mul(block).min(RESERVED_MAX)
     }
 
     /// Begins a use of a file. Refuses if the worst case of `range` does not fit.
@@ -369,16 +373,17 @@ impl Quotas {
     pub(crate) fn settle(&self, file: u64, may: MayWait<'_>) {
         let Some(begun) = self.books.lock().begin_look(file) else { return };
         let held = look(&begun.node, may.fresh());
-        self.books.lock().end_look(file, &begun, held.ok().as_ref(), SystemTime::now());
+        let has_more = self.books.lock().end_look(file, &begun, held.ok().as_ref(), SystemTime::now());
         // Who waits may have asked before what was reserved here was given back.
-        self.ended.notify_waiters();
+        if has_more {
+            self.ended.notify_waiters();
+        }
     }
 
     /// As [`Quotas::settle`], after a use that may have freed something. The file is forgotten if too many are entered.
     pub(crate) fn settle_used(&self, file: u64, may: MayWait<'_>) {
         self.settle(file, may);
         self.books.lock().forget_idle(file, u32::MAX, SystemTime::now());
-        self.ended.notify_waiters();
     }
 
     /// Settles all files for which something is reserved that is not in use.
@@ -492,6 +497,8 @@ pub(crate) struct Transfer {
     from: Owners,
     to: Owners,
     bytes: u64,
+    /// Of which books.
+    epoch: u64,
 }
 
 impl Held {
@@ -500,12 +507,18 @@ impl Held {
         let allocated = if is_file { attributes.allocated } else { 0 };
         Self {
             bytes: allocated,
-            dense: if allocated >= attributes.size && is_file { attributes.size } else { 0 },
+            // What is allocated beyond the end may stand for a hole before it.
+            dense: if is_file && is_dense(attributes.size, allocated) { attributes.size } else { 0 },
             uid: attributes.uid,
             gid: attributes.gid,
             links: attributes.links,
         }
     }
+}
+
+/// Whether a file of this size has no holes, as far as its allocation tells.
+fn is_dense(size: u64, allocated: u64) -> bool {
+    size <= allocated && allocated <= size.checked_next_multiple_of(SMALLEST_BLOCK).unwrap_or(u64::MAX)
 }
 
 /// What an object occupies: its data and its named streams.

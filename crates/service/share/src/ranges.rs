@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use file_state::{Access, ByteRange, Operation};
 use storage::{
-    Attributes, FileFlags, MayWait, NodeRef, SeekTo, SetAttributes, SetTime, Stability, Wait, Want,
+    Attributes, Capabilities, FileFlags, MayWait, NodeRef, SeekTo, SetAttributes, SetTime, Stability, Wait,
+    Want,
 };
 
 use crate::schedule::Work;
@@ -45,7 +46,10 @@ impl Share {
         self.check_any(call, file, Access::WRITE_DATA).await?;
         let given = self.agreement.grants_given();
         self.bytes_settled(call, file, ByteRange::new(offset, length)?, Operation::Write).await?;
-        let _charge = self.charge(call, file, (0, 0)).await?;
+        // Zeroes are written where the store makes no holes.
+        let makes_holes = self.store.storage().capabilities().contains(Capabilities::PUNCH_HOLE);
+        let written = if makes_holes { (0, 0) } else { (offset, offset.saturating_add(length)) };
+        let _charge = self.charge(call, file, written).await?;
         let node = Arc::clone(file.node());
         let _under_way = self.changes.work_begins();
         self.run(call, Work::Blocking, move |_, may| zero_now(&node, offset, length, may)).await?;

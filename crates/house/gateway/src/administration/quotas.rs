@@ -84,9 +84,14 @@ impl Administration {
             return Err(Refusal::new(RefusalKind::NotFound, what, advice));
         };
         let rule = rules.remove(at);
-        let told = self.one_quota(&record.name, &rule)?;
-        self.use_quotas(&mut record, rules)?;
         drop(changing);
+        // The storage may not answer, so nobody waits for this one.
+        let told = self.one_quota(&record.name, &rule)?;
+        let _changing = self.idle.lock();
+        record = self.made_share(share)?;
+        let mut rules = record.quotas().map_err(failed)?;
+        rules.retain(|rule| rule.subject != subject);
+        self.use_quotas(&mut record, rules)?;
         tracing::info!(share = record.name, quota = %rule, "a quota was removed");
         Ok(told)
     }

@@ -20,6 +20,8 @@ pub(super) struct Books {
     files: QuickMap<u64, Charged>,
     /// How many files were entered.
     entered: u64,
+    /// How often the books were begun anew.
+    epoch: u64,
     /// How often a file has left the table. What was read of a file that is not entered holds while this is the same.
     dropped: u64,
     /// Directories that were moved while files are counted.
@@ -38,16 +40,21 @@ pub(super) struct Charged {
     users: usize,
     /// What is reserved for them.
     in_use: u64,
-    /// What is reserved for uses that have ended since the file was last settled.
-    unsettled: u64,
+    /// What was reserved for uses that have ended, and how much of that the store was asked about since.
+    ended: u128,
+    settled: u128,
+    /// How many uses that may have freed something have ended, and how many of them the store was asked about since.
+    cuts: u64,
+    settled_cuts: u64,
     /// The data has no holes up to here.
     dense: u64,
     /// Uses that may make holes.
     cutting: usize,
     /// It has no name any more. It is charged for as long as it is used.
     is_unlinked: bool,
-    /// How often the store was asked.
+    /// How often the store was asked, and which of these looks was the last that counted.
     looks: u64,
+    counted_look: u64,
     /// When the keeper has passed by so often without a use, the file is forgotten.
     idle: u32,
 }
@@ -69,8 +76,9 @@ pub(super) struct Look {
     /// Tells the file from what had its number before, or was entered anew.
     entry: u64,
     number: u64,
-    /// What was reserved for uses that had ended by then.
-    unsettled: u64,
+    /// [`Charged::ended`] and [`Charged::cuts`] by then.
+    ended: u128,
+    cuts: u64,
 }
 
 impl Charged {
@@ -84,17 +92,40 @@ impl Charged {
             bytes: if held.links > 0 { held.bytes } else { 0 },
             users: 0,
             in_use: 0,
-            unsettled: 0,
+            ended: 0,
+            settled: 0,
+            cuts: 0,
+            settled_cuts: 0,
             dense: if held.links > 0 { held.dense } else { 0 },
             cutting: 0,
             is_unlinked: held.links == 0,
             looks: 0,
+            counted_look: 0,
             idle: 0,
         }
+    }
+
+    /// What is reserved for uses that have ended, and was not needed or is not charged yet.
+    fn unsettled(&self) -> u64 {
+        u64::try_from(self.ended.saturating_sub(self.settled)).unwrap_or(u64::MAX)
+    }
+
+    fn reserved(&self) -> u64 {
+        self.in_use.saturating_add(self.unsettled())
+    }
+
+    /// Whether the store may report something else than what the owners are charged.
+    fn is_unsettled(&self) -> bool {
+        self.ended != self.settled || self.cuts != self.settled_cuts
     }
 }
 
 impl Books {
+    /// Begins anew, with no accounts and no files. Uses and transfers that have not ended count for nothing.
+    pub(super) fn reset(&mut self) {
+        *self = Self { entered: self.entered, epoch: self.epoch + 1, ..Self::default() };
+    }
+
     /// Asks for a use of a file, for which `reserve` says how much to reserve, given up to where the file has no holes. It `cuts`
     /// if it may make holes. None if the file is not entered.
     pub(super) fn ask(&mut self, file: u64, cuts: bool, reserve: impl FnOnce(u64) -> u64) -> Option<Asked> {
@@ -147,15 +178,16 @@ impl Books {
         charged.users = charged.users.saturating_sub(1);
         if cuts {
             (charged.cutting, charged.dense) = (charged.cutting.saturating_sub(1), 0);
+            charged.cuts += 1;
         }
         charged.in_use = charged.in_use.saturating_sub(reserved);
-        charged.unsettled += reserved;
-        charged.unsettled >= UNSETTLED_MAX || is_crowded
+        charged.ended += u128::from(reserved);
+        charged.unsettled() >= UNSETTLED_MAX || is_crowded
     }
 
-    /// The files for which something is reserved that is not in use.
+    /// The files for which something is reserved that is not in use, or of which something may have been freed.
     pub(super) fn unsettled(&self) -> Vec<u64> {
-        self.files.iter().filter(|(_, charged)| charged.unsettled > 0).map(|(file, _)| *file).collect()
+        self.files.iter().filter(|(_, charged)| charged.is_unsettled()).map(|(file, _)| *file).collect()
     }
 
     /// Files that were not used lately: the keeper passes by.
@@ -163,7 +195,7 @@ impl Books {
         let mut idle = Vec::new();
         for (file, charged) in &mut self.files {
             charged.idle = charged.idle.saturating_add(1);
-            if charged.users == 0 && (charged.unsettled > 0 || charged.idle > passes) {
+            if charged.users == 0 && (charged.is_unsettled() || charged.idle > passes) {
                 idle.push(*file);
             }
         }
@@ -176,7 +208,7 @@ impl Books {
         let is_idle = |charged: &Charged| {
             charged.users == 0
                 && charged.in_use == 0
-                && charged.unsettled == 0
+                && !charged.is_unsettled()
                 && (is_crowded || charged.idle > passes)
         };
         match self.files.get(&file).filter(|charged| is_idle(charged)) {
@@ -198,32 +230,40 @@ impl Books {
             node: Arc::clone(&charged.node),
             entry: charged.entry,
             number: charged.looks,
-            unsettled: charged.unsettled,
+            ended: charged.ended,
+            cuts: charged.cuts,
         })
     }
 
-    /// Charges a file for what a look has found; None: the store does not know the file any more. Of several looks, the last to
-    /// begin counts.
-    pub(super) fn end_look(&mut self, file: u64, look: &Look, held: Option<&Held>, now: SystemTime) {
+    /// Charges a file for what a look has found; None: the store does not know the file any more. What a look that began later
+    /// has found is not replaced. Returns whether there is more room than before.
+    pub(super) fn end_look(&mut self, file: u64, look: &Look, held: Option<&Held>, now: SystemTime) -> bool {
         let Some(charged) = self
             .files
             .get_mut(&file)
-            .filter(|charged| charged.entry == look.entry && charged.looks == look.number)
+            .filter(|charged| charged.entry == look.entry && look.number > charged.counted_look)
         else {
-            return;
+            return false;
         };
-        let Some(held) = held else { return self.remove(file, now) };
+        let Some(held) = held else {
+            self.remove(file, now);
+            return true;
+        };
+        charged.counted_look = look.number;
         charged.is_unlinked |= held.links == 0;
         let (owners, before) = (charged.owners, charged.bytes);
-        charged.unsettled -= look.unsettled;
+        // A look that began later has more of them.
+        let given_back = u64::try_from(look.ended.saturating_sub(charged.settled)).unwrap_or(u64::MAX);
+        (charged.settled, charged.settled_cuts) = (look.ended, look.cuts);
         (charged.bytes, charged.dense) = (held.bytes, held.dense);
-        let reserved = charged.in_use + charged.unsettled;
+        let reserved = charged.reserved();
         let owned = Owners { user: held.uid, group: held.gid, ..owners };
         charged.owners = owned;
-        self.ledger.settle((file, owners), look.unsettled, (before, held.bytes), now);
+        self.ledger.settle((file, owners), given_back, (before, held.bytes), now);
         if owned != owners {
             self.ledger.transfer(file, (owners, owned), (held.bytes, reserved), now);
         }
+        given_back > 0 || held.bytes < before || owned != owners
     }
 
     pub(super) fn begin_transfer(&mut self, file: u64, to: NewOwners, now: SystemTime) -> Option<Transfer> {
@@ -234,22 +274,25 @@ impl Books {
             NewOwners::Directory(directory) => Owners { directory, ..from },
         };
         self.ledger.reserve_transfer(from, to, bytes, now).ok()?;
-        Some(Transfer { file, from, to, bytes })
+        Some(Transfer { file, from, to, bytes, epoch: self.epoch })
     }
 
     pub(super) fn end_transfer(&mut self, transfer: &Transfer, is_done: bool, now: SystemTime) {
+        if transfer.epoch != self.epoch {
+            return;
+        }
         self.ledger.release_transfer(transfer.from, transfer.to, transfer.bytes);
         let Some(charged) = self.files.get_mut(&transfer.file).filter(|_| is_done) else { return };
         let (from, to) = (charged.owners, transfer.to);
         charged.owners = to;
-        let reserved = charged.in_use + charged.unsettled;
+        let reserved = charged.reserved();
         self.ledger.transfer(transfer.file, (from, to), (charged.bytes, reserved), now);
     }
 
     /// Charges nobody for a file any more.
     pub(super) fn remove(&mut self, file: u64, now: SystemTime) {
         let Some(charged) = self.drop_file(file) else { return };
-        let reserved = charged.in_use + charged.unsettled;
+        let reserved = charged.reserved();
         self.ledger.settle((file, charged.owners), reserved, (charged.bytes, 0), now);
     }
 
@@ -319,7 +362,92 @@ impl Books {
         let Some(charged) = self.files.get_mut(&file) else { return };
         let from = charged.owners;
         charged.owners.directory = directory;
-        let reserved = charged.in_use + charged.unsettled;
+        let reserved = charged.reserved();
         self.ledger.transfer(file, (from, charged.owners), (charged.bytes, reserved), now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use storage::conformance::MAY;
+    use storage::memory::MemoryStore;
+    use storage::{Name, NewKind, NewNode, Storage};
+
+    use super::*;
+
+    const FILE: u64 = 7;
+
+    fn held(bytes: u64) -> Held {
+        Held { bytes, dense: 0, uid: 1, gid: 1, links: 1 }
+    }
+
+    fn books() -> Books {
+        let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 1, gid: 1 };
+        let node = MemoryStore::new().root().create(Name::new(b"f").unwrap(), &new, MAY).unwrap();
+        let mut books = Books::default();
+        books.enter(FILE, Charged::new(&node, &held(0), None), 0, true);
+        books
+    }
+
+    fn begin(books: &mut Books, bytes: u64) -> Begun {
+        match books.ask(FILE, bytes == 0, |_| bytes) {
+            Some(Asked::Begun(begun)) => begun,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn use_once(books: &mut Books, bytes: u64) {
+        let begun = begin(books, bytes);
+        books.end(begun);
+    }
+
+    #[test]
+    fn looks_that_overlap_all_count_and_nothing_twice() {
+        let (mut books, now) = (books(), SystemTime::now());
+        let unsettled = |books: &Books| books.files[&FILE].unsettled();
+        use_once(&mut books, 100);
+        let first = books.begin_look(FILE).unwrap();
+        use_once(&mut books, 50);
+        let second = books.begin_look(FILE).unwrap();
+        use_once(&mut books, 20);
+        let third = books.begin_look(FILE).unwrap();
+        assert!(books.end_look(FILE, &first, Some(&held(100)), now), "though others are under way");
+        assert_eq!(unsettled(&books), 70);
+        assert!(books.end_look(FILE, &third, Some(&held(170)), now));
+        assert_eq!(unsettled(&books), 0);
+        assert!(!books.end_look(FILE, &second, Some(&held(150)), now), "that is older");
+        assert_eq!((unsettled(&books), books.files[&FILE].bytes), (0, 170));
+        assert!(books.unsettled().is_empty());
+        // A use that reserves nothing may have freed something.
+        use_once(&mut books, 0);
+        assert_eq!(books.unsettled(), [FILE]);
+        let look = books.begin_look(FILE).unwrap();
+        assert!(books.end_look(FILE, &look, Some(&held(10)), now) && books.unsettled().is_empty());
+    }
+
+    #[test]
+    fn the_largest_uses_do_not_overflow() {
+        let (mut books, now) = (books(), SystemTime::now());
+        let uses: Vec<_> = (0..1000).map(|_| begin(&mut books, super::super::RESERVED_MAX)).collect();
+        for begun in uses {
+            books.end(begun);
+        }
+        for _ in 0..100_000 {
+            use_once(&mut books, super::super::RESERVED_MAX);
+            let look = books.begin_look(FILE).unwrap();
+            books.end_look(FILE, &look, Some(&held(0)), now);
+        }
+        assert_eq!(books.files[&FILE].reserved(), 0);
+    }
+
+    #[test]
+    fn uses_of_before_count_for_nothing_when_the_books_begin_anew() {
+        let mut books = books();
+        let before = begin(&mut books, 100);
+        let node = Arc::clone(&books.files[&FILE].node);
+        books.reset();
+        books.enter(FILE, Charged::new(&node, &held(0), None), 0, true);
+        books.end(before);
+        assert_eq!(books.files[&FILE].reserved(), 0);
     }
 }

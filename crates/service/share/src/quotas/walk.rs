@@ -102,6 +102,8 @@ fn names(dir: &NodeRef, may: MayWait<'_>) -> storage::Result<Vec<Vec<u8>>> {
 /// An answer of the store about something that local programs or clients may have removed.
 fn unless_gone<T>(answer: storage::Result<T>) -> storage::Result<Option<T>> {
     match answer {
+        // One file of a bad disk does not keep all others from being counted.
+        Err(storage::Error::Io(_)) => Ok(None),
         // What cannot be reached is not served either.
         Err(
             storage::Error::NotFound

@@ -342,7 +342,7 @@ fn reported(share: &Arc<Share>, uid: u32) -> u64 {
 }
 
 fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().build().unwrap()
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap()
 }
 
 /// Eight threads write as clients of two protocols, to files of their own and to one of all, until nothing fits any more.
