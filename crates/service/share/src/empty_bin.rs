@@ -9,22 +9,50 @@ use storage::{FileKind, MayWait, Name, NodeRef, StoreThread, Timestamp, View, Wa
 
 use crate::namespace::Changing;
 use crate::operation::DirectoryReport;
-use crate::recycle::Going;
-use crate::recycling::FOLDER;
+use crate::recycle::{Going, Level};
+use crate::recycling::{FOLDER, Recycling};
 use crate::{Location, Result, Share};
 
-/// A directory of which these entries have not been looked at.
+/// How many directories may lie in each other: each of them is open meanwhile. What is deeper stays.
+const DEPTH_MAX: usize = 1024;
+/// Names of a directory that are read at a time.
+const NAMES: usize = 1024;
+
+/// A directory that is being looked through.
 struct Visit {
     /// None for the bin itself, which stays.
     place: Option<Location>,
     dir: NodeRef,
     names: Vec<Vec<u8>>,
+    cookie: u64,
+    is_read: bool,
 }
 
 impl Visit {
-    fn new(place: Option<Location>, dir: NodeRef, may: MayWait<'_>) -> storage::Result<Self> {
-        let names = names_in(&dir, may)?;
-        Ok(Self { place, dir, names })
+    fn new(place: Option<Location>, dir: NodeRef) -> Self {
+        Self { place, dir, names: Vec::new(), cookie: 0, is_read: false }
+    }
+
+    /// The next name; None at the end.
+    fn next_name(&mut self, may: MayWait<'_>) -> storage::Result<Option<Vec<u8>>> {
+        if self.names.is_empty() && !self.is_read {
+            let (names, cookie) = (&mut self.names, &mut self.cookie);
+            self.is_read = self.dir.read_dir(*cookie, may, &mut |entry| {
+                *cookie = entry.cookie;
+                names.push(entry.name.to_vec());
+                if names.len() < NAMES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+        }
+        Ok(self.names.pop())
+    }
+}
+
+/// Ends a look through a bin, whatever becomes of its thread.
+struct Sweeping<'a>(&'a Recycling);
+
+impl Drop for Sweeping<'_> {
+    fn drop(&mut self) {
+        self.0.ends_sweep();
     }
 }
 
@@ -39,6 +67,7 @@ impl Share {
         let share = Arc::clone(self);
         let begun = StoreThread::spawn("recycle", move |thread| {
             let may = thread.may_wait(View::FRESH);
+            let _sweeping = Sweeping(&share.recycling);
             // The name is not left to whoever wants it first.
             if share.depth_of_bins() == 0 {
                 let _ = share.bin_in(share.root(), may);
@@ -50,7 +79,6 @@ impl Share {
                 }
                 Err(e) => tracing::warn!(share = share.name(), "cannot look through the recycle bin: {e}"),
             }
-            share.recycling.ends_sweep();
         });
         if let Err(e) = begun {
             tracing::warn!(share = self.name(), "cannot look through the recycle bin: {e}");
@@ -89,13 +117,13 @@ impl Share {
     }
 
     fn empty(self: &Arc<Self>, bin: NodeRef, before: Timestamp, may: MayWait<'_>) -> Result<u64> {
-        let mut removed = 0;
-        let mut visits = vec![Visit::new(None, bin, may)?];
+        let (mut removed, settings) = (0, self.recycle_bin());
+        let mut visits = vec![Visit::new(None, bin)];
         while let Some(visit) = visits.last_mut() {
-            if self.is_withdrawn() {
+            if self.is_withdrawn() || self.recycle_bin() != settings {
                 break;
             }
-            let Some(name) = visit.names.pop() else {
+            let Ok(Some(name)) = visit.next_name(may) else {
                 let done = visits.pop().and_then(|visit| visit.place);
                 // A directory that is not empty stays.
                 let _ = done.map(|place| self.discard(&place, None, may));
@@ -104,7 +132,9 @@ impl Share {
             let place = Location { parent: Arc::clone(&visit.dir), name };
             match place.parent.lookup(Name::new(&place.name)?, Wait::May(may)) {
                 Ok(node) if node.kind() == FileKind::Directory => {
-                    visits.extend(Visit::new(Some(place), node, may));
+                    if visits.len() < DEPTH_MAX {
+                        visits.push(Visit::new(Some(place), node));
+                    }
                 }
                 Ok(_) => removed += u64::from(self.discard(&place, Some(before), may).is_ok_and(|gone| gone)),
                 Err(_) => {}
@@ -113,7 +143,8 @@ impl Share {
         Ok(removed)
     }
 
-    /// Removes an entry of the bin, unless somebody has it open, or it was changed after a moment. Returns whether it was
+    /// Removes an entry of the bin: a file that was not changed since a moment or, without a moment, a directory that is empty. It
+    /// stays if somebody has it open, if its directory is no longer in the bin, or while entries move. Returns whether it was
     /// removed.
     fn discard(
         self: &Arc<Self>,
@@ -121,11 +152,16 @@ impl Share {
         before: Option<Timestamp>,
         may: MayWait<'_>,
     ) -> Result<bool> {
+        let Some(_removing) = self.recycling.removing() else { return Ok(false) };
+        if self.level_of(&place.parent)? != Level::InBin {
+            return Ok(false);
+        }
         let name = Name::new(&place.name)?;
         let changing = Changing::begin(DirectoryReport::Nothing, &place.parent, may)?;
         let (node, attributes) = place.parent.lookup_attributes(name, Want::empty(), Wait::May(may))?;
-        let stays = before.is_some_and(|before| attributes.ctime > before);
-        if stays || self.agreement.make_removable(&node, None, Operation::Delete)?.is_some() {
+        let is_dir = attributes.kind == FileKind::Directory;
+        let goes = before.map_or(is_dir, |before| !is_dir && attributes.ctime <= before);
+        if !goes || self.agreement.make_removable(&node, None, Operation::Delete)?.is_some() {
             return Ok(false);
         }
         let going = Going { name, node: &node, attributes: &attributes };

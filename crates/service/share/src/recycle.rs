@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use file_state::Holder;
+use parking_lot::RwLockReadGuard;
 use storage::{
     Attributes, Capabilities, FileFlags, FileKind, MayWait, Name, NewKind, NewNode, NodeRef, Protection,
     Replace, SetAttributes, Wait, Want,
@@ -24,6 +25,8 @@ use crate::{Error, Location, RecycleBin, Result, Share, Terms};
 const COPIES_MAX: u32 = 99;
 /// How often a file is moved to the bin again, if its directory in the bin was just removed.
 const ATTEMPTS_MAX: u32 = 3;
+/// The bits of a directory's mode that decide about access: permissions, and the sticky bit.
+const ACCESS_BITS: u32 = 0o1777;
 /// The longest name, in bytes.
 const NAME_BYTES_MAX: usize = 255;
 
@@ -65,8 +68,64 @@ impl Share {
             Err(
                 Error::OverQuota | Error::Storage(storage::Error::NoSpace | storage::Error::QuotaExceeded),
             ) => self.remove_entry(from, going, by),
-            Err(error) => Err(error),
+            Err(error) => {
+                let is_gone =
+                    matches!(error, Error::Storage(storage::Error::NotFound | storage::Error::Stale));
+                if !is_gone && self.recycling.tells(Instant::now()) {
+                    tracing::warn!(
+                        share = self.name(),
+                        "a file cannot be moved to {RECYCLE_FOLDER}, so it is not deleted: {error}"
+                    );
+                }
+                Err(error)
+            }
         }
+    }
+
+    /// Refuses a new entry that would be taken for the bin.
+    ///
+    /// # Errors
+    /// [`Error::AccessDenied`], the store's.
+    pub(crate) fn check_not_bin(&self, dir: &NodeRef, name: &[u8]) -> Result<()> {
+        let is_bin = name == FOLDER && self.recycle_bin().is_some() && self.level_of(dir)? == Level::Top;
+        if is_bin { Err(Error::AccessDenied) } else { Ok(()) }
+    }
+
+    /// Refuses a rename of the bin, to its name, and of a directory into it: what is in there was deleted, and is removed some
+    /// day. Holds on to the bin's entries until the rename has ended.
+    ///
+    /// # Errors
+    /// [`Error::AccessDenied`], the store's.
+    pub(crate) fn begin_rename_beside_bin(
+        &self,
+        is_dir: bool,
+        from: &Location,
+        to: &Location,
+    ) -> Result<Option<RwLockReadGuard<'_, ()>>> {
+        if self.recycle_bin().is_none() {
+            return Ok(None);
+        }
+        self.check_not_bin(&from.parent, &from.name)?;
+        self.check_not_bin(&to.parent, &to.name)?;
+        let is_in_bin = |dir| self.level_of(dir).map(|level| level == Level::InBin);
+        if is_dir && is_in_bin(&to.parent)? && !is_in_bin(&from.parent)? {
+            return Err(Error::AccessDenied);
+        }
+        Ok(Some(self.recycling.moving()))
+    }
+
+    /// Where a directory is.
+    ///
+    /// # Errors
+    /// [`storage::Error::Stale`] if it has no name any more.
+    pub(crate) fn level_of(&self, dir: &NodeRef) -> Result<Level> {
+        let path = dir.path()?;
+        let names: Vec<_> = names_of(&path);
+        Ok(match names.split_at_checked(self.depth_of_bins()) {
+            Some((_, [])) => Level::Top,
+            Some((_, [FOLDER, ..])) => Level::InBin,
+            Some(_) | None => Level::Elsewhere,
+        })
     }
 
     /// Removes an entry for good.
@@ -104,7 +163,7 @@ impl Share {
             return Ok(None);
         }
         let path = from.dir.path()?;
-        let names: Vec<_> = path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
+        let names = names_of(&path);
         let Some((home, below)) = names.split_at_checked(self.depth_of_bins()) else { return Ok(None) };
         let is_in_bin = below.first() == Some(&FOLDER);
         if is_in_bin || !bin.takes(below.iter().copied(), name.as_bytes(), attributes.size) {
@@ -137,7 +196,8 @@ impl Share {
         by: Option<Holder>,
     ) -> Result<DirChange> {
         let may = from.may;
-        let to = self.mirror(home, below, may)?;
+        let _moving = self.recycling.moving();
+        let to = self.mirror(from.dir, (home, below), may)?;
         let adding = Changing::begin(DirectoryReport::Nothing, &to, may)?;
         let name = going.name.as_bytes();
         let place = |dir: &NodeRef, name: &[u8]| Location { parent: Arc::clone(dir), name: name.to_vec() };
@@ -164,8 +224,16 @@ impl Share {
         Ok(change)
     }
 
-    /// The directory of the bin for files of the directory that is reached by these names.
-    fn mirror(&self, home: &[&[u8]], below: &[&[u8]], may: MayWait<'_>) -> Result<NodeRef> {
+    /// The directory of the bin for files of a directory that is reached by these names.
+    ///
+    /// # Errors
+    /// [`storage::Error::Stale`] if they lead elsewhere now.
+    fn mirror(
+        &self,
+        dir: &NodeRef,
+        (home, below): (&[&[u8]], &[&[u8]]),
+        may: MayWait<'_>,
+    ) -> Result<NodeRef> {
         let mut original = Arc::clone(self.root());
         for name in home {
             original = original.lookup(Name::new(name)?, Wait::May(may))?;
@@ -175,17 +243,25 @@ impl Share {
             original = original.lookup(Name::new(name)?, Wait::May(may))?;
             mirrored = self.mirror_one(&original, &mirrored, name, may)?;
         }
-        Ok(mirrored)
+        if original.id() == dir.id() { Ok(mirrored) } else { Err(storage::Error::Stale.into()) }
     }
 
-    /// The bin in the root of the share or in a home, protected as that is now. It is made if it is not there.
+    /// The bin in the root of the share or in a home. If it is not there, it is made, and protected as that is now. One that is
+    /// there stays as it is.
     ///
     /// # Errors
     /// [`Error::AccessDenied`] if the name is taken by something that does not belong to the owner of the root.
     pub(crate) fn bin_in(&self, top: &NodeRef, may: MayWait<'_>) -> Result<NodeRef> {
         let wanted = top.protection(Wait::May(may))?;
-        let bin = match top.lookup(Name::new(FOLDER)?, Wait::May(may)) {
-            Err(storage::Error::NotFound) => self.make_mirrored(&wanted, top, FOLDER, may)?,
+        let look = || top.lookup(Name::new(FOLDER)?, Wait::May(may));
+        let bin = match look() {
+            Err(storage::Error::NotFound) => {
+                let _making = self.recycling.making();
+                match look() {
+                    Err(storage::Error::NotFound) => self.make_mirrored(&wanted, top, FOLDER, may)?,
+                    found => found?,
+                }
+            }
             found => found?,
         };
         let present = bin.protection(Wait::May(may))?;
@@ -198,9 +274,6 @@ impl Share {
                 );
             }
             return Err(Error::AccessDenied);
-        }
-        if !self.is_protected_as(&present, &wanted) {
-            self.protect_as(&bin, &wanted, may)?;
         }
         Ok(bin)
     }
@@ -215,10 +288,17 @@ impl Share {
         may: MayWait<'_>,
     ) -> Result<NodeRef> {
         let wanted = original.protection(Wait::May(may))?;
+        if let Ok(node) = dir.lookup(Name::new(name)?, Wait::May(may))
+            && self.is_protected_as(&node.protection(Wait::May(may))?, &wanted)
+        {
+            return Ok(node);
+        }
+        // Somebody may be making it.
+        let _making = self.recycling.making();
         for copy in 0..=COPIES_MAX + 1 {
             let name = name_of_copy(name, copy, SystemTime::now());
             let node = match dir.lookup(Name::new(&name)?, Wait::May(may)) {
-                Err(storage::Error::NotFound) => self.make_mirrored(&wanted, dir, &name, may)?,
+                Err(storage::Error::NotFound) => return self.make_mirrored(&wanted, dir, &name, may),
                 found => found?,
             };
             if self.is_protected_as(&node.protection(Wait::May(may))?, &wanted) {
@@ -235,10 +315,11 @@ impl Share {
     /// Whether it is a directory that is open to the same users as another one.
     fn is_protected_as(&self, present: &Protection, wanted: &Protection) -> bool {
         let owners = |of: &Protection| self.keeps_owners().then_some((of.uid, of.gid));
-        let all = |of: &Protection| (of.kind, of.mode, owners(of));
+        let all = |of: &Protection| (of.kind, of.mode & ACCESS_BITS, owners(of));
         all(present) == all(wanted) && present.security == wanted.security
     }
 
+    /// Protects a directory that was just made.
     fn protect_as(&self, dir: &NodeRef, wanted: &Protection, may: MayWait<'_>) -> Result<()> {
         let owners = self.keeps_owners();
         let set = SetAttributes {
@@ -251,10 +332,15 @@ impl Share {
         if dir.protection(Wait::May(may))?.security != wanted.security {
             dir.set_security(wanted.security.as_deref().cloned(), may)?;
         }
-        Ok(())
+        let is_like_it = self.is_protected_as(&dir.protection(Wait::May(may))?, wanted);
+        if is_like_it { Ok(()) } else { Err(storage::Error::NotSupported.into()) }
     }
 
-    /// Makes a directory of the bin, unless somebody has just made it.
+    /// Makes a directory of the bin. The caller holds what is held meanwhile.
+    ///
+    /// # Errors
+    /// [`storage::Error::Exists`] if a client or a local program has just made it; [`storage::Error::NotSupported`] if the store
+    /// cannot protect it: then it goes again.
     fn make_mirrored(
         &self,
         wanted: &Protection,
@@ -265,17 +351,30 @@ impl Share {
         let adding = Changing::begin(DirectoryReport::Nothing, dir, may)?;
         let new = NewNode { kind: NewKind::Directory, mode: 0o700, uid: wanted.uid, gid: wanted.gid };
         let name = Name::new(name)?;
-        match dir.create(name, &new, may) {
-            Err(storage::Error::Exists) => Ok(dir.lookup(name, Wait::May(may))?),
-            made => {
-                let made = made?;
-                self.protect_as(&made, wanted, may)?;
-                self.namespace.changed(&adding, None, Some(name), 0)?;
-                self.tell_name(dir, name.as_bytes(), ChangeAction::Added, true, None, may);
-                Ok(made)
-            }
+        let made = dir.create(name, &new, may)?;
+        if let Err(error) = self.protect_as(&made, wanted, may) {
+            dir.remove_dir(name, may)?;
+            return Err(error);
         }
+        self.namespace.changed(&adding, None, Some(name), 0)?;
+        self.tell_name(dir, name.as_bytes(), ChangeAction::Added, true, None, may);
+        Ok(made)
     }
+}
+
+/// Where a directory is, as seen from the recycle bin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// It holds a bin: the root of the share, or a home.
+    Top,
+    /// It is the bin, or lies in it.
+    InBin,
+    /// Neither.
+    Elsewhere,
+}
+
+fn names_of(path: &[u8]) -> Vec<&[u8]> {
+    path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect()
 }
 
 /// The name that a deleted file has in the bin: its own (copy 0), or `Copy #1 of NAME` as Samba names it. After the last number

@@ -7,7 +7,7 @@ mod settings;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use self::settings::{RecycleBin, RecycleBinError};
 
@@ -21,13 +21,15 @@ const TOLD_EVERY: Duration = Duration::from_secs(60);
 
 /// Whether deleted files are kept.
 ///
-/// Locks: one guards the settings, one says when the bin was looked through, one when the log was told of a fault. Each is taken
-/// alone, and none is held while the store is called.
+/// Locks: one guards the settings, one says when the bin was looked through, one when the log was told of a fault. None of these
+/// is held while the store is called. `entries` and `making` guard no data: they are there to be held meanwhile, in this order.
 #[derive(Debug, Default)]
 pub(crate) struct Recycling {
     bin: RwLock<Option<Arc<RecycleBin>>>,
     sweep: Mutex<Sweep>,
     told: Mutex<Option<Instant>>,
+    entries: RwLock<()>,
+    making: Mutex<()>,
 }
 
 /// When the bin was looked through.
@@ -49,6 +51,21 @@ impl Recycling {
 
     pub(crate) fn set_bin(&self, bin: Option<RecycleBin>) {
         *self.bin.write() = bin.map(Arc::new);
+    }
+
+    /// Held while an entry moves into the bin, out of it or within it.
+    pub(crate) fn moving(&self) -> RwLockReadGuard<'_, ()> {
+        self.entries.read()
+    }
+
+    /// Held while an entry of the bin is looked at and removed, so that it does not move in between; None while others move some.
+    pub(crate) fn removing(&self) -> Option<RwLockWriteGuard<'_, ()>> {
+        self.entries.try_write()
+    }
+
+    /// Held while a directory of the bin is made: others see it when it is protected.
+    pub(crate) fn making(&self) -> MutexGuard<'_, ()> {
+        self.making.lock()
     }
 
     /// Whether the log is to be told of a fault now: once a minute.

@@ -67,6 +67,7 @@ impl Share {
         let parent = &changing.protection;
         self.check_dir_admits(dir)?;
         self.namespace.check_free(&changing, name, case, effort)?;
+        self.check_not_bin(dir, name.as_bytes())?;
         let who = &caller.identity;
         let mode = permission::mode_of_new(who, changing.object(), new.mode & !new.umask, is_dir);
         let birth = Birth { new, parent: parent.security.as_deref(), is_dir };
@@ -138,6 +139,7 @@ impl Share {
                 return Err(storage::Error::IsDirectory.into());
             }
             share.namespace.check_free(&changing, name, case, effort)?;
+            share.check_not_bin(&dir, name.as_bytes())?;
             share.check_link(&target, &dir, name.as_bytes())?;
             if let Some(answering) =
                 share.agreement.take_back(target.id(), opened.or(author.caller.client), Operation::Rename)

@@ -118,7 +118,9 @@ impl Share {
             Some((other, attributes)) => self.charge_removal(other, attributes, may)?,
             None => None,
         };
+        let moving = self.begin_rename_beside_bin(is_dir, source, &target)?;
         from.rename(name, &**to, to_name, replace, may)?;
+        drop(moving);
         charge.iter_mut().for_each(|charge| charge.moved(&node));
         gone.iter().for_each(Charge::removed);
         replaced.iter().for_each(|(_, attributes)| self.budget.capacity().removed(attributes));

@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use anabranch_share::{ChangeAction, Seen};
-use storage::FileFlags;
+use storage::{FileFlags, NewKind, NewNode};
 
 use super::*;
 
@@ -137,13 +137,17 @@ async fn what_is_in_the_bin_is_as_well_protected_as_before() {
     share.set_attributes(&root(), &File::Stateless(top), &open_to_all, None).await.unwrap();
     let dir = make(&share, &user(10), "secret", FileKind::Directory, 0o700).await;
     file(&share, "secret/f", b"1").await;
-    // Somebody else has the name of the bin.
-    make(&share, &user(20), ".recycle", FileKind::Directory, 0o777).await;
+    // Somebody else has the name of the bin: a local program, since clients are not given it.
+    let plant = |mode, uid| {
+        let new = NewNode { kind: NewKind::Directory, mode, uid, gid: uid };
+        share.root().create(storage::Name::new(b".recycle").unwrap(), &new, MAY).unwrap();
+    };
+    plant(0o777, 20);
     assert_eq!(remove(&share, "secret/f").await, Err(Error::AccessDenied));
     assert!(is_there(&share, "secret/f").await);
     share.remove(&root(), share.root(), b".recycle", true).await.unwrap();
-    make(&share, &root(), ".recycle", FileKind::Directory, 0o700).await;
-    // Somebody else has made the directory in the bin before, to look into it later.
+    // What is there stays as it is.
+    plant(0o700, 0);
     let of = async |path: &str| {
         let node = find(&share, &root(), path).await.unwrap().node;
         let attributes = node.attributes(Want::empty(), Wait::May(MAY)).unwrap();
@@ -152,7 +156,11 @@ async fn what_is_in_the_bin_is_as_well_protected_as_before() {
     make(&share, &root(), "any", FileKind::Directory, 0o777).await;
     file(&share, "any/f", b"1").await;
     remove(&share, "any/f").await.unwrap();
-    assert_eq!((of(".recycle").await, of(".recycle/any").await), ((0, 0, 0o777), (0, 0, 0o777)));
+    assert_eq!((of(".recycle").await, of(".recycle/any").await), ((0, 0, 0o700), (0, 0, 0o777)));
+    let made_by_the_server = SetAttributes { mode: Some(0o777), ..SetAttributes::default() };
+    let bin = find(&share, &root(), ".recycle").await.unwrap().node;
+    share.set_attributes(&root(), &File::Stateless(bin), &made_by_the_server, None).await.unwrap();
+    // Somebody else has made the directory in the bin before, to look into it later.
     make(&share, &user(20), ".recycle/secret", FileKind::Directory, 0o777).await;
     remove(&share, "secret/f").await.unwrap();
     let kept = ".recycle/Copy #1 of secret";
@@ -198,7 +206,9 @@ async fn a_full_disk_can_be_emptied_and_other_faults_lose_nothing() {
     assert!(is_there(&share, ".recycle/f").await);
     // A file is where the bin must be.
     let share = bin("on");
+    share.set_recycle_bin(None);
     file(&share, ".recycle", b"1").await;
+    share.set_recycle_bin(Some("on".parse().unwrap()));
     file(&share, "f", b"1").await;
     assert_eq!(remove(&share, "f").await, Err(Error::AccessDenied));
     assert!(is_there(&share, "f").await);
@@ -266,5 +276,95 @@ async fn watchers_see_the_file_move() {
         let Some(Seen::Changes(changes)) = watch.take() else { panic!("nothing was seen") };
         let seen: Vec<_> = changes.iter().map(|change| (change.action, &change.path[..])).collect();
         assert_eq!(seen, [(action, b"g".as_slice())]);
+    }
+}
+
+#[tokio::test]
+async fn clients_make_nothing_else_the_bin_and_put_no_directory_there() {
+    let share = bin("on keep=1d");
+    let top = share.root().clone();
+    for (path, mode) in [("private", 0o700), ("d", 0o755), ("d/e", 0o755)] {
+        make(&share, &root(), path, FileKind::Directory, mode).await;
+    }
+    file(&share, "private/old", b"1").await;
+    let found = find(&share, &root(), "private").await.unwrap();
+    let rename = async |from: Location, to: Location| share.rename(&root(), from, to, MOVE).await.map(|_| ());
+    let denied = Err(Error::AccessDenied);
+    for kind in [FileKind::Regular, FileKind::Directory, FileKind::Symlink] {
+        let made = share.create(&root(), &top, b".recycle", Case::Sensitive, object(kind, 0o755, "d")).await;
+        assert_eq!(made.map(|_| ()), denied, "{kind:?}");
+    }
+    let old = find(&share, &root(), "private/old").await.unwrap().node;
+    assert_eq!(share.link(&root(), &old, &top, b".recycle", Case::Sensitive, None).await.map(|_| ()), denied);
+    assert_eq!(rename(at(&top, b"private"), at(&top, b".recycle")).await, denied);
+    file(&share, "f", b"1").await;
+    remove(&share, "f").await.unwrap();
+    assert_eq!(rename(at(&top, b".recycle"), at(&top, b"x")).await, denied);
+    let bin = find(&share, &root(), ".recycle").await.unwrap().node;
+    assert_eq!(rename(at(&top, b"private"), at(&bin, b"private")).await, denied);
+    // Elsewhere the name is any name, and files may be moved there.
+    let d = find(&share, &root(), "d").await.unwrap().node;
+    rename(at(&d, b"e"), at(&d, b".recycle")).await.unwrap();
+    rename(at(&found.node, b"old"), at(&bin, b"old")).await.unwrap();
+    // Directories of the bin may move in it, and out of it.
+    file(&share, "d/g", b"1").await;
+    remove(&share, "d/g").await.unwrap();
+    rename(at(&bin, b"d"), at(&bin, b"d2")).await.unwrap();
+    rename(at(&bin, b"d2"), at(&top, b"back")).await.unwrap();
+    let now = change_time(&share, "back/g").await;
+    assert_eq!(share.empty_recycle_bin(now + 2 * DAY, MAY), Ok(2), "f and old");
+    assert!(is_there(&share, "back/g").await);
+    share.set_recycle_bin(None);
+    rename(at(&top, b".recycle"), at(&top, b"x")).await.unwrap();
+}
+
+#[test]
+fn what_is_taken_back_while_the_bin_is_looked_through_stays() {
+    let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+    let share = with_bin("on keep=1d", Arc::clone(&store) as Arc<dyn Storage>);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let now = runtime.block_on(async {
+        make(&share, &root(), "d", FileKind::Directory, 0o755).await;
+        for path in ["d/f", "d/g"] {
+            file(&share, path, b"1").await;
+            remove(&share, path).await.unwrap();
+        }
+        share.remove(&root(), share.root(), b"d", true).await.unwrap();
+        change_time(&share, ".recycle/d/f").await
+    });
+    // When the names in the directory are read, the directory moves: first the bin is read, then this.
+    let (bin, top) =
+        (runtime.block_on(find(&share, &root(), ".recycle")).unwrap().node, share.root().clone());
+    let back = move || {
+        let name = storage::Name::new(b"d").unwrap();
+        let _ = bin.rename(name, &*top, name, Replace::Never, MAY);
+    };
+    store.inject(Rule { call: fault::Call::ReadDir, skip: 1, times: 1, fault: Fault::Slow(Arc::new(back)) });
+    assert_eq!(share.empty_recycle_bin(now + 2 * DAY, MAY), Ok(0));
+    assert!(runtime.block_on(is_there(&share, "d/f")) && runtime.block_on(is_there(&share, "d/g")));
+}
+
+#[test]
+fn files_that_are_deleted_side_by_side_lie_side_by_side() {
+    let share = bin("on");
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime().block_on(async {
+        make(&share, &root(), "d", FileKind::Directory, 0o755).await;
+        for number in 0..64 {
+            file(&share, &format!("d/{number}"), b"1").await;
+        }
+    });
+    std::thread::scope(|scope| {
+        for first in 0..8 {
+            let share = &share;
+            scope.spawn(move || {
+                for number in (first..64).step_by(8) {
+                    runtime().block_on(remove(share, &format!("d/{number}"))).unwrap();
+                }
+            });
+        }
+    });
+    for number in 0..64 {
+        assert!(runtime().block_on(is_there(&share, &format!(".recycle/d/{number}"))), "{number}");
     }
 }
