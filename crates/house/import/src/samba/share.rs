@@ -341,16 +341,19 @@ impl Making<'_> {
     /// The settings of Samba's module `recycle`, vfs_recycle(8), which removes nothing from the bin.
     fn recycle_bin(&mut self) {
         let mut words = vec!["on".to_owned()];
-        if let Some(bytes) = self.section.value("recycle:maxsize").and_then(|bytes| bytes.trim().parse().ok())
-        {
-            let bytes: u64 = bytes;
+        match self.section.value("recycle:maxsize").map(|bytes| bytes.trim().parse::<u64>()) {
             // 0: any size.
-            words.extend((bytes > 0).then(|| format!("largest={}KiB", bytes.div_ceil(1024))));
+            None | Some(Ok(0)) => {}
+            Some(Ok(bytes)) => words.push(format!("largest={}KiB", bytes.div_ceil(1024))),
+            Some(Err(_)) => {
+                let why = "it is not a number of bytes: files of any size go to the recycle bin";
+                self.note(Grade::NoCounterpart, "recycle:maxsize", why);
+            }
         }
         for (parameter, end) in [("recycle:exclude", ""), ("recycle:exclude_dir", "/")] {
             // Some separate the patterns by `|`.
             for pattern in self.section.list(parameter).iter().flat_map(|entry| entry.split('|')) {
-                let pattern = pattern.trim_matches('/');
+                let pattern = pattern.trim_end_matches('/');
                 let word = format!("exclude={}{end}", pattern.replace(' ', "?"));
                 if format!("{} {word}", words.join(" ")).parse::<RecycleBin>().is_ok() {
                     words.push(word);
