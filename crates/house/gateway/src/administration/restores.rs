@@ -100,7 +100,9 @@ impl Administration {
 
     /// Cancels the restore of a share.
     pub(super) fn stop_restore(&self, name: &str) -> Result<Restore> {
+        let remembering = self.snapshotting.restores.remembering();
         if let Some(running) = self.snapshotting.restores.of(name) {
+            drop(remembering);
             self.snapshotting.restores.cancel(&self.state, &running).map_err(failed)?;
             return Ok(tell_running(&running));
         }
@@ -132,6 +134,7 @@ impl Administration {
     }
 
     fn resume(&self, record: RestoreRecord) -> Result<()> {
+        let _remembering = self.snapshotting.restores.remembering();
         // It may have ended since it was looked at.
         let known = self.state.restore_of(&record.share).map_err(failed)?;
         if known.as_ref() != Some(&record) {

@@ -6,9 +6,10 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use control::RefusalKind;
+use parking_lot::{Mutex, MutexGuard};
 use share::{
     Answering, Error, Restoration, RestoreFailure, RestoreFigures, RestoreProgress, Restored, Share,
     folded_name,
@@ -21,6 +22,9 @@ use crate::waiting::wait_for;
 
 /// How long a client is waited for before it is asked whether the restore is to stop.
 const STOP_ASKED_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a restore may take to stop, when the server ends: one call to the storage.
+const STOPS_WITHIN: Duration = Duration::from_secs(10);
 
 /// The restores that go on.
 #[derive(Debug, Default)]
@@ -89,6 +93,11 @@ impl Restores {
         Ok(())
     }
 
+    /// Held while it is looked at what is remembered of a restore, and something follows from that.
+    pub(crate) fn remembering(&self) -> MutexGuard<'_, ()> {
+        self.remembering.lock()
+    }
+
     /// Has a restore stop, and remembers that it does not go on, whatever becomes of the server.
     ///
     /// # Errors
@@ -103,14 +112,21 @@ impl Restores {
         Ok(())
     }
 
-    /// Has all restores stop, and waits for them. They go on when the server starts again.
+    /// Has all restores stop, and waits for them, unless their storages do not answer. They go on when the server starts again.
     pub(crate) fn stop(&self) {
         let running: Vec<_> = self.running.lock().values().cloned().collect();
         running.iter().for_each(|running| running.progress.stop());
         for running in running {
-            let thread = running.thread.lock().take();
-            if thread.is_some_and(|thread| thread.join().is_err()) {
-                tracing::error!(share = running.record.share, "a thread that restores has failed");
+            let Some(thread) = running.thread.lock().take() else { continue };
+            let begun = Instant::now();
+            while !thread.is_finished() && begun.elapsed() < STOPS_WITHIN {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            let share = &running.record.share;
+            if !thread.is_finished() {
+                tracing::error!(share, "a restore does not stop: the storage does not answer");
+            } else if thread.join().is_err() {
+                tracing::error!(share, "a thread that restores has failed");
             }
         }
     }
@@ -151,8 +167,13 @@ fn carry_out(share: &Arc<Share>, running: &Arc<Running>, thread: &StoreThread) -
         |problem: String| Some(RestoreEnd { problem: Some(problem), ..end(running.progress.figures()) });
     let listed = match asked(share, |snapshots, may| snapshots.list(may)) {
         Ok(listed) => listed,
-        Err(_) if share.is_withdrawn() => return None,
-        Err(refusal) => return failed(refusal.what),
+        Err(refusal) if refusal.kind == RefusalKind::NoSnapshots => return failed(refusal.what),
+        Err(refusal) => {
+            if !share.is_withdrawn() {
+                tracing::warn!(share = record.share, "a restore waits: {}", refusal.what);
+            }
+            return None;
+        }
     };
     let Some(snapshot) = listed.into_iter().find(|snapshot| snapshot.name == record.snapshot) else {
         return failed(format!("the snapshot {} is gone", record.snapshot));

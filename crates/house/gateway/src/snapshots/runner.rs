@@ -210,7 +210,14 @@ impl Run<'_> {
         match self.make_room() {
             Ok(Some(kept)) => {
                 let (period, keep) = (self.rule.period.name(), self.rule.keep);
-                (take(), Some(format!("{}: the rule {period} keeps {kept} instead of {keep}", limit.what)))
+                let taken = take().map_err(|Refusal { kind, what, advice }| {
+                    Refusal::new(
+                        kind,
+                        format!("{what}; the rule's oldest snapshot was removed to make room"),
+                        advice,
+                    )
+                });
+                (taken, Some(format!("{}: the rule {period} keeps {kept} instead of {keep}", limit.what)))
             }
             Ok(None) => (Err(limit), None),
             Err(refusal) => (Err(refusal), None),

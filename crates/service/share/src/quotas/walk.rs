@@ -19,18 +19,20 @@ impl Quotas {
         may: MayWait<'_>,
     ) -> storage::Result<bool> {
         let places = self.places();
-        let mut left = vec![(Arc::clone(&self.root), Vec::new())];
+        // Paths, since each node may keep a file open.
+        let mut left = vec![Vec::new()];
         loop {
-            while let Some((dir, path)) = left.pop() {
+            while let Some(path) = left.pop() {
                 if !goes_on(may) {
                     return Ok(false);
                 }
+                let Some(dir) = self.reach(&path, may)? else { continue };
                 self.visit(&dir, &places, &path, may)?;
                 for name in names(&dir, may)? {
                     let below =
                         if path.is_empty() { name.clone() } else { [&path, &b"/"[..], &name].concat() };
-                    if let Some(found) = self.visit_name(&dir, &name, &places, &below, may)? {
-                        left.push((found, below));
+                    if self.visit_name(&dir, &name, &places, &below, may)? {
+                        left.push(below);
                     }
                 }
             }
@@ -42,14 +44,29 @@ impl Quotas {
             for node in moved {
                 let Ok(path) = node.path() else { continue };
                 match node.kind() {
-                    FileKind::Directory => left.push((node, path)),
+                    FileKind::Directory => left.push(path),
                     _ => self.visit(&node, &places, &path, may)?,
                 }
             }
         }
     }
 
-    /// Counts what has a name in a directory. Returns it if it is a directory.
+    /// The directory with this path; None if it has gone, or is elsewhere: then it is one of those that were moved.
+    fn reach(&self, path: &[u8], may: MayWait<'_>) -> storage::Result<Option<NodeRef>> {
+        let mut at = Arc::clone(&self.root);
+        for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
+            match at.lookup(Name::new(name)?, Wait::May(may)) {
+                Err(storage::Error::NotDirectory) => return Ok(None),
+                found => match unless_gone(found)? {
+                    Some(found) => at = found,
+                    None => return Ok(None),
+                },
+            }
+        }
+        Ok((at.kind() == FileKind::Directory && at.id().is_live()).then_some(at))
+    }
+
+    /// Counts what has a name in a directory. Returns whether it is a directory, which is counted later.
     fn visit_name(
         &self,
         dir: &NodeRef,
@@ -57,17 +74,17 @@ impl Quotas {
         places: &Places,
         path: &[u8],
         may: MayWait<'_>,
-    ) -> storage::Result<Option<NodeRef>> {
-        let Ok(name) = Name::new(name) else { return Ok(None) };
-        let Some(found) = unless_gone(dir.lookup(name, Wait::May(may)))? else { return Ok(None) };
+    ) -> storage::Result<bool> {
+        let Ok(name) = Name::new(name) else { return Ok(false) };
+        let Some(found) = unless_gone(dir.lookup(name, Wait::May(may)))? else { return Ok(false) };
         if !found.id().is_live() {
-            return Ok(None); // snapshots are not counted
+            return Ok(false); // snapshots are not counted
         }
         if found.kind() == FileKind::Directory {
-            return Ok(Some(found));
+            return Ok(true);
         }
         self.visit(&found, places, path, may)?;
-        Ok(None)
+        Ok(false)
     }
 
     /// Counts an object.

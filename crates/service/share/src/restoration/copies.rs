@@ -51,14 +51,8 @@ impl Copies<'_> {
         Ok(made)
     }
 
-    /// Makes a copy of an object that is no directory. `is_lasting`: what is copied must be on stable storage.
-    pub(super) fn make(
-        &self,
-        dir: &NodeRef,
-        name: Name<'_>,
-        then: &Source,
-        is_lasting: bool,
-    ) -> Result<(NodeRef, Made)> {
+    /// Makes a copy of an object that is no directory. What is copied is on stable storage then.
+    pub(super) fn make(&self, dir: &NodeRef, name: Name<'_>, then: &Source) -> Result<(NodeRef, Made)> {
         let link;
         let kind = match then.attributes.kind {
             FileKind::Regular | FileKind::Directory => NewKind::Regular,
@@ -74,8 +68,8 @@ impl Copies<'_> {
         let made = dir.create(name, &new_node(kind, &then.attributes), self.may)?;
         if then.attributes.kind == FileKind::Regular {
             match self.copy_data(&then.node, &made, then.attributes.size, self.progress)? {
-                Some(is_copied) if is_copied && is_lasting => made.commit(self.may)?,
-                Some(_) => {}
+                Some(true) => made.commit(self.may)?,
+                Some(false) => {}
                 None => return Ok((made, Made::Stopped)),
             }
         }
@@ -253,7 +247,9 @@ impl Copies<'_> {
         for stream in streams {
             let name = StreamName::new(&stream.name)?;
             let (data, copy) = (then.stream(name, self.may)?, now.create_stream(name, self.may)?);
-            self.copy_data(&data, &copy, stream.size, &uncounted)?;
+            if self.copy_data(&data, &copy, stream.size, &uncounted)? == Some(true) {
+                copy.commit(self.may)?;
+            }
         }
         Ok(())
     }

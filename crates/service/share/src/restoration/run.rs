@@ -344,7 +344,7 @@ impl<'a> Run<'a> {
             Some(file) => {
                 dir.link(temporary, &*file, self.may()).map(|()| (file, Made::Whole)).map_err(Error::from)
             }
-            None => self.copies.make(dir, temporary, then, self.order.replace),
+            None => self.copies.make(dir, temporary, then),
         };
         let placed = made.and_then(|(node, made)| match made {
             Made::Whole if self.place(dir, &node, temporary, name)? => Ok(Some(node)),
