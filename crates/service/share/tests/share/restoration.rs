@@ -224,14 +224,29 @@ fn clear(dir: &NodeRef) {
     }
 }
 
+/// A share that has lost what is in a snapshot.
+struct Lost {
+    share: Arc<Share>,
+    root: NodeRef,
+    expected: BTreeMap<String, String>,
+    from: SnapshotId,
+}
+
+impl Lost {
+    fn new() -> Self {
+        let store = Arc::new(MemoryStore::with_clock(clock));
+        let (share, root) = (share_on(&store), store.root());
+        plant(&root);
+        let expected = seen(&root);
+        let from = take(&store);
+        clear(&root);
+        Self { share, root, expected, from }
+    }
+}
+
 #[test]
 fn a_tree_is_restored_with_all_that_it_had() {
-    let store = Arc::new(MemoryStore::with_clock(clock));
-    let (share, root) = (share_on(&store), store.root());
-    plant(&root);
-    let expected = seen(&root);
-    let from = take(&store);
-    clear(&root);
+    let Lost { share, root, expected, from } = Lost::new();
     let figures = restored(&share, &order(from, "tree", "tree"));
     assert_eq!(seen(&root), expected);
     assert_eq!((figures.restored, figures.unchanged, figures.left), (7, 0, 0));
@@ -402,12 +417,7 @@ fn what_failed_or_was_stopped_anywhere_goes_on_and_leaves_nothing_behind() {
 
 #[test]
 fn it_stops_when_it_is_told_to_and_removes_what_was_left() {
-    let store = Arc::new(MemoryStore::with_clock(clock));
-    let (share, root) = (share_on(&store), store.root());
-    plant(&root);
-    let expected = seen(&root);
-    let from = take(&store);
-    clear(&root);
+    let Lost { share, root, expected, from } = Lost::new();
     let progress = RestoreProgress::default();
     progress.stop();
     let order = order(from, "tree", "tree");
