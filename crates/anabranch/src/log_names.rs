@@ -5,7 +5,7 @@ use logging::{LEVELS, Names};
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 42] = [
+const PARTS: [&str; 43] = [
     "access",
     "access_log",
     "accounting",
@@ -36,6 +36,7 @@ const PARTS: [&str; 42] = [
     "nfs_wire",
     "peers",
     "quota",
+    "ransomware",
     "report",
     "schedule",
     "service_address",
