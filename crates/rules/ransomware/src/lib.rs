@@ -13,6 +13,6 @@ mod rule;
 mod suffix;
 
 pub use client::Count;
-pub use detector::{Alarm, Detector, First};
+pub use detector::{Alarm, Detector, First, Now};
 pub use look::{Look, SAMPLE_BYTES, look};
 pub use rule::{Rule, RuleError};

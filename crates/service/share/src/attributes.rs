@@ -96,6 +96,9 @@ impl Share {
         }
         let _growth = set.size.map(|size| self.grow(file.node(), size, may)).transpose()?;
         let mut charge = self.charge_change(file, &before, &set, may)?;
+        if set.size == Some(0) {
+            self.notes_emptying(caller, file.node(), &before);
+        }
         let after = file.node().set_attributes(&set, may)?;
         charge.iter_mut().for_each(Charge::handed_over);
         self.budget.capacity().freed(before.size.saturating_sub(set.size.unwrap_or(before.size)));

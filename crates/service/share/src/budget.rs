@@ -4,6 +4,7 @@
 //! files tells it before and after ([`Capacity::grow`]).
 
 mod capacity;
+mod slowed;
 mod throttle;
 
 use std::sync::Arc;
@@ -16,8 +17,10 @@ use parking_lot::Mutex;
 use storage::{NodeRef, ObjectId};
 
 use self::capacity::Capacity;
+use self::slowed::Slowed;
 use self::throttle::Throttle;
 use crate::Call;
+use crate::agreement::Opener;
 use crate::operation::Turn;
 
 /// The plan of a share, and what is left of its budget.
@@ -29,10 +32,11 @@ pub(crate) struct Provision {
     root: ObjectId,
     /// Guards the present plan.
     provisioned: Mutex<Provisioned>,
-    /// [`PACED`] and [`RECORDED`]. A share that is neither checks only this.
+    /// [`PACED`], [`RECORDED`] and [`SLOWED`]. A share that is none of them checks only this.
     asked: AtomicU8,
     recorder: Recorder,
     throttle: Arc<Throttle>,
+    slowed: Slowed,
     capacity: Capacity,
     opens: OpensMax,
 }
@@ -68,6 +72,8 @@ impl OpensMax {
 const PACED: u8 = 1;
 /// Operations are recorded.
 const RECORDED: u8 = 2;
+/// Some clients are slowed.
+const SLOWED: u8 = 4;
 
 /// The present state of a share's plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +107,7 @@ impl Provision {
             capacity: Capacity::new(&limits, name, root),
             opens: OpensMax::new(&limits),
             throttle: Arc::new(Throttle::new(limits)),
+            slowed: Slowed::default(),
             provisioned: Mutex::new(provisioned),
         }
     }
@@ -129,12 +136,11 @@ impl Provision {
             return;
         }
         self.note(call, None, None);
-        if !self.is_paced() {
-            return;
-        }
         match turn {
-            Turn::ByData(_) => {}
-            Turn::Charged => self.throttle.charge(call.caller.machine.number(), Operation::Metadata),
+            Turn::Charged if self.is_paced() => {
+                self.throttle.charge(call.caller.machine.number(), Operation::Metadata);
+            }
+            Turn::ByData(_) | Turn::Charged => {}
             Turn::Waits => Box::pin(self.pass(call, Operation::Metadata)).await,
         }
     }
@@ -163,7 +169,12 @@ impl Provision {
 
     /// Whether operations may have to wait for the budget of the share, or are recorded.
     pub(crate) fn asks_for_turns(&self) -> bool {
-        self.asks(PACED | RECORDED)
+        self.asks(PACED | RECORDED | SLOWED)
+    }
+
+    /// Holds these clients to one operation a second, and no others.
+    pub(crate) fn slow(&self, clients: Vec<Opener>) {
+        self.slowed.set(clients, |are_any| self.ask(SLOWED, are_any));
     }
 
     /// Records the operations of clients on the share for this time.
@@ -197,6 +208,10 @@ impl Provision {
 
     /// Waits until the budget allows an operation.
     pub(crate) async fn pass(&self, call: &Call, operation: Operation) {
+        if self.asks(SLOWED) {
+            let [client, _] = call.caller.openers;
+            Box::pin(self.slowed.wait(client)).await;
+        }
         if !self.is_paced() {
             return;
         }

@@ -6,4 +6,5 @@ mod quotas;
 mod security;
 mod snapshots;
 mod store;
+mod vigilance;
 mod watch;

@@ -127,6 +127,9 @@ impl Share {
         let node = Arc::clone(file.node());
         let end = offset.saturating_add(total as u64);
         let _room = self.make_room(call, file, (offset, end)).await?;
+        if let Some(noticed) = self.notices_noise(call, file, offset, data.as_ref()) {
+            Box::pin(self.suspects(call, &node, offset, noticed)).await;
+        }
         let _under_way = self.changes.work_begins();
         let mut count = 0;
         if planted::strikes(Fault::WriteLost) {

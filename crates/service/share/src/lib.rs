@@ -44,9 +44,11 @@ mod share;
 mod snapshots;
 mod store;
 mod streams;
+mod suspicion;
 mod table;
 mod unwritten;
 mod versions;
+mod vigilance;
 mod watch;
 mod xattrs;
 
@@ -90,6 +92,7 @@ pub use quota::{
 };
 pub use quotas::{QUOTAS_MAX, QuotaFor, QuotaRoom, QuotaRule, QuotaRuleError, QuotaStatus, QuotaSubject};
 pub use ranges::CloneRule;
+pub use ransomware::{Count as RansomwareCount, Rule as RansomwareRule, RuleError as RansomwareRuleError};
 pub use read::{Read, ReadWithAttributes};
 pub use recycling::{RECYCLE_FOLDER, RecycleBin, RecycleBinError};
 pub use restoration::{
@@ -102,5 +105,6 @@ pub use share::Share;
 pub use store::{Alarm, Job, STORE_THREADS_MAX, STORE_WAITING_MAX, StoreHealth, StoreWatch, Workers};
 pub use table::{NotEntered, SHARES_MAX, ShareTable, ShareView, Shares};
 pub use versions::{IDLE_VIEWS_MAX, VERSIONS_MAX, VIEWS_MAX};
+pub use vigilance::{RansomwareAlarm, Suspect};
 pub use watch::{CHANGES_BYTES_MAX, CHANGES_MAX, Change, ChangeAction, ChangeKinds, Changes, Seen, Watch};
 pub use xattrs::ExtendedAttribute;

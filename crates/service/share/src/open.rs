@@ -241,7 +241,7 @@ impl Share {
             // deletion.
             None => {
                 let by = open.directory().filter(|own| doomed.under == Some(*own));
-                let removed = self.delete_closed(open.node(), &doomed.location, by, may);
+                let removed = self.delete_closed(open, &doomed.location, by, may);
                 removed.map(|removed| removed.then(|| doomed.location.clone()))
             }
         };
@@ -278,19 +278,21 @@ impl Share {
     /// Removes the name of a file whose last open is closed, if the name still refers to that file. Returns whether it does.
     fn delete_closed(
         self: &Arc<Self>,
-        node: &NodeRef,
+        open: &Open,
         location: &Location,
         by: Option<Holder>,
         may: MayWait<'_>,
     ) -> Result<bool> {
-        let name = Name::new(&location.name)?;
+        let (name, node) = (Name::new(&location.name)?, open.node());
         let dir = &location.parent;
         let (named, gone) = dir.lookup_attributes(name, Want::empty(), Wait::May(may))?;
         if named.id() != node.id() {
             return Ok(false);
         }
         let changing = Changing::begin(DirectoryReport::Nothing, dir, may)?;
+        let suspicious = self.looks_at_going(open.openers()[0], node, &gone, Wait::May(may));
         self.take_away(&changing, Going { name, node, attributes: &gone }, by)?;
+        self.notes_gone(suspicious);
         Ok(true)
     }
 

@@ -56,6 +56,9 @@ impl Share {
             SetAttributes { size: Some(0), mtime: Some(SetTime::Now), flags, ..SetAttributes::default() };
         keep_privilege_honest(&call.caller.identity, &found.attributes, &mut set);
         let file = File::Open(Arc::clone(&open));
+        if open_of_file(&file) {
+            self.notes_emptying(&call.caller, file.node(), &found.attributes);
+        }
         let before = found.attributes.size;
         let after = self
             .run(call, Work::Metadata, move |share, may| {

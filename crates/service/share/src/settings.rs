@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use access_log::AccessLog;
 
-use crate::{RecycleBin, Rules, Terms};
+use crate::{RansomwareRule, RecycleBin, Rules, Terms};
 
 /// The number of a share on this server: the same after a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,6 +44,8 @@ pub struct Settings {
     pub accounting: bool,
     /// The recycle bin, at first ([`Share::set_recycle_bin`]).
     pub recycle_bin: Option<RecycleBin>,
+    /// When the ransomware alarm is raised, at first ([`Share::set_ransomware_rule`]). None: never.
+    pub ransomware: Option<RansomwareRule>,
     /// The access log.
     pub access_log: AccessLog,
 }
@@ -67,6 +69,7 @@ impl Settings {
             quick_answer: cache::QUICK,
             accounting: true,
             recycle_bin: None,
+            ransomware: None,
             access_log: AccessLog::default(),
         }
     }

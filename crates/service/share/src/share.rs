@@ -15,6 +15,7 @@ use crate::recycling::Recycling;
 use crate::security::Security;
 use crate::store::Store;
 use crate::versions::{IDLE_VIEWS_MAX, Versions};
+use crate::vigilance::Vigilance;
 use crate::{Accounting, Accounts, Call, Changes, Ending, Outcome, Settings, ShareId, Workers};
 
 /// A share: a store, and everything that its clients must agree on.
@@ -35,6 +36,7 @@ pub struct Share {
     quotas: Arc<Quotas>,
     pub(crate) versions: Versions<Self>,
     pub(crate) recycling: Recycling,
+    pub(crate) vigilance: Vigilance,
     /// What this is a view at.
     pub(crate) snapshot: Option<Snapshot>,
 }
@@ -79,6 +81,7 @@ impl Share {
             quotas: Quotas::new(&settings.name, store.storage(), store.root()),
             versions: Versions::default(),
             recycling: Recycling::new(settings.recycle_bin.clone()),
+            vigilance: Vigilance::new(settings.ransomware),
             snapshot: None,
             store,
             settings,
@@ -110,6 +113,7 @@ impl Share {
             quotas: Quotas::new(&settings.name, store.storage(), store.root()),
             versions: Versions::default(),
             recycling: Recycling::default(),
+            vigilance: Vigilance::new(None),
             snapshot: Some(snapshot),
             store,
             settings,

@@ -5,36 +5,40 @@ const ME: u32 = 1;
 
 /// A detector that is asked as a share asks it.
 struct Watch {
-    detector: Detector<u32, u32>,
-    rule: Rule,
-    now: Instant,
+    detector: Detector<u32, u32, &'static str>,
+    now: Now,
 }
 
 impl Watch {
     fn new() -> Self {
         let rule = Rule { files: 3, ..Rule::default() };
-        Self { detector: Detector::default(), rule, now: Instant::now() }
+        Self { detector: Detector::default(), now: Now { at: Instant::now(), rule } }
     }
 
     /// Writes something that looks so, in the place of what was there.
-    fn write(&mut self, file: u32, what: Look, before: Option<Look>) -> Option<Alarm<u32>> {
-        let first = self.detector.writes(ME, file, &self.rule, self.now)?;
+    fn write(&mut self, file: u32, what: Look, before: Option<Look>) -> Option<Alarm<u32, &'static str>> {
+        let first = self.detector.writes(ME, file, self.now)?;
         let before = first.emptied.or(before);
-        (what == Look::Noise).then(|| self.detector.noise(ME, file, before, &self.rule, self.now)).flatten()
+        (what == Look::Noise).then(|| self.detector.noise((ME, "zoe"), file, before, self.now)).flatten()
     }
 
     fn empty(&mut self, file: u32, held: Look) {
-        self.detector.empties(ME, file, held, &self.rule, self.now);
+        self.detector.empties(ME, file, held, self.now);
     }
 
-    fn remove(&mut self, held: Look) -> Option<Alarm<u32>> {
-        let heeds = self.detector.heeds_removals(ME, &self.rule, self.now);
-        heeds.then(|| self.detector.removes(ME, held, &self.rule, self.now)).flatten()
+    fn remove(&mut self, held: Look) -> Option<Alarm<u32, &'static str>> {
+        let heeds = self.detector.heeds_removals(ME, self.now);
+        heeds.then(|| self.detector.removes(ME, held, self.now)).flatten()
     }
 
-    fn rename(&mut self, file: u32, names: (&str, &str), replaced: Option<Look>) -> Option<Alarm<u32>> {
+    fn rename(
+        &mut self,
+        file: u32,
+        names: (&str, &str),
+        replaced: Option<Look>,
+    ) -> Option<Alarm<u32, &'static str>> {
         let names = (names.0.as_bytes(), names.1.as_bytes());
-        self.detector.renames(ME, file, names, replaced, &self.rule, self.now)
+        self.detector.renames((ME, "zoe"), file, names, replaced, self.now)
     }
 }
 
@@ -45,10 +49,10 @@ fn files_that_are_written_over_raise_one_alarm() {
     assert_eq!(watch.write(1, Look::Noise, Some(Look::Plain)), None, "the same file");
     assert_eq!(watch.write(2, Look::Noise, Some(Look::Known)), None);
     let alarm = watch.write(3, Look::Noise, Some(Look::Plain)).expect("an alarm");
-    assert_eq!((alarm.number, alarm.client), (1, ME));
+    assert_eq!((alarm.number, alarm.client, alarm.who), (1, ME, Some("zoe")));
     assert_eq!(alarm.count, Count { overwritten: 3, ..Count::default() });
     assert_eq!(watch.write(4, Look::Noise, Some(Look::Plain)), None, "there is one already");
-    assert_eq!(watch.detector.alarms(watch.now)[0].count.all(), 4);
+    assert_eq!(watch.detector.alarms(watch.now.at)[0].count.all(), 4);
 }
 
 #[test]
@@ -71,7 +75,7 @@ fn what_was_written_plainly_and_what_was_random_before_does_not_count() {
         assert_eq!(watch.write(200 + file, Look::Noise, Some(Look::Noise)), None);
         assert_eq!(watch.write(300 + file, Look::Noise, None), None);
     }
-    assert_eq!(watch.detector.alarms(watch.now), []);
+    assert_eq!(watch.detector.alarms(watch.now.at), []);
 }
 
 #[test]
@@ -85,18 +89,18 @@ fn a_file_that_goes_counts_if_there_is_a_new_one_that_looks_random() {
     assert_eq!(watch.remove(Look::Plain), None);
     assert_eq!(watch.rename(2, ("2.new", "2.docx"), Some(Look::Known)), None);
     assert_eq!(watch.remove(Look::Plain).unwrap().count.replaced, 3);
-    assert!(!watch.detector.heeds_removals(ME, &watch.rule, watch.now), "none is left");
+    assert!(!watch.detector.heeds_removals(ME, watch.now), "none is left");
 }
 
 #[test]
 fn a_new_file_that_replaces_one_counts_once() {
     let mut watch = Watch::new();
     watch.write(1, Look::Noise, None);
-    assert!(watch.detector.has_made(ME, 1, &watch.rule, watch.now));
+    assert!(watch.detector.has_made(ME, 1, watch.now));
     watch.rename(1, ("a~", "a"), Some(Look::Plain));
-    assert!(!watch.detector.has_made(ME, 1, &watch.rule, watch.now));
+    assert!(!watch.detector.has_made(ME, 1, watch.now));
     watch.rename(1, ("a", "b"), Some(Look::Plain));
-    assert!(!watch.detector.heeds_removals(ME, &watch.rule, watch.now));
+    assert!(!watch.detector.heeds_removals(ME, watch.now));
 }
 
 #[test]
@@ -109,7 +113,7 @@ fn suffixes_count_together_with_what_is_in_the_files_but_each_file_once() {
     assert_eq!(alarm.count, Count { overwritten: 1, renamed: 2, replaced: 0 });
     assert_eq!(alarm.suffix.as_deref(), Some(&b"locked"[..]));
     watch.write(2, Look::Noise, Some(Look::Plain));
-    assert_eq!(watch.detector.alarms(watch.now)[0].count.all(), 3);
+    assert_eq!(watch.detector.alarms(watch.now.at)[0].count.all(), 3);
 }
 
 #[test]
@@ -117,11 +121,11 @@ fn only_what_happens_within_the_time_counts() {
     let mut watch = Watch::new();
     for file in 0..100 {
         assert_eq!(watch.write(file, Look::Noise, Some(Look::Plain)), None, "file {file}");
-        watch.now += SECOND * 30;
+        watch.now.at += SECOND * 30;
     }
     watch.write(1000, Look::Noise, None);
-    watch.now += watch.rule.within;
-    assert!(!watch.detector.heeds_removals(ME, &watch.rule, watch.now));
+    watch.now.at += watch.now.rule.within;
+    assert!(!watch.detector.heeds_removals(ME, watch.now));
 }
 
 #[test]
@@ -134,8 +138,8 @@ fn an_alarm_ends_by_command_and_an_hour_after_the_last_change() {
     for file in 0..3 {
         watch.write(file, Look::Noise, Some(Look::Plain));
     }
-    let last = watch.now;
-    watch.now += QUIET / 2;
+    let last = watch.now.at;
+    watch.now.at += QUIET / 2;
     watch.write(9, Look::Plain, None);
     assert_eq!(watch.detector.alarms(last + QUIET - SECOND)[0].number, 2);
     assert_eq!(watch.detector.alarms(last + QUIET), []);
@@ -148,12 +152,12 @@ fn memory_is_bounded_and_alarms_are_kept() {
         watch.write(file, Look::Noise, Some(Look::Plain));
     }
     for client in 2..5000 {
-        watch.now += SECOND / 1000;
+        watch.now.at += SECOND / 1000;
         for file in 0..2000 / client {
-            watch.detector.writes(client, file, &watch.rule, watch.now);
+            watch.detector.writes(client, file, watch.now);
         }
-        watch.detector.writes(client, 0, &watch.rule, watch.now);
+        watch.detector.writes(client, 0, watch.now);
     }
     assert_eq!(watch.detector.clients.len(), CLIENTS_MAX);
-    assert_eq!(watch.detector.alarms(watch.now).len(), 1);
+    assert_eq!(watch.detector.alarms(watch.now.at).len(), 1);
 }

@@ -72,6 +72,8 @@ pub struct Open {
     wrote: AtomicBool,
     /// Whether the first write must clear the privilege bits in the file's mode.
     is_privileged: AtomicBool,
+    /// Whether what was written first through this open was looked at.
+    is_examined: AtomicBool,
 }
 
 impl Open {
@@ -138,6 +140,11 @@ impl Open {
     /// The users and clients that the open is counted for.
     pub(crate) fn openers(&self) -> Openers {
         self.openers
+    }
+
+    /// Whether nothing was written through this open before that was looked at.
+    pub(crate) fn begins_to_be_examined(&self) -> bool {
+        !self.is_examined.load(Ordering::Relaxed) && !self.is_examined.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn require_open(&self) -> Result<()> {
@@ -274,6 +281,7 @@ impl Agreement {
             closed: AtomicBool::new(false),
             wrote: AtomicBool::new(false),
             // Writing to a named stream changes no program.
+            is_examined: AtomicBool::new(false),
             is_privileged: AtomicBool::new(found.stream.is_none() && found.attributes.mode & 0o6000 != 0),
         })))
     }

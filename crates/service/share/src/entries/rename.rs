@@ -118,23 +118,35 @@ impl Share {
             Some((other, attributes)) => self.charge_removal(other, attributes, may)?,
             None => None,
         };
+        let held = self.looks_at_replaced(caller, &node, replaced.as_ref(), Wait::May(may));
         let moving = self.begin_rename_beside_bin(is_dir, source, &target)?;
         from.rename(name, &**to, to_name, replace, may)?;
         drop(moving);
         charge.iter_mut().for_each(|charge| charge.moved(&node));
         gone.iter().for_each(Charge::removed);
         replaced.iter().for_each(|(_, attributes)| self.budget.capacity().removed(attributes));
-        let changes = if from.id() == to.id() {
-            // `to_parent` is watched too.
-            let change = self.namespace.changed(&parent, Some(name), Some(to_name), 1)?;
-            (change, change)
-        } else {
-            let change = self.namespace.changed(&parent, Some(name), None, 0)?;
-            (change, self.namespace.changed(&to_parent, None, Some(to_name), 0)?)
-        };
+        let changes = self.changed_by_rename((&parent, name), (&to_parent, to_name))?;
         self.agreement.moved(node.id(), source, &target);
+        self.notes_renamed(caller, (&node, object.kind), (source, &target), held);
         self.tell_renamed(source, &target, is_dir, author.under, may);
         Ok(Admission::Done(changes))
+    }
+}
+
+impl Share {
+    /// What has changed in the directory of the old name and in that of the new one.
+    fn changed_by_rename(
+        &self,
+        (parent, name): (&Changing<'_>, Name<'_>),
+        (to_parent, to_name): (&Changing<'_>, Name<'_>),
+    ) -> Result<(DirChange, DirChange)> {
+        if parent.dir.id() == to_parent.dir.id() {
+            // `to_parent` is watched too.
+            let change = self.namespace.changed(parent, Some(name), Some(to_name), 1)?;
+            return Ok((change, change));
+        }
+        let change = self.namespace.changed(parent, Some(name), None, 0)?;
+        Ok((change, self.namespace.changed(to_parent, None, Some(to_name), 0)?))
     }
 }
 

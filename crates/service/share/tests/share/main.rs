@@ -32,6 +32,7 @@ mod recycle;
 mod restoration;
 mod room;
 mod snapshots;
+mod vigilance;
 mod watch;
 mod within;
 
