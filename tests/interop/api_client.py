@@ -49,6 +49,9 @@ call("setQuota", 409, name="data", subject="*", body=m.NewQuota(hard=1 << 20))
 assert sorted(quota.subject for quota in call("listQuotas", 200, name="made").quotas) == ["*", "/a b"]
 call("removeQuota", 200, name="made", subject="/a b")
 call("removeQuota", 404, name="made", subject="/a b")
+assert call("listRansomwareAlarms", 200, name="data").alarms == []
+call("endRansomwareAlarm", 404, name="data", number=1)
+call("endRansomwareAlarm", 404, name="nobody", number=1)
 call("listSnapshots", 409, name="data")
 call("takeSnapshot", 409, name="data", body=m.NewSnapshot(label="now"))
 call("takeSnapshot", 422, name="data", body=m.NewSnapshot(label="a.b"))

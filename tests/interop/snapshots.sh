@@ -4,27 +4,7 @@
 # says so. Parts of it by name: snapshots.sh [smbclient] [smbtorture] [libnfs] [kernel] [restore]
 . "$(dirname "$0")/server.sh"
 parts=${*:-smbclient smbtorture libnfs kernel restore}
-[ "$(id -u)" = 0 ] || { echo "needs root (mounts, network namespaces)"; exit 1; }
-
-# In a mount namespace of its own, so that nothing stays mounted.
-if [ -z "${SNAPSHOTS_ALONE:-}" ]; then
-  rm -rf "$scratch"
-  SNAPSHOTS_ALONE=1 exec unshare -m --propagation slave -- "$0" "$@"
-fi
-ns=anabranch-$$ disk=$scratch/disk
-# This one removes nothing of what is mounted.
-end_scratch() {
-  [ -z "$server_pid" ] || kill -KILL "$server_pid" 2>/dev/null
-  [ "$failed" = 0 ] || grep -v ' INFO ' "$scratch/server.log" 2>/dev/null | tail -n 10
-  cd /
-  umount -l "$disk" "$scratch/ext4" 2>/dev/null
-  rm -rf --one-file-system "$scratch"
-  ip netns del "$ns" 2>/dev/null
-}
-mkdir "$disk" && truncate -s 512M "$scratch/image"
-if ! mkfs.btrfs -q "$scratch/image" >"$scratch/said" 2>&1 || ! mount -o loop "$scratch/image" "$disk" >>"$scratch/said" 2>&1; then
-  echo "not tested: Btrfs in a file: $(tail -n 1 "$scratch/said")"; finish; exit
-fi
+. "$(dirname "$0")/btrfs.sh"
 
 # A share on a subvolume that nobody can write.
 btrfs -q subvolume create "$disk/base" && install -m 666 /dev/stdin "$disk/base/f" <<<old && btrfs -q subvolume snapshot -r "$disk/base" "$disk/old" || exit 1

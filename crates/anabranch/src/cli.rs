@@ -204,6 +204,16 @@ pub(crate) enum ShareCommand {
         asking: Asking,
     },
     Restore(ShareRestore),
+    /// List the alarms about clients that work in a share as ransomware does, or end one
+    Alarms {
+        /// The share
+        name: String,
+        /// End the alarm with this number: its client is no longer slowed, and what it has done is forgotten
+        #[arg(long, value_name = "NUMBER")]
+        end: Option<u64>,
+        #[command(flatten)]
+        asking: Asking,
+    },
     /// List the named streams of a share that lead nowhere: streams of no file, and files whose streams are missing
     Check {
         /// The share
@@ -288,6 +298,10 @@ pub(crate) struct ShareCreate {
     /// Keep deleted files in .recycle, for example "on keep=30d exclude=*.tmp" [default: off]
     #[arg(long, value_name = "off|on...", default_value = "", hide_default_value = true)]
     pub(crate) recycle_bin: String,
+    /// When to raise an alarm about a client that works as ransomware does, and what to do then, for example
+    /// "on snapshot=7d slow" [default: on]
+    #[arg(long, value_name = "off|on...", default_value = "", hide_default_value = true)]
+    pub(crate) ransomware_alarm: String,
     /// Make the directory, of what this share held at a snapshot: a copy that can be changed. With the snapshot's name or its time
     #[arg(long, value_name = "SHARE@SNAPSHOT", conflicts_with = "for_group")]
     pub(crate) from: Option<String>,
@@ -358,6 +372,10 @@ pub(crate) struct ShareSet {
     /// Keep deleted files in .recycle, for example "on keep=30d exclude=*.tmp"
     #[arg(long, value_name = "off|on...")]
     pub(crate) recycle_bin: Option<String>,
+    /// When to raise an alarm about a client that works as ransomware does, and what to do then, for example
+    /// "on snapshot=7d slow"
+    #[arg(long, value_name = "off|on...")]
+    pub(crate) ransomware_alarm: Option<String>,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }

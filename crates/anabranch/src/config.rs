@@ -245,6 +245,7 @@ mod tests {
             access-log = false
             snapshot-policy = "office"
             recycle-bin = "on keep=30d"
+            ransomware-alarm = "on files=5 snapshot=7d slow"
             quotas = ["anna soft=8GiB hard=10GiB grace=14d", "/projects hard=1TiB", "* hard=5GiB"]
             nfs-security = ["krb5i", "krb5p"]
             nfs-groups = "server"
@@ -296,6 +297,7 @@ mod tests {
         assert_eq!((policy.hooks.before.len(), policy.hooks.time.as_secs()), (2, 30));
         assert_eq!(share.snapshot_policy, "office");
         assert_eq!(share.recycle_bin.as_ref().unwrap().to_string(), "on keep=30d");
+        assert_eq!(share.ransomware_alarm.unwrap().to_string(), "on files=5 within=1m snapshot=7d slow");
         assert_eq!(share.quotas[0].to_string(), "anna soft=8GiB hard=10GiB grace=14d");
         let settings = Settings::new(given).unwrap();
         assert_eq!(settings.gateway.smb_signing, smb_server::Protection::Required);

@@ -120,6 +120,7 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
         reserved_names,
         snapshot_policy,
         recycle_bin,
+        ransomware_alarm,
         quotas,
     } = share;
     let written = rules::write(rules);
@@ -135,6 +136,7 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
         "reserved-names": reserved_names,
         "snapshot-policy": snapshot_policy,
         "recycle-bin": rules::write_recycle_bin(recycle_bin.as_ref()),
+        "ransomware-alarm": rules::write_ransomware_alarm(*ransomware_alarm),
         "quotas": quotas.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "encrypted": has(Terms::ENCRYPTED),
         "tls-required": has(Terms::TLS),

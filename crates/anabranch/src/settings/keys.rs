@@ -88,7 +88,7 @@ pub(crate) const SERVER_KEYS: [Key; 61] = [
 ];
 
 /// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [Key; 30] = [
+pub(crate) const SHARE_KEYS: [Key; 31] = [
     without_default("name", "\"data\""),
     without_default("directory", "\"/srv/data\""),
     key("read-only", "true", "false"),
@@ -118,6 +118,7 @@ pub(crate) const SHARE_KEYS: [Key; 30] = [
     key("access-log", "false", "true"),
     key("snapshot-policy", "\"office\"", "\"\""),
     key("recycle-bin", "\"on keep=30d\"", "\"off\""),
+    key("ransomware-alarm", "\"on snapshot=7d\"", "\"on files=20 within=1m\""),
     key("quotas", "[\"anna soft=8GiB hard=10GiB\", \"/projects hard=1TiB\"]", "[]"),
 ];
 

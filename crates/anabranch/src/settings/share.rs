@@ -7,7 +7,7 @@ use control::shares::Rules as Written;
 use gateway::settings::{ShareSettings, check_reserved_name, check_share_name, split_directory};
 use limits::{Plan, PlanError};
 use serde::Deserialize;
-use share::{QUOTAS_MAX, QuotaRule, QuotaRuleError, RecycleBin, Rules, Terms};
+use share::{QUOTAS_MAX, QuotaRule, QuotaRuleError, RansomwareRule, RecycleBin, Rules, Terms};
 use state::rules;
 
 /// `NAME=DIR`, or a table in the file.
@@ -63,6 +63,7 @@ pub(crate) struct ShareTable {
     reserved_names: Vec<String>,
     snapshot_policy: String,
     recycle_bin: String,
+    ransomware_alarm: String,
     quotas: Vec<String>,
 }
 
@@ -98,6 +99,7 @@ impl Default for ShareTable {
             reserved_names: Vec::new(),
             snapshot_policy: String::new(),
             recycle_bin: String::new(),
+            ransomware_alarm: String::new(),
             quotas: Vec::new(),
         }
     }
@@ -118,6 +120,7 @@ impl ShareTable {
         let quotas = self.quotas(&mut wrong);
         let terms = terms | homes;
         let recycle_bin = self.recycle_bin(&mut wrong);
+        let ransomware_alarm = self.ransomware_alarm(&mut wrong);
         let Self { mut name, comment, plan, metadata_cache, reserved_names, snapshot_policy, .. } = self;
         let of_share = |e| format!("the share {name}: {e}");
         if is_empty && !name.is_empty() {
@@ -150,6 +153,7 @@ impl ShareTable {
             reserved_names,
             snapshot_policy,
             recycle_bin,
+            ransomware_alarm,
             quotas,
         };
         (ShareGiven(settings), wrong)
@@ -214,6 +218,14 @@ impl ShareTable {
         rules::parse_nfs_snapshots(&self.nfs_snapshots).unwrap_or_else(|e| {
             wrong.push(("nfs-snapshots", format!("the share {}: {e}", self.name)));
             Terms::empty()
+        })
+    }
+
+    /// When an alarm is raised about a client that works as ransomware does.
+    fn ransomware_alarm(&self, wrong: &mut Vec<(&'static str, String)>) -> Option<RansomwareRule> {
+        rules::parse_ransomware_alarm(&self.ransomware_alarm).unwrap_or_else(|e| {
+            wrong.push(("ransomware-alarm", format!("the share {}: {e}", self.name)));
+            None
         })
     }
 

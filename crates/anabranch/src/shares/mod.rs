@@ -1,5 +1,6 @@
 //! `anabranch share`: which directories are served, on what terms, and what is going on in them.
 
+mod alarms;
 mod check;
 mod for_group;
 mod record;
@@ -60,6 +61,7 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
         }
         ShareCommand::Revert { name, to, asking } => revert(name, to, asking),
         ShareCommand::Restore(order) => restore::run(order),
+        ShareCommand::Alarms { name, end, asking } => alarms::run(name, *end, asking),
         ShareCommand::Check { name, asking } => check::run(name, asking),
         ShareCommand::Top(top) => top::run(top),
         ShareCommand::Record(record) => record::run(record),
@@ -123,6 +125,7 @@ fn new_share(create: &ShareCreate) -> NewShare {
         plan: create.plan.clone(),
         snapshot_policy: create.snapshot_policy.clone(),
         recycle_bin: create.recycle_bin.clone(),
+        ransomware_alarm: create.ransomware_alarm.clone(),
         from: create.from.clone(),
     }
 }
@@ -149,6 +152,7 @@ fn change(set: &ShareSet) -> ShareChange {
         plan: set.plan.clone(),
         snapshot_policy: set.snapshot_policy.clone(),
         recycle_bin: set.recycle_bin.clone(),
+        ransomware_alarm: set.ransomware_alarm.clone(),
     }
 }
 

@@ -56,6 +56,9 @@ pub(super) fn render(shown: &Shown) -> String {
     if !share.snapshot_policy.is_empty() {
         let _ = writeln!(text, "policy     {}", share.snapshot_policy);
     }
+    if share.ransomware_alarm != share::RansomwareRule::default().to_string() {
+        let _ = writeln!(text, "ransomware {}", share.ransomware_alarm);
+    }
     if share.recycle_bin != "off" {
         let _ = writeln!(text, "recycling  {}", share.recycle_bin);
     }

@@ -424,6 +424,27 @@ fn a_plan_shrinks_below_what_is_used_and_loses_nothing() {
 }
 
 #[test]
+fn a_share_gets_a_ransomware_alarm() {
+    let machine = Machine::serving();
+    let place = machine.make_directory("place");
+    let create = |alarm| ["share", "create", "place", &place, "--ransomware-alarm", alarm];
+    machine.refused(
+        &create("loud"),
+        &["the share place: ransomware-alarm:", "on snapshot=7d slow", "docs/ransomware.md"],
+    );
+    machine.done(&create(""));
+    let alarm = || machine.json(&["share", "show", "place"])["ransomware_alarm"].clone();
+    assert_eq!(alarm(), "on files=20 within=1m");
+    machine.done(&["share", "set", "place", "--ransomware-alarm", "on slow snapshot=3d"]);
+    assert_eq!(alarm(), "on files=20 within=1m snapshot=3d slow");
+    machine.refused(&["share", "set", "place", "--ransomware-alarm", "on files=1"], &["from 2 to 1000"]);
+    machine.done(&["share", "set", "place", "--ransomware-alarm", "off"]);
+    assert_eq!(alarm(), "off");
+    machine.refused(&["share", "alarms", "place", "--end", "1"], &["has no ransomware alarm 1"]);
+    machine.refused(&["share", "alarms", "other"], &["no share other is served"]);
+}
+
+#[test]
 fn a_share_gets_a_recycle_bin() {
     let machine = Machine::serving();
     let place = machine.make_directory("place");

@@ -141,6 +141,8 @@ const TEXTS = {
   'share.nfs-snapshots.shown': ['shown in the root', 'in der Wurzel sichtbar'],
   'share.recycle-bin': ['Recycle bin', 'Papierkorb'],
   'share.recycle-bin-hint': ['off, or on keep=30d exclude=*.tmp', 'off oder on keep=30d exclude=*.tmp'],
+  'share.ransomware-alarm': ['Ransomware alarm', 'Alarm bei Erpressersoftware'],
+  'share.ransomware-alarm-hint': ['off, or on files=20 within=1m snapshot=7d slow', 'off oder on files=20 within=1m snapshot=7d slow'],
   'share.at-rest': ['Encryption on the disk', 'Verschlüsselung auf der Platte'],
   'share.at-rest.fscrypt': ['fscrypt', 'fscrypt'],
   'share.at-rest.dm-crypt': ['dm-crypt', 'dm-crypt'],

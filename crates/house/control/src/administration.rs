@@ -7,6 +7,7 @@ use crate::domain::Domain;
 use crate::identities::TestedUser;
 use crate::policies::{NewPolicy, Policies, Policy};
 use crate::quotas::{NewQuota, Quota, Quotas};
+use crate::ransomware::{RansomwareAlarm, RansomwareAlarms};
 use crate::restores::{NewRestore, Restore};
 use crate::shares::{NewShare, Share, ShareChange, Shares};
 use crate::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, SnapshotRevert, Snapshots};
@@ -98,6 +99,16 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// There is no such share or quota, or the configuration declares it.
     fn remove_quota(&self, share: &str, subject: &str) -> Result<Quota, Refusal>;
+    /// The ransomware alarms of a share that last.
+    ///
+    /// # Errors
+    /// No share of this name is served.
+    fn ransomware_alarms(&self, share: &str) -> Result<RansomwareAlarms, Refusal>;
+    /// Ends a ransomware alarm of a share. Returns it as it was.
+    ///
+    /// # Errors
+    /// There is no such alarm, or no share of this name is served.
+    fn end_ransomware_alarm(&self, share: &str, number: u64) -> Result<RansomwareAlarm, Refusal>;
     /// All snapshot policies, by name.
     ///
     /// # Errors

@@ -28,7 +28,8 @@ use crate::simulation::{NewSimulation, SimulatedPlan};
 use crate::tokens as of_tokens;
 use crate::trace::{NewTrace, TracePart};
 use crate::{
-    About, activity, findings, policy_calls, quota_calls, restore_calls, simulation, snapshot_calls, trace,
+    About, activity, findings, policy_calls, quota_calls, ransomware_calls, restore_calls, simulation,
+    snapshot_calls, trace,
 };
 
 /// The most bytes of a request's body: no call has a long one.
@@ -100,6 +101,16 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/shares/{name}/quotas/{subject}",
         methods: &["put", "delete"],
         handlers: || put(quota_calls::set).delete(quota_calls::remove),
+    },
+    Route {
+        path: "/shares/{name}/ransomware-alarms",
+        methods: &["get"],
+        handlers: || get(ransomware_calls::list),
+    },
+    Route {
+        path: "/shares/{name}/ransomware-alarms/{number}",
+        methods: &["delete"],
+        handlers: || delete(ransomware_calls::end),
     },
     Route {
         path: "/shares/{name}/restore",

@@ -147,6 +147,13 @@ pub fn health(shards: &[StuckShard], shares: &Shares, concerns: Concerns) -> Hea
         if store.is_stuck {
             let _ = writeln!(health.stores, "share {}: {}", share.name(), stuck_store(&store));
         }
+        if !share.ransomware_alarms().is_empty() {
+            let name = share.name();
+            let _ = writeln!(
+                health.alarms,
+                "share {name}: a client works as ransomware does: `anabranch share alarms {name}` says which"
+            );
+        }
         for alarm in share.alarms() {
             let _ = match alarm {
                 Alarm::Full | Alarm::ReadOnly => {
@@ -161,17 +168,18 @@ pub fn health(shards: &[StuckShard], shares: &Shares, concerns: Concerns) -> Hea
     health
 }
 
-/// All alarms about the storage of a share, by the names used in metrics and the API.
-pub(crate) const ALARMS: [&str; 4] = ["full", "read-only", "moved", "stuck"];
+/// All alarms about a share, by the names used in metrics and the API.
+pub(crate) const ALARMS: [&str; 5] = ["full", "read-only", "moved", "stuck", "ransomware"];
 
 /// The alarm about the snapshot policy of a share, by the name used in the API.
 pub const SNAPSHOTS_ALARM: &str = "snapshots";
 
-/// The current alarms about the storage of a share: some of [`ALARMS`].
+/// The current alarms about a share: some of [`ALARMS`].
 #[must_use]
 pub fn alarms(share: &Share) -> Vec<&'static str> {
     let stuck = share.store_health().is_stuck.then_some("stuck");
-    share.alarms().into_iter().map(Alarm::name).chain(stuck).collect()
+    let ransomware = (!share.ransomware_alarms().is_empty()).then_some("ransomware");
+    share.alarms().into_iter().map(Alarm::name).chain(stuck).chain(ransomware).collect()
 }
 
 fn stuck_store(health: &StoreHealth) -> String {

@@ -31,6 +31,8 @@ mod policy_calls;
 pub mod program;
 mod quota_calls;
 pub mod quotas;
+pub mod ransomware;
+mod ransomware_calls;
 pub mod report;
 mod restore_calls;
 pub mod restores;

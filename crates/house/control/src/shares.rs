@@ -73,6 +73,9 @@ pub struct Share {
     /// Its recycle bin: `off`, or `on` with what is kept there.
     #[serde(default)]
     pub recycle_bin: String,
+    /// Its ransomware alarm: `off`, or `on` with when it is raised and what is done then.
+    #[serde(default)]
+    pub ransomware_alarm: String,
     /// How its directory is encrypted on the disk, where one share is asked for that is served: `fscrypt`, `dm-crypt`, or
     /// `none-seen`. Null if the system does not say.
     #[serde(default)]
@@ -242,6 +245,9 @@ pub struct NewShare {
     /// Its recycle bin: `off`, or `on` with what is kept there. The default, an empty text, is `off`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub recycle_bin: String,
+    /// Its ransomware alarm: `off`, or `on` with when it is raised and what is done then. The default, an empty text, is `on`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub ransomware_alarm: String,
     /// Who may use the share. The default is everybody.
     #[serde(default, skip_serializing_if = "RulesChange::is_nothing")]
     pub rules: RulesChange,
@@ -306,6 +312,9 @@ pub struct ShareChange {
     /// The recycle bin: `off`, or `on` with what is kept there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recycle_bin: Option<String>,
+    /// The ransomware alarm: `off`, or `on` with when it is raised and what is done then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ransomware_alarm: Option<String>,
     /// Whether the access log has what clients do in the share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub access_log: Option<bool>,

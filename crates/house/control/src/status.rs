@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::activity::ShareActivity;
 use crate::metrics::Connected;
-use crate::{About, Refusal, activity, health};
+use crate::{About, Refusal, activity, health, ransomware};
 
 /// The server, its shares and its clients at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ pub struct ShareStatus {
     pub served: bool,
     /// Why it is not served.
     pub problem: Option<String>,
-    /// What is wrong with its storage: some of `full`, `read-only`, `moved`, `stuck`.
+    /// What is wrong with its storage: some of `full`, `read-only`, `moved`, `stuck`, `ransomware`.
     pub alarms: Vec<String>,
     /// What goes on in it; none if it is not served.
     pub activity: Option<ShareActivity>,
@@ -67,11 +67,13 @@ pub(crate) fn of(about: &About) -> Result<Status, Refusal> {
         problem: share.problem,
         alarms: share.alarms,
     };
+    // Who they are is not for everybody, so it is not in the answer of /healthz.
+    let suspects = present.iter().flat_map(|share| ransomware::reasons(share));
     Ok(Status {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         uptime_seconds: about.started.elapsed().as_secs(),
         health: health.word().to_owned(),
-        reasons: health.reasons().lines().map(str::to_owned).collect(),
+        reasons: health.reasons().lines().map(str::to_owned).chain(suspects).collect(),
         smb_sessions: connected.smb_sessions as u64,
         smb_channels: connected.smb_channels as u64,
         nfs_clients: connected.nfs_clients as u64,

@@ -72,6 +72,12 @@ impl Administration for Nobody {
     fn remove_quota(&self, _: &str, _: &str) -> Result<quotas::Quota, Refusal> {
         Ok(quotas::Quota::default())
     }
+    fn ransomware_alarms(&self, _: &str) -> Result<ransomware::RansomwareAlarms, Refusal> {
+        Ok(ransomware::RansomwareAlarms::default())
+    }
+    fn end_ransomware_alarm(&self, _: &str, _: u64) -> Result<ransomware::RansomwareAlarm, Refusal> {
+        Ok(ransomware::RansomwareAlarm::default())
+    }
     fn policies(&self) -> Result<policies::Policies, Refusal> {
         Ok(policies::Policies::default())
     }

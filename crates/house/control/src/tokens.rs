@@ -230,6 +230,8 @@ mod tests {
             ("GET", "/v1/shares/a/quotas", Scope::Read),
             ("PUT", "/v1/shares/a/quotas/b", Scope::Shares),
             ("DELETE", "/v1/shares/a/quotas/b", Scope::Shares),
+            ("GET", "/v1/shares/a/ransomware-alarms", Scope::Read),
+            ("DELETE", "/v1/shares/a/ransomware-alarms/1", Scope::Shares),
             ("POST", "/v1/policies", Scope::Shares),
             ("DELETE", "/v1/policies/a", Scope::Shares),
             ("GET", "/v1/files", Scope::Read),

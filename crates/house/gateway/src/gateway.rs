@@ -27,7 +27,7 @@ use crate::problem::{Result, serving};
 use crate::registered::Registered;
 use crate::renewal::Renewal;
 use crate::servers::Servers;
-use crate::snapshots::Keeper;
+use crate::snapshots::{Guard, Keeper};
 use crate::sockets::{Addresses, PortmapSockets, Sockets};
 use crate::upkeep::Upkeep;
 use crate::{announced, control_access, control_tls, nfs_tls, opening, smb_quic};
@@ -66,6 +66,7 @@ struct Outside {
     _held_up: HeldUp,
     _upkeep: Upkeep,
     _keeper: Keeper,
+    _guard: Guard,
     _discovery: Option<Discovery>,
 }
 
@@ -118,6 +119,7 @@ impl Gateway {
         let runner = administration.policy_runner();
         let keeper = Keeper::start(Arc::clone(&administration), runner);
         let keeper = keeper.map_err(serving("cannot start a thread"))?;
+        let guard = Guard::start(Arc::clone(&administration)).map_err(serving("cannot start a thread"))?;
         let outside = Outside {
             _registered: registered,
             _published: published,
@@ -125,6 +127,7 @@ impl Gateway {
             _held_up: held_up,
             _upkeep: upkeep,
             _keeper: keeper,
+            _guard: guard,
             _discovery: discovery,
         };
         Ok(Self {

@@ -193,12 +193,14 @@ pub(crate) fn change_declared(share: &Share, now: &ShareSettings) {
         plan,
         metadata_cache,
         recycle_bin,
+        ransomware_alarm,
         quotas,
     } = now;
     share.set_terms(*terms);
     share.set_metadata_cache(*metadata_cache);
     share.set_comment(comment.clone());
     share.set_recycle_bin(recycle_bin.clone());
+    share.set_ransomware_rule(*ransomware_alarm);
     share.set_quota_rules(quotas.clone());
     if *share.rules() != *rules {
         share.set_rules(rules.clone());
@@ -413,6 +415,7 @@ impl Opener {
             provisioned: Provisioned::new(given.plan.clone()),
             metadata_cache: given.metadata_cache,
             recycle_bin: given.recycle_bin.clone(),
+            ransomware: given.ransomware_alarm,
             accounting: !self.is_uncounted,
             ..share::Settings::new(&given.name)
         };
@@ -438,6 +441,7 @@ impl Opener {
             provisioned: record.provisioned()?,
             metadata_cache: !record.uncached,
             recycle_bin: record.recycle_bin()?,
+            ransomware: record.ransomware_alarm()?,
             ..share::Settings::new(&record.name)
         };
         let store = self.open_store(&record.name, directory, &[])?;

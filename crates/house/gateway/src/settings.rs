@@ -7,7 +7,7 @@ use std::time::Duration;
 use limits::Plan;
 pub use nfs_server::GroupsBy;
 use schedule::Policy;
-use share::{QuotaRule, RecycleBin, Rules, Squash, Terms};
+use share::{QuotaRule, RansomwareRule, RecycleBin, Rules, Squash, Terms};
 use smb_server::{ChannelBinding, GivenInterface, Ntlm, Protection};
 pub use storage_ceph::Place as CephPlace;
 
@@ -156,6 +156,8 @@ pub struct ShareSettings {
     pub snapshot_policy: String,
     /// The recycle bin of the share.
     pub recycle_bin: Option<RecycleBin>,
+    /// When the ransomware alarm of the share is raised.
+    pub ransomware_alarm: Option<RansomwareRule>,
     /// The quotas of the share, at most [`share::QUOTAS_MAX`].
     pub quotas: Vec<QuotaRule>,
 }
@@ -282,6 +284,7 @@ impl ShareSettings {
             reserved_names: Vec::new(),
             snapshot_policy: String::new(),
             recycle_bin: None,
+            ransomware_alarm: Some(RansomwareRule::default()),
             quotas: Vec::new(),
         }
     }

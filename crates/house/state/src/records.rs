@@ -9,7 +9,7 @@ use control::shares::Rules;
 use control::tokens::Scope;
 use limits::Provisioned;
 use serde::{Deserialize, Serialize};
-use share::{QuotaRule, QuotaRuleError, RecycleBin, Terms};
+use share::{QuotaRule, QuotaRuleError, RansomwareRule, RecycleBin, Terms};
 use zeroize::Zeroizing;
 
 use crate::rules;
@@ -53,6 +53,9 @@ pub struct ShareRecord {
     /// The recycle bin, as it is written; empty: it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub recycle_bin: String,
+    /// When the ransomware alarm is raised, as it is written; empty: as usual.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub ransomware_alarm: String,
     /// The quotas, as they are written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quotas: Vec<String>,
@@ -147,6 +150,17 @@ impl ShareRecord {
         })?;
         let increased = self.increased.map(|seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds));
         Ok(Provisioned { plan, increased })
+    }
+
+    /// When its ransomware alarm is raised. None: never.
+    ///
+    /// # Errors
+    /// It is a text that this program does not know.
+    pub fn ransomware_alarm(&self) -> Result<Option<RansomwareRule>> {
+        rules::parse_ransomware_alarm(&self.ransomware_alarm).map_err(|e| {
+            let what = format!("the share {}: {e}", self.name);
+            Error::new(what, "Give it another: anabranch share set NAME --ransomware-alarm on")
+        })
     }
 
     /// The settings of its recycle bin, if it has one.

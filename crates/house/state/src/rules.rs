@@ -2,8 +2,8 @@
 
 use control::shares::Rules as Written;
 use share::{
-    CLIENT_RULES_MAX, ClientRule, Protocols, RIGHTS_MAX, RecycleBin, RecycleBinError, Right, Role, Rules,
-    Terms,
+    CLIENT_RULES_MAX, ClientRule, Protocols, RIGHTS_MAX, RansomwareRule, RansomwareRuleError, RecycleBin,
+    RecycleBinError, Right, Role, Rules, Terms,
 };
 
 /// Longest comment of a share, in bytes.
@@ -86,6 +86,24 @@ pub fn parse_nfs_snapshots(word: &str) -> Result<Terms, String> {
 pub fn write_nfs_snapshots(terms: Terms) -> String {
     let said = NFS_SNAPSHOTS.iter().find(|(_, known)| terms.contains(*known));
     said.map_or_else(String::new, |(word, _)| (*word).to_owned())
+}
+
+/// When the ransomware alarm of a share is raised, as it is written. Empty: as usual.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn parse_ransomware_alarm(text: &str) -> Result<Option<RansomwareRule>, String> {
+    match text.trim() {
+        "" => Ok(Some(RansomwareRule::default())),
+        "off" => Ok(None),
+        text => text.parse().map(Some).map_err(|e: RansomwareRuleError| format!("ransomware-alarm: {e}")),
+    }
+}
+
+/// The same in words.
+#[must_use]
+pub fn write_ransomware_alarm(rule: Option<RansomwareRule>) -> String {
+    rule.map_or_else(|| "off".to_owned(), |rule| rule.to_string())
 }
 
 /// The recycle bin of a share, as it is written. Empty: none.

@@ -60,8 +60,8 @@ pub(crate) struct Client<F> {
     spoilt: VecDeque<Instant>,
     /// When the last file was spoilt.
     pub(crate) spoilt_last: Option<Instant>,
-    /// When new files were made that look random, and for which no other file has gone.
-    made: VecDeque<Instant>,
+    /// When and in which directories new files were made that look random, and for which no other file has gone.
+    made: VecDeque<(Instant, F)>,
     suffixes: Suffixes<F>,
     pub(crate) count: Count,
     /// The last suffix that counted.
@@ -102,25 +102,26 @@ impl<F: Copy + Eq + Hash> Client<F> {
         }
     }
 
-    /// A new file looks random.
-    pub(crate) fn makes(&mut self, file: F, now: Instant) {
+    /// A new file in this directory looks random.
+    pub(crate) fn makes(&mut self, file: F, dir: F, now: Instant) {
         self.set_note(file, Note::Made, now);
         if self.made.len() == FILES_MAX as usize {
             self.made.pop_front();
         }
-        self.made.push_back(now);
+        self.made.push_back((now, dir));
     }
 
-    /// Whether the client has made files that look random, for which no other file has gone yet.
-    pub(crate) fn has_made(&mut self, now: Instant, within: Duration) -> bool {
-        forget_before(&mut self.made, now, within);
-        !self.made.is_empty()
+    /// Whether the client has made files in this directory that look random, for which no other file has gone yet.
+    pub(crate) fn has_made(&mut self, dir: F, now: Instant, within: Duration) -> bool {
+        forget_before(&mut self.made, now, within, |(at, _)| *at);
+        self.made.iter().any(|(_, made)| *made == dir)
     }
 
-    /// Another file has gone in place of which there is one that looks random, if there is one.
-    pub(crate) fn replaces(&mut self, now: Instant, within: Duration) {
-        if self.has_made(now, within) {
-            self.made.pop_front();
+    /// A file of this directory has gone, perhaps for a new one that looks random.
+    pub(crate) fn replaces(&mut self, dir: F, now: Instant, within: Duration) {
+        forget_before(&mut self.made, now, within, |(at, _)| *at);
+        if let Some(made) = self.made.iter().position(|(_, made)| *made == dir) {
+            self.made.remove(made);
             self.spoils(Way::Replaced, now);
         }
     }
@@ -155,13 +156,13 @@ impl<F: Copy + Eq + Hash> Client<F> {
 
     /// How many files were spoilt within this time.
     pub(crate) fn spoilt(&mut self, now: Instant, within: Duration) -> usize {
-        forget_before(&mut self.spoilt, now, within);
+        forget_before(&mut self.spoilt, now, within, |at| *at);
         self.spoilt.len()
     }
 }
 
-fn forget_before(times: &mut VecDeque<Instant>, now: Instant, within: Duration) {
-    while times.front().is_some_and(|at| now.saturating_duration_since(*at) >= within) {
-        times.pop_front();
+fn forget_before<T>(all: &mut VecDeque<T>, now: Instant, within: Duration, time: impl Fn(&T) -> Instant) {
+    while all.front().is_some_and(|first| now.saturating_duration_since(time(first)) >= within) {
+        all.pop_front();
     }
 }

@@ -69,6 +69,15 @@ impl<C, F, W> Default for Detector<C, F, W> {
     }
 }
 
+/// What was there before a client wrote what looks random.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Before<F> {
+    /// Nothing: the file is new, in this directory.
+    Nothing(F),
+    /// Something that looks so.
+    Held(Look),
+}
+
 /// What is to be known of the first write of a client to a file within the time of the rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct First {
@@ -92,21 +101,20 @@ impl<C: Copy + Eq + Hash, F: Copy + Eq + Hash, W: Clone> Detector<C, F, W> {
         Some(First { emptied })
     }
 
-    /// What a client writes first to a file is noise. `before` is what was there, None if there was nothing. Returns an alarm if
-    /// this raises one.
+    /// What a client writes first to a file is noise. Returns an alarm if this raises one.
     pub fn noise(
         &mut self,
         (client, who): (C, W),
         file: F,
-        before: Option<Look>,
+        before: Before<F>,
         now: Now,
     ) -> Option<Alarm<C, W>> {
         let watched = self.used_by(client, who, now);
         match before {
             _ if watched.note(file, now.at, now.rule.within) == Some(Note::Spoilt) => {}
-            None => watched.makes(file, now.at),
-            Some(Look::Noise) => {}
-            Some(Look::Plain | Look::Known) => {
+            Before::Nothing(dir) => watched.makes(file, dir, now.at),
+            Before::Held(Look::Noise) => {}
+            Before::Held(Look::Plain | Look::Known) => {
                 watched.set_note(file, Note::Spoilt, now.at);
                 watched.spoils(Way::Overwritten, now.at);
             }
@@ -122,15 +130,17 @@ impl<C: Copy + Eq + Hash, F: Copy + Eq + Hash, W: Clone> Detector<C, F, W> {
         }
     }
 
-    /// Whether it matters what the files held that the client removes ([`Detector::removes`]).
-    pub fn heeds_removals(&mut self, client: C, now: Now) -> bool {
-        self.clients.get_mut(&client).is_some_and(|watched| watched.client.has_made(now.at, now.rule.within))
+    /// Whether it matters what the files held that the client removes from this directory ([`Detector::removes`]): whether it has
+    /// made files there that look random.
+    pub fn heeds_removals(&mut self, client: C, dir: F, now: Now) -> bool {
+        let watched = self.clients.get_mut(&client);
+        watched.is_some_and(|watched| watched.client.has_made(dir, now.at, now.rule.within))
     }
 
-    /// A client removes a file that held this. Returns an alarm if this raises one.
-    pub fn removes(&mut self, client: C, held: Look, now: Now) -> Option<Alarm<C, W>> {
+    /// A client removes a file from this directory that held this. Returns an alarm if this raises one.
+    pub fn removes(&mut self, client: C, dir: F, held: Look, now: Now) -> Option<Alarm<C, W>> {
         if held != Look::Noise {
-            self.client(client, now).replaces(now.at, now.rule.within);
+            self.client(client, now).replaces(dir, now.at, now.rule.within);
         }
         self.judge(client, now)
     }
@@ -144,11 +154,11 @@ impl<C: Copy + Eq + Hash, F: Copy + Eq + Hash, W: Clone> Detector<C, F, W> {
         note == Some(Note::Made)
     }
 
-    /// A client renames a file, perhaps in the place of another that held this. Returns an alarm if this raises one.
+    /// A client renames a file to this directory, perhaps in the place of another that held this. Returns an alarm if this raises one.
     pub fn renames(
         &mut self,
         (client, who): (C, W),
-        file: F,
+        (file, dir): (F, F),
         names: (&[u8], &[u8]),
         replaced: Option<Look>,
         now: Now,
@@ -157,7 +167,7 @@ impl<C: Copy + Eq + Hash, F: Copy + Eq + Hash, W: Clone> Detector<C, F, W> {
         match (watched.note(file, now.at, now.rule.within), replaced) {
             (Some(Note::Made), Some(Look::Plain | Look::Known)) => {
                 watched.set_note(file, Note::Spoilt, now.at);
-                watched.replaces(now.at, now.rule.within);
+                watched.replaces(dir, now.at, now.rule.within);
             }
             // What it has just written it may name as it likes.
             (Some(_), _) => {}

@@ -1,5 +1,6 @@
 //! The caller of an operation: user and client, and how the user was proved.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use access::Role;
@@ -21,6 +22,8 @@ pub struct Caller {
     pub role: Role,
     /// The client.
     pub machine: Client,
+    /// The address from which the user logged on, where the client has another name.
+    pub address: Option<IpAddr>,
     /// The grant under which the caller's client caches any file ([`Caller::of_client`]).
     pub client: Option<Holder>,
     /// The openers that the caller's opens are counted for.
@@ -36,6 +39,7 @@ impl Caller {
             proof,
             role: Role::Elevated,
             machine: Client::Unknown,
+            address: None,
             client: None,
             openers: Openers::default(),
         }
@@ -63,6 +67,13 @@ impl Caller {
     #[must_use]
     pub fn at(mut self, machine: Client) -> Self {
         self.machine = machine;
+        self
+    }
+
+    /// The same caller, from this address.
+    #[must_use]
+    pub fn from_address(mut self, address: IpAddr) -> Self {
+        self.address = Some(address);
         self
     }
 

@@ -290,7 +290,7 @@ impl Share {
             return Ok(false);
         }
         let changing = Changing::begin(DirectoryReport::Nothing, dir, may)?;
-        let suspicious = self.looks_at_going(open.openers()[0], node, &gone, Wait::May(may));
+        let suspicious = self.looks_at_going(open.openers()[0], dir, (node, &gone), Wait::May(may));
         self.take_away(&changing, Going { name, node, attributes: &gone }, by)?;
         self.notes_gone(suspicious);
         Ok(true)

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use ransomware::{First, Look, SAMPLE_BYTES, look};
-use storage::{Attributes, FileKind, NodeRef, View, Wait};
+use ransomware::{Before, First, Look, SAMPLE_BYTES, look};
+use storage::{Attributes, FileKind, MayWait, NodeRef, ObjectId, View, Wait};
 
 use crate::agreement::Opener;
 use crate::schedule::Work;
@@ -17,6 +17,7 @@ use crate::{Call, Caller, File, Location, Share};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Going {
     client: Opener,
+    dir: ObjectId,
     held: Look,
 }
 
@@ -55,16 +56,24 @@ impl Share {
         (client, first): (Opener, First),
     ) {
         let before = match first.emptied {
-            Some(held) => Some(held),
+            Some(held) => Ok(Before::Held(held)),
             None => {
                 let node = Arc::clone(node);
-                let held =
-                    self.run(call, Work::Blocking, move |_, may| Ok(held_at(&node, offset, Wait::May(may))?));
-                // A file that cannot be read is no sign.
-                held.await.unwrap_or(Some(Look::Noise))
+                self.run(call, Work::Blocking, move |share, may| Ok(share.before(&node, offset, may)?)).await
             }
         };
+        // A file that cannot be read, or has no name any more, is no sign.
+        let before = before.unwrap_or(Before::Held(Look::Noise));
         self.tell_ransomware(self.vigilance.noise((client, &call.caller), node.id(), before));
+    }
+
+    fn before(&self, node: &NodeRef, offset: u64, may: MayWait<'_>) -> storage::Result<Before<ObjectId>> {
+        if let Some(held) = held_at(node, offset, Wait::May(may))? {
+            return Ok(Before::Held(held));
+        }
+        let location = self.agreement.location_of(node.id());
+        let location = location.or_else(|| self.namespace.locate(node, may)).ok_or(storage::Error::Stale)?;
+        Ok(Before::Nothing(location.parent.id()))
     }
 
     /// Notes what a file holds that is about to be emptied, if that is in memory.
@@ -80,26 +89,27 @@ impl Share {
         }
     }
 
-    /// Looks at a file that a client is about to remove. None unless it matters what it holds.
+    /// Looks at a file that a client is about to remove from a directory. None unless it matters what it holds.
     pub(crate) fn looks_at_going(
         &self,
         client: Option<Opener>,
-        node: &NodeRef,
-        attributes: &Attributes,
+        dir: &NodeRef,
+        (node, attributes): (&NodeRef, &Attributes),
         wait: Wait<'_>,
     ) -> Option<Going> {
         if !self.vigilance.is_on() || attributes.kind != FileKind::Regular || attributes.links > 1 {
             return None;
         }
-        let client = client.filter(|client| self.vigilance.heeds_removals(*client))?;
+        let dir = dir.id();
+        let client = client.filter(|client| self.vigilance.heeds_removals(*client, dir))?;
         let held = held_at(node, 0, wait).ok()??;
-        Some(Going { client, held })
+        Some(Going { client, dir, held })
     }
 
     /// Counts a file that is gone.
     pub(crate) fn notes_gone(&self, going: Option<Going>) {
-        if let Some(Going { client, held }) = going {
-            self.tell_ransomware(self.vigilance.removes(client, held));
+        if let Some(Going { client, dir, held }) = going {
+            self.tell_ransomware(self.vigilance.removes(client, dir, held));
         }
     }
 
@@ -132,7 +142,8 @@ impl Share {
         }
         if let Some(client) = client_of(caller) {
             let names = (&from.name[..], &to.name[..]);
-            self.tell_ransomware(self.vigilance.renames((client, caller), node.id(), names, replaced));
+            let renamed = (node.id(), to.parent.id());
+            self.tell_ransomware(self.vigilance.renames((client, caller), renamed, names, replaced));
         }
     }
 
@@ -142,8 +153,7 @@ impl Share {
         self.slows_suspects();
         tracing::error!(
             share = self.name(),
-            user = suspect.as_ref().map(tracing::field::display),
-            client = suspect.as_ref().map(|suspect| tracing::field::display(suspect.machine)),
+            who = suspect.as_ref().map(tracing::field::display),
             overwritten = count.overwritten,
             replaced = count.replaced,
             renamed = count.renamed,

@@ -2,17 +2,19 @@
 //!
 //! This part knows no other part of a share, and never asks the store: [`crate::suspicion`] does.
 
+use std::fmt::{Display, Formatter};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use accounting::Client;
 use parking_lot::Mutex;
-use ransomware::{Count, Detector, First, Look, Now, Rule};
+use ransomware::{Before, Count, Detector, First, Look, Now, Rule};
 use storage::ObjectId;
 
+use crate::Caller;
 use crate::agreement::Opener;
 use crate::logged::actor;
-use crate::{Caller, Identity};
 
 /// Who may be behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,20 +25,27 @@ pub struct Suspect {
     pub uid: u32,
     /// The client.
     pub machine: Client,
+    /// The address from which the user logged on, where the client has another name.
+    pub address: Option<IpAddr>,
 }
 
 impl Suspect {
     pub(crate) fn of(caller: &Caller) -> Self {
         let user = actor(caller).user.map(str::to_owned);
-        Self { user, uid: Identity::uid(&caller.identity), machine: caller.machine }
+        let (uid, machine, address) = (caller.identity.uid(), caller.machine, caller.address);
+        Self { user, uid, machine, address }
     }
 }
 
-impl std::fmt::Display for Suspect {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Display for Suspect {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match &self.user {
-            Some(user) => f.write_str(user),
-            None => write!(f, "uid {}", self.uid),
+            Some(user) => f.write_str(user)?,
+            None => write!(f, "uid {}", self.uid)?,
+        }
+        match self.address {
+            Some(address) => write!(f, " at {address}"),
+            None => write!(f, " at {}", self.machine),
         }
     }
 }
@@ -114,12 +123,12 @@ impl Vigilance {
         self.detector.lock().writes(client, file, self.now()?)
     }
 
-    /// What a client writes to a file looks random, and stands in the place of this.
+    /// What a client writes to a file looks random.
     pub(crate) fn noise(
         &self,
         by: (Opener, &Caller),
         file: ObjectId,
-        before: Option<Look>,
+        before: Before<ObjectId>,
     ) -> Option<RansomwareAlarm> {
         let now = self.now()?;
         let raised = self.detector.lock().noise((by.0, Suspect::of(by.1)), file, before, now);
@@ -133,15 +142,15 @@ impl Vigilance {
         }
     }
 
-    /// Whether it matters what the files held that the client removes.
-    pub(crate) fn heeds_removals(&self, client: Opener) -> bool {
-        self.now().is_some_and(|now| self.detector.lock().heeds_removals(client, now))
+    /// Whether it matters what the files held that the client removes from this directory.
+    pub(crate) fn heeds_removals(&self, client: Opener, dir: ObjectId) -> bool {
+        self.now().is_some_and(|now| self.detector.lock().heeds_removals(client, dir, now))
     }
 
-    /// A client removes a file that held this.
-    pub(crate) fn removes(&self, client: Opener, held: Look) -> Option<RansomwareAlarm> {
+    /// A client removes a file from this directory that held this.
+    pub(crate) fn removes(&self, client: Opener, dir: ObjectId, held: Look) -> Option<RansomwareAlarm> {
         let now = self.now()?;
-        let raised = self.detector.lock().removes(client, held, now);
+        let raised = self.detector.lock().removes(client, dir, held, now);
         self.raise(raised?, now)
     }
 
@@ -150,16 +159,16 @@ impl Vigilance {
         self.now().is_some_and(|now| self.detector.lock().has_made(client, file, now))
     }
 
-    /// A client renames a file, perhaps in the place of another that held this.
+    /// A client renames a file to this directory, perhaps in the place of another that held this.
     pub(crate) fn renames(
         &self,
         by: (Opener, &Caller),
-        file: ObjectId,
+        to: (ObjectId, ObjectId),
         names: (&[u8], &[u8]),
         replaced: Option<Look>,
     ) -> Option<RansomwareAlarm> {
         let now = self.now()?;
-        let raised = self.detector.lock().renames((by.0, Suspect::of(by.1)), file, names, replaced, now);
+        let raised = self.detector.lock().renames((by.0, Suspect::of(by.1)), to, names, replaced, now);
         self.raise(raised?, now)
     }
 

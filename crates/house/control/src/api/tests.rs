@@ -19,6 +19,7 @@ use crate::identities::{Knowledge, TestFinding, TestedGroup, TestedShare, Tested
 use crate::policies::{NewPolicy, Policies, Policy};
 use crate::program::{AdvicePiece, Advices, AdvisedChange, Log, LogLine, WorkAdvice};
 use crate::quotas::{Holder, NewQuota, Quota, Quotas};
+use crate::ransomware::{RansomwareAlarm, RansomwareAlarms};
 use crate::restores::{LeftAlone, NewRestore, Restore};
 use crate::shares::{NewShare, Rules, RulesChange, Share, ShareChange, Shares};
 use crate::sign_in::{NewSignIn, SignIn};
@@ -115,6 +116,7 @@ fn a_share() -> Share {
         served_by: Vec::new(),
         snapshot_policy: String::new(),
         recycle_bin: "off".to_owned(),
+        ransomware_alarm: "off".to_owned(),
         encryption_at_rest: None,
         snapshots: None,
     }
@@ -190,6 +192,7 @@ fn a_share_change() -> ShareChange {
         plan: Some(String::new()),
         snapshot_policy: Some(String::new()),
         recycle_bin: Some("on".to_owned()),
+        ransomware_alarm: Some("off".to_owned()),
         devices: yes,
         set_id: yes,
         secure_port: yes,
@@ -292,6 +295,7 @@ fn of_shares() -> [(&'static str, Value); 6] {
                 plan: Some(String::new()),
                 snapshot_policy: "office".to_owned(),
                 recycle_bin: "on".to_owned(),
+                ransomware_alarm: "off".to_owned(),
                 rules: all_rules(),
                 from: Some(String::new()),
                 ..NewShare::default()
@@ -339,6 +343,14 @@ fn of_quotas() -> [(&'static str, Value); 4] {
         ("Quota", json(Quota::default())),
         ("QuotaHolder", json(Holder::default())),
         ("NewQuota", json(NewQuota { soft: some, hard: some, grace: some })),
+    ]
+}
+
+/// The types of ransomware alarms.
+fn of_ransomware() -> [(&'static str, Value); 2] {
+    [
+        ("RansomwareAlarms", json(RansomwareAlarms::default())),
+        ("RansomwareAlarm", json(RansomwareAlarm::default())),
     ]
 }
 
@@ -405,6 +417,7 @@ fn every_type_is_described_with_its_fields() {
         .chain(of_identities())
         .chain(of_snapshots())
         .chain(of_quotas())
+        .chain(of_ransomware())
         .chain(of_shares());
     let values: Vec<_> = values.into_iter().chain(others).collect();
     let names: BTreeSet<_> = values.iter().map(|(name, _)| *name).collect();

@@ -12,6 +12,7 @@ mod identities;
 mod policies;
 mod policy_run;
 mod quotas;
+mod ransomware;
 mod refused;
 mod reload;
 mod restores;
@@ -32,6 +33,7 @@ use control::domain::Domain;
 use control::identities::TestedUser;
 use control::policies::{NewPolicy, Policies, Policy};
 use control::quotas::{NewQuota, Quota, Quotas};
+use control::ransomware::{RansomwareAlarm, RansomwareAlarms};
 use control::restores::{NewRestore, Restore};
 use control::shares::{NewShare, Share, ShareChange, Shares};
 use control::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, SnapshotRevert, Snapshots};
@@ -233,6 +235,14 @@ impl control::Administration for Administration {
 
     fn remove_quota(&self, share: &str, subject: &str) -> Result<Quota, Refusal> {
         self.end_quota(share, subject)
+    }
+
+    fn ransomware_alarms(&self, share: &str) -> Result<RansomwareAlarms, Refusal> {
+        self.all_ransomware_alarms(share)
+    }
+
+    fn end_ransomware_alarm(&self, share: &str, number: u64) -> Result<RansomwareAlarm, Refusal> {
+        self.end_alarm(share, number)
     }
 
     fn policies(&self) -> Result<Policies, Refusal> {

@@ -7,7 +7,7 @@ use control::shares::{NewShare, Rules, Share, ShareChange};
 use control::{Refusal, RefusalKind};
 use limits::{Plan, PoolError, Provisioned};
 use nfs_server::NfsServer;
-use share::{Protocols, SHARES_MAX, Terms, folded_name, served_by};
+use share::{Protocols, RansomwareRule, SHARES_MAX, Terms, folded_name, served_by};
 use state::{ShareRecord, burst_credits, rules};
 
 use super::snapshots::check_has_snapshots;
@@ -87,6 +87,7 @@ impl Administration {
             comment: record.comment.clone(),
             snapshot_policy: record.snapshot_policy.clone(),
             recycle_bin: write_kept_bin(&record.recycle_bin),
+            ransomware_alarm: write_kept_alarm(&record.ransomware_alarm),
             read_only: self.is_read_only(&record.name, record.terms()),
             ..tell(&record.name, &record.directory, record.terms(), plan)
         }
@@ -108,6 +109,7 @@ impl Administration {
             comment: given.comment.clone(),
             snapshot_policy: given.snapshot_policy.clone(),
             recycle_bin: rules::write_recycle_bin(given.recycle_bin.as_ref()),
+            ransomware_alarm: rules::write_ransomware_alarm(given.ransomware_alarm),
             read_only: self.is_read_only(&given.name, given.terms),
             served_by: by_protocols(given.rules.protocols, given.terms, declared, self.nfs()),
             ..tell(&given.name, directory, given.terms, given.plan.to_string())
@@ -173,6 +175,7 @@ impl Administration {
             uncached: new.metadata_cache == Some(false),
             snapshot_policy: self.check_policy(name, &new.snapshot_policy)?,
             recycle_bin: check_recycle_bin(name, &new.recycle_bin)?,
+            ransomware_alarm: check_ransomware_alarm(name, &new.ransomware_alarm)?,
             ..ShareRecord::default().on(terms)
         };
         record.provision(&Provisioned::new(plan));
@@ -253,6 +256,9 @@ impl Administration {
         if let Some(bin) = &change.recycle_bin {
             record.recycle_bin = check_recycle_bin(&record.name, bin)?;
         }
+        if let Some(alarm) = &change.ransomware_alarm {
+            record.ransomware_alarm = check_ransomware_alarm(&record.name, alarm)?;
+        }
         record.set_terms(terms);
         record.uncached = change.metadata_cache.map_or(record.uncached, |kept| !kept);
         record.provision(&provisioned);
@@ -297,6 +303,7 @@ impl Administration {
         share.set_metadata_cache(!record.uncached);
         share.set_comment(record.comment.clone());
         share.set_recycle_bin(record.recycle_bin().map_err(failed)?);
+        share.set_ransomware_rule(record.ransomware_alarm().map_err(failed)?);
         let plan = record.provisioned().map_err(failed)?.plan;
         if share.plan() == plan {
             return Ok(());
@@ -424,6 +431,18 @@ fn check_comment(name: &str, comment: &str) -> Result<()> {
         .map_err(|e| invalid(format!("the share {name}: {e}"), "Take a shorter one."))
 }
 
+/// A ransomware alarm as the state database has it.
+fn check_ransomware_alarm(name: &str, text: &str) -> Result<String> {
+    let refused = |e| invalid(format!("the share {name}: {e}"), "docs/ransomware.md has the form.");
+    let alarm = rules::parse_ransomware_alarm(text).map_err(refused)?;
+    Ok(if text.trim().is_empty() { String::new() } else { rules::write_ransomware_alarm(alarm) })
+}
+
+/// The same as people write it.
+fn write_kept_alarm(kept: &str) -> String {
+    if kept.is_empty() { RansomwareRule::default().to_string() } else { kept.to_owned() }
+}
+
 /// A recycle bin as the state database has it.
 fn check_recycle_bin(name: &str, text: &str) -> Result<String> {
     let refused = |e| invalid(format!("the share {name}: {e}"), "docs/recycle-bin.md has the form.");
@@ -488,6 +507,7 @@ fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
         served_by: Vec::new(),
         snapshot_policy: String::new(),
         recycle_bin: String::new(),
+        ransomware_alarm: String::new(),
         snapshots: None,
         encryption_at_rest: None,
         plan,

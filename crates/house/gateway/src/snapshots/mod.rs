@@ -4,7 +4,9 @@
 //! [`notes`], where metrics and health read it. [`restores`] has what is being restored from them. Of all snapshots, one at a time is taken or removed, by policies and by commands:
 //! two shares may lie in one file system.
 
+mod at_alarms;
 mod calls;
+mod guard;
 mod hook;
 mod keeper;
 mod notes;
@@ -16,7 +18,9 @@ use std::sync::Arc;
 use control::{Refusal, RefusalKind};
 use parking_lot::{Mutex, MutexGuard};
 
+pub(crate) use self::at_alarms::{AtAlarm, AtAlarms};
 pub(crate) use self::calls::{asked, asked_to_the_end, glance, now, of_policy};
+pub(crate) use self::guard::Guard;
 pub(crate) use self::keeper::Keeper;
 pub(crate) use self::notes::Notes;
 pub(crate) use self::restores::{Restores, Running, order, path, why};
@@ -29,6 +33,7 @@ pub(crate) struct Snapshotting {
     turn: Mutex<()>,
     pub(crate) notes: Notes,
     pub(crate) restores: Arc<Restores>,
+    pub(crate) at_alarms: AtAlarms,
 }
 
 impl Snapshotting {

@@ -2,6 +2,8 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 const ME: u32 = 1;
+const DIR: u32 = 1_000_000;
+const OTHER: u32 = 1_000_001;
 
 /// A detector that is asked as a share asks it.
 struct Watch {
@@ -18,7 +20,7 @@ impl Watch {
     /// Writes something that looks so, in the place of what was there.
     fn write(&mut self, file: u32, what: Look, before: Option<Look>) -> Option<Alarm<u32, &'static str>> {
         let first = self.detector.writes(ME, file, self.now)?;
-        let before = first.emptied.or(before);
+        let before = first.emptied.or(before).map_or(Before::Nothing(DIR), Before::Held);
         (what == Look::Noise).then(|| self.detector.noise((ME, "zoe"), file, before, self.now)).flatten()
     }
 
@@ -27,8 +29,8 @@ impl Watch {
     }
 
     fn remove(&mut self, held: Look) -> Option<Alarm<u32, &'static str>> {
-        let heeds = self.detector.heeds_removals(ME, self.now);
-        heeds.then(|| self.detector.removes(ME, held, self.now)).flatten()
+        let heeds = self.detector.heeds_removals(ME, DIR, self.now);
+        heeds.then(|| self.detector.removes(ME, DIR, held, self.now)).flatten()
     }
 
     fn rename(
@@ -38,7 +40,7 @@ impl Watch {
         replaced: Option<Look>,
     ) -> Option<Alarm<u32, &'static str>> {
         let names = (names.0.as_bytes(), names.1.as_bytes());
-        self.detector.renames((ME, "zoe"), file, names, replaced, self.now)
+        self.detector.renames((ME, "zoe"), (file, DIR), names, replaced, self.now)
     }
 }
 
@@ -86,10 +88,12 @@ fn a_file_that_goes_counts_if_there_is_a_new_one_that_looks_random() {
         watch.write(file, Look::Noise, None);
     }
     assert_eq!(watch.remove(Look::Noise), None, "a backup removes its old files");
+    assert!(!watch.detector.heeds_removals(ME, OTHER, watch.now), "elsewhere");
+    assert_eq!(watch.detector.removes(ME, OTHER, Look::Plain, watch.now), None);
     assert_eq!(watch.remove(Look::Plain), None);
     assert_eq!(watch.rename(2, ("2.new", "2.docx"), Some(Look::Known)), None);
     assert_eq!(watch.remove(Look::Plain).unwrap().count.replaced, 3);
-    assert!(!watch.detector.heeds_removals(ME, watch.now), "none is left");
+    assert!(!watch.detector.heeds_removals(ME, DIR, watch.now), "none is left");
 }
 
 #[test]
@@ -100,7 +104,7 @@ fn a_new_file_that_replaces_one_counts_once() {
     watch.rename(1, ("a~", "a"), Some(Look::Plain));
     assert!(!watch.detector.has_made(ME, 1, watch.now));
     watch.rename(1, ("a", "b"), Some(Look::Plain));
-    assert!(!watch.detector.heeds_removals(ME, watch.now));
+    assert!(!watch.detector.heeds_removals(ME, DIR, watch.now));
 }
 
 #[test]
@@ -125,7 +129,7 @@ fn only_what_happens_within_the_time_counts() {
     }
     watch.write(1000, Look::Noise, None);
     watch.now.at += watch.now.rule.within;
-    assert!(!watch.detector.heeds_removals(ME, watch.now));
+    assert!(!watch.detector.heeds_removals(ME, DIR, watch.now));
 }
 
 #[test]

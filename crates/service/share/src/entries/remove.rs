@@ -61,7 +61,8 @@ impl Share {
             (false, FileKind::Directory) => return Err(storage::Error::IsDirectory.into()),
             (false, _) => {}
         }
-        let suspicious = self.looks_at_going(author.caller.openers[0], &node, &attributes, Wait::May(may));
+        let suspicious =
+            self.looks_at_going(author.caller.openers[0], dir, (&node, &attributes), Wait::May(may));
         let going = Going { name, node: &node, attributes: &attributes };
         let change = self.take_away(&changing, going, author.under)?;
         self.notes_gone(suspicious);

@@ -151,6 +151,7 @@ fn establish(
     let expiration = authenticated.expires.map(instant);
     let counted = counted_user(principal, &user);
     let caller = caller.counted_for_user(counted).counted_for(opener(ctx));
+    let caller = caller.from_address(ctx.connection.peer.address.ip().to_canonical());
     let mut state = session.state.lock();
     if let Some(before) = state.login.clone() {
         // 3.3.5.5.2: keys and protection stay the same, even for another user. A session without keys gets none.

@@ -1,6 +1,6 @@
-//! What quotas cost a write of 4 KiB: processor time of [`Share::write`] with and without them, in turns.
+//! What quotas and the ransomware alarm cost a write of 4 KiB: processor time of [`Share::write`] with and without them, in turns.
 //!
-//!     cargo run --release -p anabranch-share --example quota_cost -- [DIRECTORY] [ROUNDS]
+//!     cargo run --release -p anabranch-share --example write_cost -- [DIRECTORY] [ROUNDS]
 //!
 //! The server spends more on a write than this (the protocol, the network, its protection), so its share of the server's time is less
 //! than what is printed.
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anabranch_share::{
-    Call, Caller, Case, DirectoryReport, File, Front, Identity, NewObject, Operation, Patience, Proof,
-    Settings, Share, ShareId,
+    Call, Caller, Case, DirectoryReport, File, Front, Identity, NewObject, Opener, Operation, Patience,
+    Proof, RansomwareRule, Settings, Share, ShareId,
 };
 use nix::sys::resource::{UsageWho, getrusage};
 use storage::{Device, FileKind, SetAttributes, Stability, Want};
@@ -36,15 +36,15 @@ struct Place {
 }
 
 fn call() -> Call {
-    let call =
-        Call::new(&WRITE, Caller::new(Identity::unix(1000, 1000, vec![]), Proof::Stated), Instant::now());
+    let caller = Caller::new(Identity::unix(1000, 1000, vec![]), Proof::Stated);
+    let call = Call::new(&WRITE, caller.counted_for(Opener::named("client")), Instant::now());
     call.needs_no_turn();
     call
 }
 
 impl Place {
     async fn new(top: &Path, name: &str) -> Self {
-        let directory = top.join(format!("quota-cost-{}-{name}", std::process::id()));
+        let directory = top.join(format!("write-cost-{}-{name}", std::process::id()));
         std::fs::create_dir(&directory).unwrap();
         let store = LocalStore::open(&directory, LocalOptions::default()).unwrap();
         let share = Share::new(ShareId(1), Settings::new(name), Arc::new(store));
@@ -126,6 +126,31 @@ fn median(mut of: Vec<f64>) -> f64 {
     of[of.len() / 2]
 }
 
+/// Prints what a write costs in one place and in the other.
+async fn compare(plain: &Place, other: &Place, what: &str, rounds: usize) {
+    for is_append in [false, true] {
+        let (mut ratios, mut without) = (Vec::new(), Vec::new());
+        for round in 0..rounds {
+            let mut times = [0.0; 2];
+            for turn in 0..2 {
+                let which = (round + turn) % 2;
+                let place = if which == 0 { plain } else { other };
+                let took = if is_append { place.append().await } else { place.overwrite().await };
+                times[which] = took.as_secs_f64();
+            }
+            ratios.push(times[1] / times[0]);
+            without.push(times[0]);
+        }
+        let place = if is_append { "at the end" } else { "over what is there" };
+        let nanos =
+            median(without) / (if is_append { WRITES } else { WRITES / BLOCKS * BLOCKS }) as f64 * 1e9;
+        let (least, most) =
+            (ratios.iter().copied().fold(f64::MAX, f64::min), ratios.iter().copied().fold(0.0, f64::max));
+        let ratio = median(ratios);
+        println!("4 KiB {place}: {nanos:.0} ns, {ratio:.3} times that ({least:.3} to {most:.3}) with {what}");
+    }
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let mut given = std::env::args().skip(1);
@@ -139,23 +164,9 @@ async fn main() {
     while limited.share.quota_status().await.unwrap().unwrap().counted.is_none() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    for is_append in [false, true] {
-        let (mut ratios, mut without) = (Vec::new(), Vec::new());
-        for round in 0..rounds {
-            let mut times = [0.0; 2];
-            for turn in 0..2 {
-                let which = (round + turn) % 2;
-                let place = if which == 0 { &plain } else { &limited };
-                let took = if is_append { place.append().await } else { place.overwrite().await };
-                times[which] = took.as_secs_f64();
-            }
-            ratios.push(times[1] / times[0]);
-            without.push(times[0]);
-        }
-        let what = if is_append { "at the end" } else { "over what is there" };
-        let nanos =
-            median(without) / (if is_append { WRITES } else { WRITES / BLOCKS * BLOCKS }) as f64 * 1e9;
-        let ratio = median(ratios);
-        println!("4 KiB {what}: {nanos:.0} ns without quotas, {ratio:.3} times that with three");
-    }
+    compare(&plain, &limited, "three quotas", rounds).await;
+    drop(limited);
+    let watched = Place::new(&top, "watched").await;
+    watched.share.set_ransomware_rule(Some(RansomwareRule::default()));
+    compare(&plain, &watched, "the ransomware alarm", rounds).await;
 }

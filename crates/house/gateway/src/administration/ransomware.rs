@@ -1,0 +1,72 @@
+//! The ransomware alarms of [`Administration`], and what is done at an alarm.
+
+use std::sync::Arc;
+
+use control::ransomware::{RansomwareAlarm, RansomwareAlarms};
+use control::snapshots::NewSnapshot;
+use control::{Refusal, RefusalKind};
+use share::Share;
+
+use super::Administration;
+use crate::snapshots::AtAlarm;
+
+type Result<T> = std::result::Result<T, Refusal>;
+
+/// The label of the snapshots that are taken at an alarm.
+const LABEL: &str = "ransomware";
+
+impl Administration {
+    pub(super) fn all_ransomware_alarms(&self, share: &str) -> Result<RansomwareAlarms> {
+        let share = self.served(share)?;
+        let tell = |alarm: share::RansomwareAlarm| self.with_snapshot(&share, alarm);
+        let alarms = share.ransomware_alarms().into_iter().map(tell).collect();
+        Ok(RansomwareAlarms { share: share.name().to_owned(), alarms })
+    }
+
+    pub(super) fn end_alarm(&self, share: &str, number: u64) -> Result<RansomwareAlarm> {
+        let share = self.served(share)?;
+        let alarm = share.ransomware_alarms().into_iter().find(|alarm| alarm.number == number);
+        let alarm = alarm.filter(|_| share.end_ransomware_alarm(number)).ok_or_else(|| {
+            let what = format!("the share {} has no ransomware alarm {number}", share.name());
+            let advice = format!("`anabranch share alarms {}` lists the alarms.", share.name());
+            Refusal::new(RefusalKind::NotFound, what, advice)
+        })?;
+        tracing::info!(share = share.name(), number, "a ransomware alarm was ended by command");
+        Ok(self.with_snapshot(&share, alarm))
+    }
+
+    fn with_snapshot(&self, share: &Arc<Share>, alarm: share::RansomwareAlarm) -> RansomwareAlarm {
+        let taken = self.snapshotting.at_alarms.of(share.id(), alarm.number);
+        let (snapshot, snapshot_problem) = match taken {
+            None => (None, None),
+            Some(Ok(name)) => (Some(name), None),
+            Some(Err(problem)) => (None, Some(problem)),
+        };
+        RansomwareAlarm { snapshot, snapshot_problem, ..alarm.into() }
+    }
+
+    /// Takes the snapshots that alarms want which nobody has answered yet.
+    pub(crate) fn answer_ransomware_alarms(&self) {
+        let Some(serving) = &self.serving else { return };
+        for share in serving.shares.present().iter() {
+            for alarm in share.take_ransomware_alarms() {
+                let Some(time) = alarm.snapshot_protected_for else { continue };
+                let at_alarms = &self.snapshotting.at_alarms;
+                at_alarms.answer((share.id(), alarm.number), || self.take_at_alarm(share, time.as_secs()));
+            }
+        }
+    }
+
+    fn take_at_alarm(&self, share: &Arc<Share>, protect_for_seconds: u64) -> AtAlarm {
+        let new = NewSnapshot {
+            label: Some(LABEL.to_owned()),
+            protect_for_seconds: Some(protect_for_seconds),
+            protected_until: None,
+        };
+        self.enter_snapshot(share.name(), &new).map(|taken| taken.name).map_err(|refusal| {
+            let problem = format!("{}. {}", refusal.what, refusal.advice);
+            tracing::error!(share = share.name(), "no snapshot was taken at a ransomware alarm: {problem}");
+            problem
+        })
+    }
+}
