@@ -48,6 +48,7 @@ pub mod ntstatus;
 pub mod oplock_break;
 pub mod query_directory;
 pub mod query_info;
+pub mod query_quota;
 pub mod read;
 pub mod samr;
 pub mod session_setup;

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 
 use anabranch_smb_wire as smb;
-use smb::fscc::{FileInfoClass, directory_info, ea, file_info, fs_info, fsctl, notify, reparse};
+use smb::fscc::{FileInfoClass, directory_info, ea, file_info, fs_info, fsctl, notify, quota, reparse};
 use smb::{create_context, dcerpc, dssetup, lsarpc, samr, srvsvc, wkssvc};
 
 /// Decodes and, if that succeeds, formats the whole value.
@@ -79,6 +79,9 @@ fn decode_as_every_buffer(bytes: &[u8]) {
     look(notify::Change::list(bytes).collect::<Vec<_>>());
     look(ea::FullEa::list(bytes).collect::<Vec<_>>());
     look(ea::names(bytes).collect::<Vec<_>>());
+    look(quota::Quota::list(bytes).collect::<Vec<_>>());
+    look(quota::sids(bytes).collect::<Vec<_>>());
+    look(smb::query_quota::QueryQuota::decode(bytes));
     for class in
         (0..=u8::MAX).map(FileInfoClass::from).filter(|class| directory_info::is_directory_class(*class))
     {

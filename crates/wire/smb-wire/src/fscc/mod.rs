@@ -9,6 +9,7 @@ pub mod fs_info;
 pub mod fsctl;
 pub mod next_entry;
 pub mod notify;
+pub mod quota;
 pub mod reparse;
 
 bitflags! {
