@@ -30,6 +30,7 @@ mod network_interfaces;
 mod open_files;
 mod operation;
 mod pipe;
+mod quotas;
 mod receive;
 mod reply;
 pub mod report;

@@ -1,14 +1,14 @@
 //! The server: its shares, accounts and sessions. [MS-SMB2] 3.3.1.5.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use auth::Accounts;
 use net::{Origin, Repeats};
 use parking_lot::Mutex;
-use share::{Opener, Share, ShareTable, Terms};
+use share::{Opener, QuotaAuthority, Share, ShareTable, Terms};
 use smb_proto::open::FileIds;
 use smb_proto::session::{Principal, SessionIds};
 use smb_wire::{FileId, FileTime, Guid, NtStatus};
@@ -57,6 +57,7 @@ pub struct Server {
     pub(crate) repeats: Arc<Repeats>,
     /// The interfaces that are reported to clients.
     pub(crate) interfaces: NetworkInterfaces,
+    quota_authority: OnceLock<Arc<dyn QuotaAuthority>>,
 }
 
 impl std::fmt::Debug for Server {
@@ -97,8 +98,19 @@ impl Server {
             guesses: Guesses::default(),
             repeats,
             interfaces: NetworkInterfaces::new(config.interfaces.clone()),
+            quota_authority: OnceLock::new(),
             config,
         })
+    }
+
+    /// Has clients' changes of quotas carried out. Without that, they are refused. Only the first call has an effect.
+    pub fn change_quotas_with(&self, authority: Arc<dyn QuotaAuthority>) {
+        let _ = self.quota_authority.set(authority);
+    }
+
+    /// Who carries out changes of quotas.
+    pub(crate) fn quota_authority(&self) -> Option<&dyn QuotaAuthority> {
+        self.quota_authority.get().map(|authority| &**authority)
     }
 
     /// The GUID by which the server identifies itself.

@@ -67,6 +67,18 @@ pub(crate) fn outcome(status: NtStatus) -> share::Outcome {
     }
 }
 
+/// The NTSTATUS for a change of quotas that was refused.
+pub(crate) fn status_of_quota_change(error: share::QuotaChangeError) -> NtStatus {
+    use share::QuotaChangeError as Error;
+    match error {
+        Error::NotHere => NtStatus::NOT_SUPPORTED,
+        Error::NotThere => NtStatus::NO_MATCH,
+        Error::Limits => NtStatus::INVALID_PARAMETER,
+        Error::TooMany => NtStatus::INSUFFICIENT_RESOURCES,
+        Error::Failed => NtStatus::INTERNAL_ERROR,
+    }
+}
+
 /// The NTSTATUS for an error of a share.
 pub(crate) fn status_of(error: share::Error) -> NtStatus {
     use share::Error;

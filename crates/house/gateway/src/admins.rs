@@ -95,13 +95,21 @@ impl Admins {
     fn scope_of(&self, account: &Account) -> Option<Scope> {
         let identity =
             Identity::unix(account.uid, account.gid, account.groups.clone()).with_sids(account.sid, []);
-        let proof = Proof::Password(account.name.as_str().into());
+        self.scope_of_user(&identity, &Proof::Password(account.name.as_str().into()))
+    }
+
+    /// Whether a user who was proved so may change shares.
+    pub(crate) fn change_shares(&self, identity: &Identity, proof: &Proof) -> bool {
+        self.scope_of_user(identity, proof).is_some_and(|scope| scope >= Scope::Shares)
+    }
+
+    fn scope_of_user(&self, identity: &Identity, proof: &Proof) -> Option<Scope> {
         let (list, names) = (self.list.read(), self.names.read());
         // Whom an entry means is what the same entry in the user list of a share means.
         let is_meant = |admin: &&Admin| {
             let right = Right { who: admin.who.clone(), role: Role::Admin };
             let rules = Rules { rights: vec![right], ..Rules::default() };
-            rules.role(&names, &identity, &proof).is_some()
+            rules.role(&names, identity, proof).is_some()
         };
         list.iter().filter(is_meant).map(|admin| admin.scope).max()
     }

@@ -14,7 +14,7 @@ use nfs_server::portmap::registrations;
 use share::{AccessLog, ShareTable};
 use state::{Closed, State, burst_credits};
 
-use crate::administration::{self, Administration, Serving};
+use crate::administration::{self, Administration, ClientQuotas, Serving};
 use crate::admins::Admins;
 use crate::control_access::Published;
 use crate::control_tls::Identity;
@@ -286,6 +286,7 @@ fn start_control(
         access_log: access_log.clone(),
     };
     let administration = Administration::of_server(state, declared, of_server, idle);
+    smb.change_quotas_with(Arc::new(ClientQuotas(Arc::downgrade(&administration))));
     let tls = identity.as_ref().map(Identity::config).transpose()?;
     let counted = Arc::clone(&program);
     let subject = Subject {

@@ -90,7 +90,10 @@ pub use operation::{DirectoryReport, Front, Operation, Patience, Turn};
 pub use quota::{
     Account as QuotaAccount, GRACE, Limits as QuotaLimits, LimitsError as QuotaLimitsError, Standing,
 };
-pub use quotas::{QUOTAS_MAX, QuotaFor, QuotaRoom, QuotaRule, QuotaRuleError, QuotaStatus, QuotaSubject};
+pub use quotas::{
+    NewLimits, QUOTAS_MAX, QuotaAuthority, QuotaChange, QuotaChangeError, QuotaChanging, QuotaFor, QuotaRoom,
+    QuotaRule, QuotaRuleError, QuotaStatus, QuotaSubject, UserQuota,
+};
 pub use ranges::CloneRule;
 pub use ransomware::{Count as RansomwareCount, Rule as RansomwareRule, RuleError as RansomwareRuleError};
 pub use read::{Read, ReadWithAttributes};

@@ -12,6 +12,7 @@
 mod books;
 mod keeper;
 mod level;
+mod of_users;
 mod places;
 mod rule;
 mod walk;
@@ -28,6 +29,9 @@ use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
 
 use self::books::{Asked, Books, Charged};
+pub use self::of_users::{
+    NewLimits, QuotaAuthority, QuotaChange, QuotaChangeError, QuotaChanging, UserQuota,
+};
 use self::places::Places;
 pub use self::rule::{QUOTAS_MAX, QuotaFor, QuotaRule, QuotaRuleError};
 use crate::{Error, Result};

@@ -29,6 +29,15 @@ pub(crate) enum OpenTarget {
     OfSnapshot(Arc<Share>, Arc<share::Open>),
     /// A named pipe of IPC$.
     Pipe(Mutex<Pipe>),
+    /// The file that stands for the quotas of a share; guards where a list of them goes on.
+    Quotas(Mutex<QuotaCursor>),
+}
+
+/// Where a list of quotas goes on that one open is told in parts (Open.CurrentQuotaIndex).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct QuotaCursor {
+    /// The last user who was told; None: nobody yet.
+    pub(crate) last: Option<u32>,
 }
 
 /// The caching grant under which an open works.
@@ -248,17 +257,17 @@ impl Open {
     /// The share's open for this file.
     ///
     /// # Errors
-    /// STATUS_INVALID_DEVICE_REQUEST for a pipe.
+    /// STATUS_INVALID_DEVICE_REQUEST for a pipe, and for the quotas of a share.
     pub(crate) fn file(&self) -> Result<&Arc<share::Open>, Failure> {
         self.local_open().ok_or_else(|| smb_wire::NtStatus::INVALID_DEVICE_REQUEST.into())
     }
 
-    /// The share's open for this file; None for a pipe.
+    /// The share's open for this file; None for a pipe, and for the quotas of a share.
     pub(crate) fn local_open(&self) -> Option<&Arc<share::Open>> {
         match &self.target {
             OpenTarget::File(open) => Some(self.link.get().unwrap_or(open)),
             OpenTarget::OfSnapshot(_, open) => Some(open),
-            OpenTarget::Pipe(_) => None,
+            OpenTarget::Pipe(_) | OpenTarget::Quotas(_) => None,
         }
     }
 
@@ -278,8 +287,21 @@ impl Open {
     pub(crate) fn pipe(&self) -> Result<&Mutex<Pipe>, Failure> {
         match &self.target {
             OpenTarget::Pipe(pipe) => Ok(pipe),
-            OpenTarget::File(_) | OpenTarget::OfSnapshot(..) => {
+            OpenTarget::File(_) | OpenTarget::OfSnapshot(..) | OpenTarget::Quotas(_) => {
                 Err(smb_wire::NtStatus::INVALID_DEVICE_REQUEST.into())
+            }
+        }
+    }
+
+    /// Where the list of quotas goes on that this open is told.
+    ///
+    /// # Errors
+    /// STATUS_NOT_SUPPORTED for anything but the quotas of a share.
+    pub(crate) fn quotas(&self) -> Result<&Mutex<QuotaCursor>, Failure> {
+        match &self.target {
+            OpenTarget::Quotas(cursor) => Ok(cursor),
+            OpenTarget::File(_) | OpenTarget::OfSnapshot(..) | OpenTarget::Pipe(_) => {
+                Err(smb_wire::NtStatus::NOT_SUPPORTED.into())
             }
         }
     }
@@ -392,7 +414,7 @@ impl Open {
     pub(crate) fn view(&self) -> Option<&Arc<Share>> {
         match &self.target {
             OpenTarget::OfSnapshot(view, _) => Some(view),
-            OpenTarget::File(_) | OpenTarget::Pipe(_) => None,
+            OpenTarget::File(_) | OpenTarget::Pipe(_) | OpenTarget::Quotas(_) => None,
         }
     }
 

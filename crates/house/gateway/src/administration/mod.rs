@@ -5,6 +5,7 @@
 //! created one stays in the state database, but is not used while the declaration stands.
 
 mod awaited;
+mod client_quotas;
 mod clones;
 mod cluster;
 mod domain;
@@ -22,6 +23,7 @@ mod snapshots;
 mod tokens;
 mod users;
 
+pub(crate) use client_quotas::ClientQuotas;
 pub(crate) use tokens::known as known_token;
 
 use std::collections::HashMap;

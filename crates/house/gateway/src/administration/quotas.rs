@@ -97,7 +97,7 @@ impl Administration {
     }
 
     /// Keeps the quotas of a share, and makes the running server use them.
-    fn use_quotas(&self, record: &mut ShareRecord, rules: Vec<QuotaRule>) -> Result<()> {
+    pub(super) fn use_quotas(&self, record: &mut ShareRecord, rules: Vec<QuotaRule>) -> Result<()> {
         record.quotas = rules.iter().map(ToString::to_string).collect();
         self.state.keep_share(record).map_err(failed)?;
         let Some(serving) = &self.serving else { return Ok(()) };

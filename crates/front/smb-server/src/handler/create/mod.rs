@@ -6,6 +6,7 @@ mod contexts;
 mod disposition;
 mod durable;
 mod find;
+mod quota_file;
 mod stream;
 mod wish;
 
@@ -43,6 +44,9 @@ pub(crate) const OPERATION: Operation = Operation {
 /// Answers the request.
 pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Buffer, Failure> {
     let asked = Asked::of(&request.contexts)?;
+    if crate::quotas::is_named(&request.name) {
+        return quota_file::open(ctx, &request);
+    }
     let Some(time) = asked.at else { return create(ctx, request, asked).await };
     let view = snapshot::view(ctx.share, ctx.call, time).await?;
     Box::pin(create(&ctx.at(&view), request, asked.of_snapshot())).await

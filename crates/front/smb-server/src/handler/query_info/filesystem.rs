@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use share::{QuotaSubject, ReadOnly, Share};
+use share::{ReadOnly, Share};
 use smb_wire::NtStatus;
 use smb_wire::codec::Utf16;
 use smb_wire::fscc::FsInfoClass;
 use smb_wire::fscc::fs_info::{
-    Attribute, Characteristics, Control, DEVICE_DISK, Device, FileSystemAttributes, FullSize, ObjectId,
-    SectorSize, SectorSizeFlags, Size, Volume,
+    Attribute, Characteristics, DEVICE_DISK, Device, FileSystemAttributes, FullSize, ObjectId, SectorSize,
+    SectorSizeFlags, Size, Volume,
 };
 use storage::{Capabilities, NAME_BYTES_MAX, Space, Want};
 
 use super::Information;
 use crate::attributes;
 use crate::context::OnShare;
+use crate::quotas;
 use crate::snapshot;
 use crate::state::open::Open;
 use crate::status::Failure;
@@ -31,60 +32,32 @@ const ATTRIBUTE_LEN_MIN: usize = 16;
 
 /// Answers a class of [MS-FSCC] 2.5.
 pub(super) async fn query(ctx: &OnShare<'_>, open: &Arc<Open>, class: u8) -> Result<Information, Failure> {
-    let file = open.file()?;
     let share = ctx.share;
+    // The quotas of a share are no file, but what clients ask about the file system is the same.
+    let node = open.local_open().map_or_else(|| share.root(), |file| file.node());
     Ok(match FsInfoClass::from(class) {
         FsInfoClass::Volume => volume(ctx).await?,
         FsInfoClass::Size => {
-            let space = share.space(ctx.call, file.node()).await?;
+            let space = share.space(ctx.call, node).await?;
             Information::fixed(|out| size(&space).encode_into(out))
         }
         FsInfoClass::FullSize => {
-            let space = share.space(ctx.call, file.node()).await?;
+            let space = share.space(ctx.call, node).await?;
             Information::fixed(|out| full_size(&space).encode_into(out))
         }
         FsInfoClass::Device => Information::fixed(|out| DISK.encode_into(out)),
         FsInfoClass::Attribute => {
-            let is_of_snapshot = share.read_only(file.node().id()) == Some(ReadOnly::Snapshot);
+            let is_of_snapshot = share.read_only(node.id()) == Some(ReadOnly::Snapshot);
             attribute(share, ctx.tree.is_read_only() || is_of_snapshot)?
         }
         FsInfoClass::ObjectId => Information::fixed(|out| object_id(ctx, share).encode_into(out)),
         FsInfoClass::SectorSize => Information::fixed(|out| sectors(share).encode_into(out)),
-        FsInfoClass::Control => Information::fixed(|out| quotas(share).encode_into(out)),
+        FsInfoClass::Control => Information::fixed(|out| quotas::control(share).encode_into(out)),
         _ => return Err(NtStatus::INVALID_INFO_CLASS.into()),
     })
 }
 
 const DISK: Device = Device { device_type: DEVICE_DISK, characteristics: Characteristics::DEVICE_IS_MOUNTED };
-
-/// There are no quotas: no user is limited.
-const NO_QUOTAS: Control = Control {
-    free_space_start_filtering: 0,
-    free_space_threshold: 0,
-    free_space_stop_filtering: 0,
-    default_quota_threshold: u64::MAX,
-    default_quota_limit: u64::MAX,
-    file_system_control_flags: 0,
-};
-
-/// FILE_VC_QUOTA_ENFORCE ([MS-FSCC] 2.5.2): "Quotas are tracked and enforced on the volume."
-const QUOTA_ENFORCE: u32 = 0x0000_0002;
-/// FILE_VC_QUOTAS_INCOMPLETE: not all files were counted yet.
-const QUOTAS_INCOMPLETE: u32 = 0x0000_0100;
-
-/// What each user may hold.
-fn quotas(share: &Share) -> Control {
-    let Some(status) = share.quota_glance() else { return NO_QUOTAS };
-    let of_each = status.rules.iter().find(|(_, meaning)| *meaning == Some(QuotaSubject::EachUser));
-    let limits = of_each.map(|(rule, _)| rule.limits);
-    let incomplete = if status.counted.is_none() { QUOTAS_INCOMPLETE } else { 0 };
-    Control {
-        default_quota_threshold: limits.and_then(|limits| limits.soft()).unwrap_or(u64::MAX),
-        default_quota_limit: limits.and_then(|limits| limits.hard()).unwrap_or(u64::MAX),
-        file_system_control_flags: QUOTA_ENFORCE | incomplete,
-        ..NO_QUOTAS
-    }
-}
 
 /// Trimmed parts of files (FSCTL_FILE_LEVEL_TRIM) become holes, if the store has holes.
 fn sectors(share: &Share) -> SectorSize {

@@ -2,6 +2,7 @@
 
 mod file;
 mod filesystem;
+mod quota;
 mod security;
 
 use net::Buffer;
@@ -66,7 +67,9 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
             let parts = SecurityInformation::from_bits_retain(request.additional_information);
             return security_reply(ctx, limit, security::query(ctx, &open, parts).await?);
         }
-        InfoType::Quota => return Err(NtStatus::NOT_SUPPORTED.into()),
+        InfoType::Quota => {
+            return reply(ctx, &quota::query(ctx, &open, request.input_buffer, limit).await?);
+        }
         _ => return Err(NtStatus::INVALID_PARAMETER.into()),
     };
     if limit < information.fixed {
@@ -90,7 +93,7 @@ fn may_be_large(request: &Request<'_>) -> bool {
                 | FileInfoClass::Stream
                 | FileInfoClass::FullEa
         ),
-        InfoType::Security => true,
+        InfoType::Security | InfoType::Quota => true,
         _ => false,
     }
 }

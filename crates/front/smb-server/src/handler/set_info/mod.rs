@@ -2,6 +2,7 @@
 
 mod disposition;
 mod file;
+mod quota;
 mod rename;
 mod security;
 
@@ -41,13 +42,13 @@ pub(crate) async fn handle(ctx: &OnShare<'_>, request: Request<'_>) -> Result<Bu
             let set = ctx.patiently(pin!(set_file(ctx, &open, &request))).await;
             set.inspect_err(|_| tell_refused(ctx, &open, kind_of(request.info_class)))?;
         }
-        InfoType::FileSystem => return Err(refuse_filesystem(request.info_class).into()),
+        InfoType::FileSystem => set_filesystem(ctx, &open, &request).await?,
         InfoType::Security => {
             let parts = SecurityInformation::from_bits_retain(request.additional_information);
             let set = security::set(ctx, &open, parts, request.buffer).await;
             set.inspect_err(|_| tell_refused(ctx, &open, Some(Kind::Permission)))?;
         }
-        InfoType::Quota => return Err(NtStatus::NOT_SUPPORTED.into()),
+        InfoType::Quota => quota::set(ctx, &open, request.buffer).await?,
         InfoType::Unknown(_) => return Err(NtStatus::INVALID_PARAMETER.into()),
     }
     let mut reply = ctx.reply();
@@ -96,11 +97,14 @@ async fn set_file(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Resu
     }
 }
 
-/// [MS-SMB2] 3.3.5.21.2: no property of a file system can be set through a share.
-fn refuse_filesystem(class: u8) -> NtStatus {
-    match FsInfoClass::from(class) {
-        FsInfoClass::Label | FsInfoClass::Control | FsInfoClass::ObjectId => NtStatus::NOT_SUPPORTED,
-        _ => NtStatus::INVALID_INFO_CLASS,
+/// [MS-SMB2] 3.3.5.21.2: of the properties of a file system, only quotas can be set through a share.
+async fn set_filesystem(ctx: &OnShare<'_>, open: &Open, request: &Request<'_>) -> Result<(), Failure> {
+    match FsInfoClass::from(request.info_class) {
+        FsInfoClass::Control if open.quotas().is_ok() => quota::set_control(ctx, open, request.buffer).await,
+        FsInfoClass::Label | FsInfoClass::Control | FsInfoClass::ObjectId => {
+            Err(NtStatus::NOT_SUPPORTED.into())
+        }
+        _ => Err(NtStatus::INVALID_INFO_CLASS.into()),
     }
 }
 

@@ -1,0 +1,126 @@
+//! Queries of quotas. [MS-SMB2] 3.3.5.20.4, [MS-FSA] 2.1.5.21.
+
+use share::{QuotaStatus, UserQuota};
+use smb_wire::fscc::quota::{self, NO_LIMIT, Quota};
+use smb_wire::query_quota::{Of, QueryQuota};
+use smb_wire::{FileTime, NtStatus};
+
+use acl::Sid;
+
+use crate::context::OnShare;
+use crate::quotas::{is_administrator, limit_of, sid_of, status, uid_of};
+use crate::state::open::{Open, QuotaCursor};
+use crate::status::Failure;
+
+/// The quotas that the client asks for, in a list of at most `limit` bytes. Users who administer nothing are told of their own.
+pub(super) async fn query(
+    ctx: &OnShare<'_>,
+    open: &Open,
+    input: &[u8],
+    limit: usize,
+) -> Result<Vec<u8>, Failure> {
+    let cursor = open.quotas()?;
+    let asked = QueryQuota::decode(input)?;
+    let status = status(ctx.share).await?;
+    let most = if asked.return_single { 1 } else { usize::MAX };
+    if let Of::Listed(list) = asked.of {
+        let quotas = listed(ctx, &status, list, most)?;
+        return answer(&mut quotas.into_iter(), limit).map(|(data, _)| data);
+    }
+    let first = match asked.of {
+        Of::From(sid) => Start::At(uid_of(ctx, &sid).ok_or(NtStatus::INVALID_PARAMETER)?),
+        Of::Next => cursor.lock().last.map_or(Start::Beginning, Start::After),
+        Of::First | Of::Listed(_) => Start::Beginning,
+    };
+    let visible = visible(ctx, &status);
+    if let Start::At(uid) = first
+        && visible.iter().all(|user| user.uid != uid)
+    {
+        // 2.1.5.21: "If StartSid is not found ... the operation MUST be failed with STATUS_INVALID_PARAMETER."
+        return Err(NtStatus::INVALID_PARAMETER.into());
+    }
+    let rest: Vec<_> = visible.into_iter().filter(|user| first.includes(user.uid)).take(most).collect();
+    let mut quotas = rest.iter().map(|user| shown(sid_of(ctx.share, user.uid), user));
+    let (data, count) = answer(&mut quotas, limit)?;
+    if let Some(last) = count.checked_sub(1).and_then(|last| rest.get(last)) {
+        *cursor.lock() = QuotaCursor { last: Some(last.uid) };
+    }
+    Ok(data)
+}
+
+/// Where a list of all quotas begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Beginning,
+    At(u32),
+    After(u32),
+}
+
+impl Start {
+    fn includes(self, uid: u32) -> bool {
+        match self {
+            Self::Beginning => true,
+            Self::At(first) => uid >= first,
+            Self::After(last) => uid > last,
+        }
+    }
+}
+
+/// The users whom the caller is told of.
+fn visible(ctx: &OnShare<'_>, status: &QuotaStatus) -> Vec<UserQuota> {
+    if is_administrator(ctx) {
+        return status.users();
+    }
+    status.user(ctx.caller().identity.uid()).into_iter().collect()
+}
+
+/// The quotas of the users in a list.
+fn listed(ctx: &OnShare<'_>, status: &QuotaStatus, list: &[u8], most: usize) -> Result<Vec<Quota>, Failure> {
+    let (is_administrator, own) = (is_administrator(ctx), ctx.caller().identity.uid());
+    let users = status.users();
+    let mut quotas = Vec::new();
+    for sid in quota::sids(list).take(most) {
+        let sid = sid?;
+        let uid = uid_of(ctx, &sid);
+        if !is_administrator && uid != Some(own) {
+            return Err(NtStatus::ACCESS_DENIED.into());
+        }
+        let known = uid.and_then(|uid| {
+            let at = users.binary_search_by_key(&uid, |user| user.uid).ok();
+            at.and_then(|at| users.get(at)).copied().or_else(|| status.user_without_files(uid))
+        });
+        // 3.3.5.20.4: for an unknown one, "ChangeTime, QuotaUsed, QuotaThreshold, and QuotaLimit" are zero.
+        let unknown = || Quota { change_time: FileTime::UNSET, used: 0, threshold: 0, limit: 0, sid };
+        quotas.push(known.map_or_else(unknown, |user| shown(sid, &user)));
+    }
+    Ok(quotas)
+}
+
+/// A quota as clients see it.
+fn shown(sid: Sid, user: &UserQuota) -> Quota {
+    let limits = user.limits;
+    Quota {
+        // Nobody keeps when quotas were changed.
+        change_time: FileTime::UNSET,
+        used: i64::try_from(user.used).unwrap_or(i64::MAX),
+        threshold: limits.map_or(NO_LIMIT, |limits| limit_of(limits.soft())),
+        limit: limits.map_or(NO_LIMIT, |limits| limit_of(limits.hard())),
+        sid,
+    }
+}
+
+/// As many quotas as fit, and how many these are.
+fn answer(quotas: &mut dyn Iterator<Item = Quota>, limit: usize) -> Result<(Vec<u8>, usize), Failure> {
+    let (mut data, mut count) = (Vec::new(), 0);
+    let mut list = quota::writer(&mut data, limit);
+    for quota in quotas {
+        if quota.push(&mut list).is_err() {
+            if count == 0 {
+                return Err(NtStatus::BUFFER_TOO_SMALL.into());
+            }
+            break;
+        }
+        count += 1;
+    }
+    if count == 0 { Err(NtStatus::NO_MORE_ENTRIES.into()) } else { Ok((data, count)) }
+}

@@ -1,0 +1,144 @@
+//! The quotas that clients change: those of users, by the tab of Windows or `smbcquotas`.
+
+use std::sync::Weak;
+
+use share::{
+    Caller, NewLimits, QUOTAS_MAX, QuotaAuthority, QuotaChange, QuotaChangeError, QuotaChanging, QuotaFor,
+    QuotaLimits, QuotaRule, QuotaSubject,
+};
+use tokio::sync::oneshot;
+
+use super::Administration;
+
+/// Carries out what clients ask for.
+#[derive(Debug)]
+pub(crate) struct ClientQuotas(pub(crate) Weak<Administration>);
+
+impl QuotaAuthority for ClientQuotas {
+    fn is_administrator(&self, caller: &Caller) -> bool {
+        let administration = self.0.upgrade();
+        let serving = administration.as_ref().and_then(|administration| administration.serving.as_ref());
+        serving.is_some_and(|serving| serving.admins.change_shares(&caller.identity, &caller.proof))
+    }
+
+    fn change(&self, share: &str, changes: Vec<QuotaChange>) -> QuotaChanging {
+        let (administration, share) = (Weak::clone(&self.0), share.to_owned());
+        let (tell, told) = oneshot::channel();
+        // The state database waits for the disk.
+        let started = std::thread::Builder::new().name("client quotas".to_owned()).spawn(move || {
+            let changed = administration.upgrade().ok_or(QuotaChangeError::NotHere);
+            let changed = changed.and_then(|administration| administration.change_quotas(&share, &changes));
+            let _ = tell.send(changed);
+        });
+        Box::pin(async move {
+            started.map_err(|_| QuotaChangeError::Failed)?;
+            told.await.unwrap_or(Err(QuotaChangeError::Failed))
+        })
+    }
+}
+
+impl Administration {
+    fn change_quotas(&self, share: &str, changes: &[QuotaChange]) -> Result<(), QuotaChangeError> {
+        let _changing = self.idle.lock();
+        // What the configuration declares is changed there.
+        let mut record = self.made_share(share).map_err(|_| QuotaChangeError::NotHere)?;
+        let rules = record.quotas().map_err(|_| QuotaChangeError::Failed)?;
+        let serving = self.serving.as_ref().ok_or(QuotaChangeError::NotHere)?;
+        let status = serving.shares.present().by_name(share).and_then(|share| share.quota_glance());
+        let meaning = |rule: &QuotaRule| match &rule.subject {
+            QuotaFor::Known(subject) => Some(subject.clone()),
+            QuotaFor::Named(_) => {
+                let mut known = status.iter().flat_map(|status| &status.rules);
+                known.find(|(known, _)| known.subject == rule.subject)?.1.clone()
+            }
+        };
+        let mut rules: Vec<_> = rules.into_iter().map(|rule| (meaning(&rule), rule)).collect();
+        changes.iter().try_for_each(|change| apply(&mut rules, *change))?;
+        let rules = rules.into_iter().map(|(_, rule)| rule).collect();
+        self.use_quotas(&mut record, rules).map_err(|_| QuotaChangeError::Failed)?;
+        tracing::info!(share = record.name, changes = changes.len(), "a client has changed quotas");
+        Ok(())
+    }
+}
+
+/// Changes the quota of a user, or of each user, among these and what they are for.
+fn apply(
+    rules: &mut Vec<(Option<QuotaSubject>, QuotaRule)>,
+    QuotaChange { uid, to }: QuotaChange,
+) -> Result<(), QuotaChangeError> {
+    let subject = uid.map_or(QuotaSubject::EachUser, QuotaSubject::User);
+    // Of two for the same user, the first counts.
+    let at = rules.iter().position(|(meaning, _)| meaning.as_ref() == Some(&subject));
+    let NewLimits::Amounts { soft, hard } = to else {
+        at.ok_or(QuotaChangeError::NotThere)?;
+        rules.retain(|(meaning, _)| meaning.as_ref() != Some(&subject));
+        return Ok(());
+    };
+    let count = rules.len();
+    let known = at.and_then(|at| rules.get_mut(at)).map(|(_, rule)| rule);
+    let grace = known.as_ref().map_or(share::GRACE, |rule| rule.limits.grace());
+    let limits = QuotaLimits::new(soft, hard, grace).map_err(|_| QuotaChangeError::Limits)?;
+    match known {
+        Some(rule) => rule.limits = limits,
+        None if count >= QUOTAS_MAX => return Err(QuotaChangeError::TooMany),
+        None => {
+            let rule = QuotaRule { subject: QuotaFor::Known(subject.clone()), limits };
+            rules.push((Some(subject), rule));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(
+        rules: &[(&str, Option<QuotaSubject>)],
+        change: QuotaChange,
+    ) -> Result<Vec<String>, QuotaChangeError> {
+        let rules = rules.iter().map(|(text, meaning)| (meaning.clone(), text.parse().unwrap()));
+        let mut rules: Vec<(_, QuotaRule)> = rules.collect();
+        apply(&mut rules, change)?;
+        Ok(rules.into_iter().map(|(_, rule)| rule.to_string()).collect())
+    }
+
+    fn amounts(uid: Option<u32>, soft: Option<u64>, hard: Option<u64>) -> QuotaChange {
+        QuotaChange { uid, to: NewLimits::Amounts { soft, hard } }
+    }
+
+    #[test]
+    fn a_quota_that_is_known_by_name_is_changed_and_keeps_its_grace() {
+        let rules = [("anna hard=1KiB grace=3d", Some(QuotaSubject::User(7))), ("otto hard=1KiB", None)];
+        let told = |change| changed(&rules, change);
+        let anna = told(amounts(Some(7), Some(1024), Some(2048)));
+        assert_eq!(anna.unwrap(), ["anna soft=1KiB hard=2KiB grace=3d", "otto hard=1KiB"]);
+        assert_eq!(told(amounts(Some(8), None, Some(0))).unwrap()[2], "8 hard=0B");
+        assert_eq!(told(amounts(None, Some(5 << 20), None)).unwrap()[2], "* soft=5MiB");
+        let removed = |uid| told(QuotaChange { uid, to: NewLimits::Removed });
+        assert_eq!(removed(Some(7)).unwrap(), ["otto hard=1KiB"]);
+        assert_eq!(
+            (removed(Some(8)), removed(None)),
+            (Err(QuotaChangeError::NotThere), Err(QuotaChangeError::NotThere))
+        );
+        assert_eq!(told(amounts(Some(7), Some(2), Some(1))), Err(QuotaChangeError::Limits));
+        assert_eq!(told(amounts(Some(7), None, None)), Err(QuotaChangeError::Limits));
+    }
+
+    #[test]
+    fn what_limits_nothing_can_be_kept() {
+        let told = changed(&[], amounts(Some(7), None, Some(u64::MAX))).unwrap();
+        assert_eq!(told[0].parse::<QuotaRule>().unwrap().limits.hard(), Some(u64::MAX), "{told:?}");
+    }
+
+    #[test]
+    fn a_share_has_so_many_quotas_and_no_more() {
+        let full: Vec<(String, QuotaSubject)> = (0..u32::try_from(QUOTAS_MAX).unwrap())
+            .map(|uid| (format!("{uid} hard=1KiB"), QuotaSubject::User(uid)))
+            .collect();
+        let rules: Vec<_> =
+            full.iter().map(|(text, subject)| (text.as_str(), Some(subject.clone()))).collect();
+        assert_eq!(changed(&rules, amounts(Some(1_000_000), None, Some(1))), Err(QuotaChangeError::TooMany));
+        assert!(changed(&rules, amounts(Some(3), None, Some(1))).is_ok());
+    }
+}

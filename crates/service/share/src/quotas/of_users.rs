@@ -1,0 +1,174 @@
+//! The quotas of users, for clients that list and change them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::pin::Pin;
+
+use quota::Limits;
+
+use super::{QuotaStatus, QuotaSubject};
+use crate::Caller;
+
+/// What a user holds and may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserQuota {
+    /// The user.
+    pub uid: u32,
+    /// Bytes that are held; 0 until all files were counted.
+    pub used: u64,
+    /// The quota that holds for the user.
+    pub limits: Option<Limits>,
+}
+
+impl QuotaStatus {
+    /// The quota of this subject, which it has itself.
+    fn own(&self, subject: &QuotaSubject) -> Option<Limits> {
+        self.rules.iter().find(|(_, meaning)| meaning.as_ref() == Some(subject)).map(|(rule, _)| rule.limits)
+    }
+
+    /// The quota of each user that has none of its own.
+    #[must_use]
+    pub fn of_each_user(&self) -> Option<Limits> {
+        self.own(&QuotaSubject::EachUser)
+    }
+
+    /// The users who hold something or have a quota of their own, by number.
+    #[must_use]
+    pub fn users(&self) -> Vec<UserQuota> {
+        let user = |subject: &QuotaSubject| match subject {
+            QuotaSubject::User(uid) => Some(*uid),
+            _ => None,
+        };
+        // What is not counted yet has no standing.
+        let own = self.rules.iter().filter_map(|(rule, meaning)| {
+            let uid = user(meaning.as_ref()?)?;
+            Some((uid, UserQuota { uid, used: 0, limits: Some(rule.limits) }))
+        });
+        // Of two quotas for the same user, the first counts.
+        let mut users: BTreeMap<u32, UserQuota> = own.rev().collect();
+        for (subject, standing) in &self.standings {
+            if let Some(uid) = user(subject) {
+                users.insert(uid, UserQuota { uid, used: standing.used, limits: standing.limits });
+            }
+        }
+        users.into_values().collect()
+    }
+
+    /// What a user holds and may hold, also if that is nothing; None if no quota holds for the user either.
+    #[must_use]
+    pub fn user(&self, uid: u32) -> Option<UserQuota> {
+        let known = self.users().into_iter().find(|user| user.uid == uid);
+        known.or_else(|| self.user_without_files(uid))
+    }
+
+    /// The same of a user who is not among [`QuotaStatus::users`].
+    #[must_use]
+    pub fn user_without_files(&self, uid: u32) -> Option<UserQuota> {
+        // The superuser is no such user.
+        let limits = self.of_each_user().filter(|_| uid != 0)?;
+        Some(UserQuota { uid, used: 0, limits: Some(limits) })
+    }
+}
+
+/// What the quota of a user, or of each user, is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuotaChange {
+    /// The user; None: each user that has no quota of its own.
+    pub uid: Option<u32>,
+    /// The new limits.
+    pub to: NewLimits,
+}
+
+/// New limits, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewLimits {
+    /// These; the grace stays as it is.
+    Amounts {
+        /// The soft limit.
+        soft: Option<u64>,
+        /// The hard limit.
+        hard: Option<u64>,
+    },
+    /// The quota is removed.
+    Removed,
+}
+
+/// Why quotas were not changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum QuotaChangeError {
+    /// The quotas of the share are changed elsewhere: in the configuration.
+    #[error("the quotas of this share cannot be changed by clients")]
+    NotHere,
+    /// There is no such quota to remove.
+    #[error("there is no such quota")]
+    NotThere,
+    /// The soft limit is above the hard limit.
+    #[error("the limits do not go together")]
+    Limits,
+    /// The share has [`QUOTAS_MAX`](crate::QUOTAS_MAX) quotas.
+    #[error("the share has too many quotas")]
+    TooMany,
+    /// The change could not be kept.
+    #[error("the change could not be kept")]
+    Failed,
+}
+
+/// What changes of quotas return when they are kept.
+pub type QuotaChanging = Pin<Box<dyn Future<Output = Result<(), QuotaChangeError>>>>;
+
+/// Changes the quotas of shares for clients, and keeps them.
+pub trait QuotaAuthority: fmt::Debug + Send + Sync {
+    /// Whether the caller administers the server.
+    fn is_administrator(&self, caller: &Caller) -> bool;
+
+    /// Changes quotas of the share with this name: all of them, or none. Who asks may do so.
+    fn change(&self, share: &str, changes: Vec<QuotaChange>) -> QuotaChanging;
+}
+
+#[cfg(test)]
+mod tests {
+    use quota::{Account, Standing};
+
+    use super::*;
+
+    fn status(rules: &[(&str, QuotaSubject)], standings: &[(u32, u64, &str)]) -> QuotaStatus {
+        let limits = |text: &str| format!("x {text}").parse::<super::super::QuotaRule>().unwrap().limits;
+        let rules = rules.iter().map(|(text, meaning)| (text.parse().unwrap(), Some(meaning.clone())));
+        let standing = |(uid, used, text): &(u32, u64, &str)| {
+            let account = Account::User(*uid);
+            let limits = (!text.is_empty()).then(|| limits(text));
+            let standing = Standing { account, used: *used, limits, is_default: false, over_since: None };
+            (QuotaSubject::User(*uid), standing)
+        };
+        QuotaStatus {
+            counted: None,
+            is_counting: false,
+            rules: rules.collect(),
+            standings: standings.iter().map(standing).collect(),
+        }
+    }
+
+    #[test]
+    fn users_are_those_who_hold_something_or_have_a_quota() {
+        let anna = QuotaSubject::User(1000);
+        let rules = [
+            ("anna hard=2KiB", anna.clone()),
+            ("1000 hard=9KiB", anna),
+            ("* hard=1KiB", QuotaSubject::EachUser),
+        ];
+        let told = |status: &QuotaStatus| {
+            let hard = |user: &UserQuota| user.limits.and_then(|limits| limits.hard());
+            status.users().iter().map(|user| (user.uid, user.used, hard(user))).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&status(&rules, &[])), [(1000, 0, Some(2048))], "nothing was counted");
+        let standings = [(1001, 5, "hard=1KiB"), (1000, 7, "hard=2KiB"), (0, 9, "")];
+        let counted = status(&rules, &standings);
+        assert_eq!(told(&counted), [(0, 9, None), (1000, 7, Some(2048)), (1001, 5, Some(1024))]);
+        let hard = |status: &QuotaStatus, uid| Some(status.user(uid)?.limits?.hard());
+        assert_eq!(hard(&counted, 1000), Some(Some(2048)));
+        assert_eq!(hard(&counted, 1002), Some(Some(1024)), "who holds nothing");
+        assert_eq!(hard(&counted, 0), None);
+        assert_eq!(status(&rules[..2], &[]).user(1002), None);
+        assert_eq!(status(&rules, &[]).user(0), None);
+    }
+}
