@@ -3,6 +3,7 @@
 //! Native: `N`, the inode number (64 bits), the keyed checksum (64), the file system's handle type (32) and
 //! bytes. By index: `I`, the inode number, the generation (64). All numbers are little-endian.
 
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ use crate::sys::{self, KernelHandle};
 
 const NATIVE: u8 = b'N';
 const BY_INDEX: u8 = b'I';
+/// Where a handle of Btrfs has the number of the subvolume (linux/fs/btrfs/export.h, `struct btrfs_fid`).
+const BTRFS_SUBVOLUME: Range<usize> = 8..16;
 /// How often a handle is tried before the server believes that memory is exhausted.
 const TRIES: usize = 20;
 
@@ -39,6 +42,36 @@ impl Handles {
         let half =
             |number: u8| u128::from(key.hash(&[&b"snapshot"[..], &id.0.to_le_bytes(), &[number]].concat()));
         Some((half(0) << 64 | half(1)).to_le_bytes())
+    }
+
+    /// The handle that an object of the store (None) or of a snapshot has in another one of them, which is this subvolume of Btrfs.
+    pub(crate) fn translated(
+        &self,
+        handle: &Handle,
+        from: Option<SnapshotId>,
+        (to, subvolume): (Option<SnapshotId>, u64),
+    ) -> Result<Handle> {
+        let (from, to) = self.key_of(from).zip(self.key_of(to)).ok_or(Error::NotSupported)?;
+        let (format, bytes) = handle.as_bytes().split_first().ok_or(Error::BadHandle)?;
+        if *format != NATIVE {
+            return Err(Error::BadHandle);
+        }
+        let (id, mut kernel) = decode_native(&from, bytes).ok_or(Error::BadHandle)?;
+        kernel
+            .bytes
+            .get_mut(BTRFS_SUBVOLUME)
+            .ok_or(Error::BadHandle)?
+            .copy_from_slice(&subvolume.to_le_bytes());
+        encode_native(&to, id, &kernel)
+    }
+
+    /// The key for the store's own handles, or those of a snapshot.
+    fn key_of(&self, of: Option<SnapshotId>) -> Option<SipHasher24> {
+        match (self, of) {
+            (Self::Native(key), None) => Some(*key),
+            (_, Some(id)) => self.key_for(id).map(|key| SipHasher24::new_with_key(&key)),
+            (Self::Index(_), None) => None,
+        }
     }
 
     /// Notes that an object has a new name.

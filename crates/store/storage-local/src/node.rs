@@ -393,6 +393,15 @@ impl Node for LocalNode {
         self.delete_xattr(name)
     }
 
+    fn note(&self, _: MayWait<'_>) -> Result<Option<Vec<u8>>> {
+        self.read_note()
+    }
+
+    fn set_note(&self, note: Option<&[u8]>, _: MayWait<'_>) -> Result<()> {
+        self.check_place()?;
+        self.write_note(note)
+    }
+
     fn streams(&self, _: MayWait<'_>) -> Result<Vec<StreamEntry>> {
         self.list_streams()
     }

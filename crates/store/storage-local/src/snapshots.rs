@@ -10,8 +10,8 @@ use std::time::SystemTime;
 use rustix::fs::{Mode, OFlags, Statx, StatxAttributes, open, openat2};
 use rustix::io::Errno;
 use storage::{
-    Error, FoundSnapshot, MayWait, NoSnapshots, Result, Snapshot, SnapshotId, Snapshots, Storage, Timestamp,
-    in_order, is_nowhere, name_beside,
+    Error, FoundSnapshot, Handle, MayWait, NoSnapshots, Result, Snapshot, SnapshotId, Snapshots, Storage,
+    Timestamp, in_order, is_nowhere, name_beside,
 };
 
 use crate::attributes::stat;
@@ -151,6 +151,15 @@ impl Snapshots for LocalSnapshots {
             return Err(if self.is_others(id)? { Error::NotPermitted } else { Error::NotFound });
         };
         btrfs::remove_subvolume(&folder, &found.name).map_err(from_errno)
+    }
+
+    fn handle_in(&self, live: &Handle, id: SnapshotId) -> Result<Handle> {
+        self.store.handles.translated(live, None, (Some(id), u64::from(id.0)))
+    }
+
+    fn live_handle(&self, handle: &Handle, id: SnapshotId) -> Result<Handle> {
+        let subvolume = btrfs::subvolume_of(&self.store.root).map_err(from_errno)?.id;
+        self.store.handles.translated(handle, Some(id), (None, subvolume))
     }
 
     fn can_revert(&self, _: MayWait<'_>) -> std::result::Result<(), NoSnapshots> {

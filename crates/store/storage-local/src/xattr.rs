@@ -13,6 +13,10 @@ use crate::node::LocalNode;
 
 /// The prefix of each name on disk.
 const PREFIX: &[u8] = b"user.";
+/// The attribute with the server's own note.
+const NOTE: &str = "user.anabranch.note";
+/// The longest note, in bytes.
+const NOTE_BYTES_MAX: usize = 256;
 /// The longest value and the longest list, in bytes (xattr(7)).
 const XATTR_BYTES_MAX: usize = 65_536;
 
@@ -115,5 +119,30 @@ impl LocalNode {
         self.check_carries_xattrs()?;
         let Ok(disk_name) = disk_name(name) else { return Err(Error::NoAttribute) };
         self.drop_xattr(disk_name.as_slice()).map_err(from_errno)
+    }
+
+    pub(crate) fn read_note(&self) -> Result<Option<Vec<u8>>> {
+        self.check_carries_xattrs()?;
+        let mut value = vec![0; NOTE_BYTES_MAX];
+        match self.fetch_xattr(NOTE, &mut value) {
+            Ok(count) => {
+                value.truncate(count);
+                Ok(Some(value))
+            }
+            Err(Errno::NODATA) => Ok(None),
+            Err(errno) => Err(from_errno(errno)),
+        }
+    }
+
+    pub(crate) fn write_note(&self, note: Option<&[u8]>) -> Result<()> {
+        self.check_carries_xattrs()?;
+        match note {
+            Some(note) if note.len() > NOTE_BYTES_MAX => Err(Error::AttributeTooLarge),
+            Some(note) => self.put_xattr(NOTE, note, XattrFlags::empty()).map_err(from_errno),
+            None => match self.drop_xattr(NOTE) {
+                Ok(()) | Err(Errno::NODATA) => Ok(()),
+                Err(errno) => Err(from_errno(errno)),
+            },
+        }
     }
 }

@@ -595,6 +595,27 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
+    // --- a note of the server's own about a file or directory (other objects: WrongKind), which clients neither see nor change,
+    // and which snapshots keep ---
+
+    /// The note.
+    ///
+    /// # Errors
+    /// [`Error::NotSupported`].
+    fn note(&self, may: MayWait<'_>) -> Result<Option<Vec<u8>>> {
+        let _ = may;
+        Err(Error::NotSupported)
+    }
+
+    /// Sets the note, or removes it (None). This changes the change time.
+    ///
+    /// # Errors
+    /// [`Error::AttributeTooLarge`], [`Error::NoSpace`], [`Error::NotSupported`].
+    fn set_note(&self, note: Option<&[u8]>, may: MayWait<'_>) -> Result<()> {
+        let _ = (note, may);
+        Err(Error::NotSupported)
+    }
+
     // --- named streams of files and directories: additional data, each under a name of its own. Streams belong to the
     // object, not to one of its names, and are removed with its last name. A stream's node that is still held keeps the
     // data until it is dropped. A stream's node has data, a number, a size and allocated bytes of its own; its other

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::{Error, MayWait, Name, Result, SnapshotName, Storage, Timestamp, Wait};
+use crate::{Error, Handle, MayWait, Name, Result, SnapshotName, Storage, Timestamp, Wait};
 
 /// A number of a snapshot. A store never gives it to a second one, and gives higher ones to snapshots that it takes later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -95,6 +95,24 @@ pub trait Snapshots: Send + Sync + Debug + 'static {
     /// [`crate::Error::NotFound`] for a snapshot that is not there; [`crate::Error::NotSupported`] where
     /// [`Snapshots::can_revert`] says so; [`crate::Error::NoSpace`].
     fn revert(&self, id: SnapshotId, may: MayWait<'_>) -> Result<Snapshot>;
+
+    /// The handle that an object with this handle of the store itself has in a snapshot, whether it is there or not.
+    ///
+    /// # Errors
+    /// [`Error::BadHandle`]; [`Error::NotSupported`] for a store that does not know it.
+    fn handle_in(&self, live: &Handle, id: SnapshotId) -> Result<Handle> {
+        let _ = (live, id);
+        Err(Error::NotSupported)
+    }
+
+    /// The handle that an object with this handle of a snapshot has in the store itself, whether it is there or not.
+    ///
+    /// # Errors
+    /// As [`Snapshots::handle_in`].
+    fn live_handle(&self, handle: &Handle, id: SnapshotId) -> Result<Handle> {
+        let _ = (handle, id);
+        Err(Error::NotSupported)
+    }
 
     /// Makes a directory of this machine that holds what the snapshot holds and can be changed: a store of its own, which shares its
     /// blocks with this one. `at` is absolute; nothing is there yet, and the directory above is.

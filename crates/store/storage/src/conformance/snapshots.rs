@@ -27,10 +27,11 @@ macro_rules! snapshot_conformance_tests {
         $crate::snapshot_conformance_tests! { $($then)*;
             pictures {
                 keep_content_and_names, keep_attributes, keep_streams, keep_descriptors, keep_xattrs, keep_hard_links,
-                keep_holes, keep_large_directories, of_nothing, of_what_was_answered, of_one_moment
+                keep_holes, keep_notes, keep_large_directories, of_nothing, of_what_was_answered, of_one_moment
             }
             apart {
                 numbers_are_those_of_the_originals, handles_open_nothing_of_the_other, handles_survive_restarts,
+                handles_lead_to_pictures,
                 refuse_every_change, nodes_of_the_other_are_refused, show_nothing_to_clients, do_not_share_what_is_cached
             }
             life {

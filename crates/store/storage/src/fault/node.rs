@@ -263,6 +263,16 @@ impl Node for FaultyNode {
         self.node.remove_xattr(name, may)
     }
 
+    fn note(&self, may: MayWait<'_>) -> Result<Option<Vec<u8>>> {
+        self.enter(Call::Xattr)?;
+        self.node.note(may)
+    }
+
+    fn set_note(&self, note: Option<&[u8]>, may: MayWait<'_>) -> Result<()> {
+        self.enter(Call::SetXattr)?;
+        self.node.set_note(note, may)
+    }
+
     fn streams(&self, may: MayWait<'_>) -> Result<Vec<StreamEntry>> {
         self.enter(Call::Streams)?;
         self.node.streams(may)

@@ -370,6 +370,24 @@ impl Node for MemoryNode {
         Ok(())
     }
 
+    fn note(&self, _: MayWait<'_>) -> Result<Option<Vec<u8>>> {
+        let state = self.shared.state.lock();
+        let object = state.object(self.id)?;
+        object.check_carries_xattrs()?;
+        Ok(object.note.clone())
+    }
+
+    fn set_note(&self, note: Option<&[u8]>, _: MayWait<'_>) -> Result<()> {
+        let mut state = self.shared.state.lock();
+        let now = state.now();
+        let object = state.object_mut(self.id)?;
+        object.check_carries_xattrs()?;
+        object.note = note.map(<[u8]>::to_vec);
+        object.ctime = now;
+        state.changes.tell_itself(self.id);
+        Ok(())
+    }
+
     fn streams(&self, _: MayWait<'_>) -> Result<Vec<StreamEntry>> {
         self.shared.state.lock().streams(self.id)
     }

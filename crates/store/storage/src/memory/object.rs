@@ -40,6 +40,8 @@ pub(super) struct Object {
     /// In force as long as permission bits, owner and group are these.
     security: Option<(Arc<SecurityDescriptor>, (u32, u32, u32))>,
     pub(super) xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// The server's own.
+    pub(super) note: Option<Vec<u8>>,
     /// Named streams: separate objects that this one names.
     pub(super) streams: BTreeMap<Vec<u8>, ObjectId>,
     /// Each name: the directory and the name in it.
@@ -65,6 +67,7 @@ impl Object {
             flags: None,
             security: None,
             xattrs: BTreeMap::new(),
+            note: None,
             streams: BTreeMap::new(),
             names: Vec::new(),
             held: 0,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::file_systems::id_of;
+use super::file_systems::{handle_of, id_of};
 use super::node::MemoryNode;
 use super::object::Object;
 use super::{ROOT, Shared, State};
@@ -40,6 +40,20 @@ impl Snapshots for MemorySnapshots {
 
     fn remove(&self, id: SnapshotId, _: MayWait<'_>) -> Result<()> {
         self.0.state.lock().remove_snapshot(id)
+    }
+
+    fn handle_in(&self, live: &Handle, id: SnapshotId) -> Result<Handle> {
+        let known = id_of(live)?;
+        if known.is_live() { handle_of(ObjectId { snapshot: id.0, ..known }) } else { Err(Error::BadHandle) }
+    }
+
+    fn live_handle(&self, handle: &Handle, id: SnapshotId) -> Result<Handle> {
+        let known = id_of(handle)?;
+        if known.snapshot == id.0 {
+            handle_of(ObjectId { snapshot: 0, ..known })
+        } else {
+            Err(Error::BadHandle)
+        }
     }
 
     fn can_revert(&self, _: MayWait<'_>) -> std::result::Result<(), NoSnapshots> {

@@ -177,3 +177,29 @@ pub fn do_not_share_what_is_cached(subject: &mut dyn Subject) {
         assert_eq!(read(&*node, 0, 99), [round; 10]);
     }
 }
+
+/// Handles of the store lead to pictures of their objects, and those of a snapshot to the objects, where a store knows that.
+pub fn handles_lead_to_pictures(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let kept = file(&directory(&root, "d"), "f");
+    write(&*kept, 0, b"then");
+    let snapshot = take(subject);
+    let later = file(&root, "later");
+    write(&*kept, 0, b"late");
+    let (snapshots, view) = (snapshots(subject), open(subject, &snapshot));
+    let live = kept.handle().unwrap();
+    let there = match snapshots.handle_in(&live, snapshot.id) {
+        Err(Error::NotSupported) => return,
+        there => there.unwrap(),
+    };
+    let picture = by_handle(&*view, &there).unwrap();
+    assert_eq!(read(&*picture, 0, 9), b"then");
+    assert_eq!(picture.handle(), Ok(there));
+    assert_eq!(snapshots.live_handle(&there, snapshot.id), Ok(live));
+    let top = snapshots.handle_in(&root.handle().unwrap(), snapshot.id).unwrap();
+    assert_eq!(by_handle(&*view, &top).unwrap().id(), view.root().id());
+    let nowhere = snapshots.handle_in(&later.handle().unwrap(), snapshot.id).unwrap();
+    assert_eq!(by_handle(&*view, &nowhere).unwrap_err(), Error::Stale);
+    assert_eq!(snapshots.handle_in(&there, snapshot.id), Err(Error::BadHandle));
+    assert_eq!(snapshots.live_handle(&live, snapshot.id), Err(Error::BadHandle));
+}

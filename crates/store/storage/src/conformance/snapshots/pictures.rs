@@ -300,3 +300,25 @@ pub fn of_one_moment(subject: &mut dyn Subject) {
     };
     subject.at_once(&[&change, &look]);
 }
+
+/// Notes stay, where a store has them.
+pub fn keep_notes(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let noted = file(&root, "f");
+    match noted.set_note(Some(b"one"), MAY) {
+        Err(Error::NotSupported) => return,
+        set => set.unwrap(),
+    }
+    let view = open(subject, &take(subject));
+    noted.set_note(Some(b"two"), MAY).unwrap();
+    let picture = find(&view.root(), "f").unwrap();
+    assert_eq!(picture.note(MAY), Ok(Some(b"one".to_vec())));
+    assert_eq!(picture.xattrs(MAY), Ok(Vec::new()));
+    assert_eq!(picture.set_note(None, MAY), Err(Error::ReadOnly));
+    assert_eq!(noted.note(MAY), Ok(Some(b"two".to_vec())));
+    noted.set_note(None, MAY).unwrap();
+    noted.set_note(None, MAY).unwrap();
+    assert_eq!(noted.note(MAY), Ok(None));
+    let fifo = root.create(name("fifo"), &new(NewKind::Fifo), MAY).unwrap();
+    assert_eq!(fifo.set_note(Some(b"x"), MAY), Err(Error::WrongKind));
+}
