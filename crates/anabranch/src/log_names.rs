@@ -5,7 +5,7 @@ use logging::{LEVELS, Names};
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 44] = [
+const PARTS: [&str; 45] = [
     "access",
     "access_log",
     "accounting",
@@ -37,6 +37,7 @@ const PARTS: [&str; 44] = [
     "peers",
     "quota",
     "ransomware",
+    "replica",
     "replica_wire",
     "report",
     "schedule",

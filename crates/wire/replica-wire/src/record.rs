@@ -40,10 +40,8 @@ pub struct Entry {
     pub links: u32,
     /// When it was changed last.
     pub ctime: Time,
-    /// When its data was written last.
-    pub mtime: Time,
-    /// Length of its data in bytes.
-    pub size: u64,
+    /// Another number after changes that the change time does not tell: those of named streams, and those right after a snapshot.
+    pub state: u64,
     /// By which it can be asked for.
     pub handle: Vec<u8>,
 }
@@ -214,8 +212,7 @@ impl Entry {
         self.number.encode(out);
         out.extend_from_slice(&self.links.to_le_bytes());
         self.ctime.encode(out);
-        self.mtime.encode(out);
-        out.extend_from_slice(&self.size.to_le_bytes());
+        out.extend_from_slice(&self.state.to_le_bytes());
         put_bytes(&self.handle, out);
     }
 
@@ -226,8 +223,7 @@ impl Entry {
             number: Number::decode(from)?,
             links: from.u32()?,
             ctime: Time::decode(from)?,
-            mtime: Time::decode(from)?,
-            size: from.u64()?,
+            state: from.u64()?,
             handle: from.bytes(HANDLE_BYTES_MAX, "a handle")?,
         })
     }
@@ -335,7 +331,7 @@ mod tests {
         }
         let late = Record::Entry(Entry {
             name: b"a".to_vec(),
-            mtime: Time { secs: 0, nanos: 1_000_000_000 },
+            ctime: Time { secs: 0, nanos: 1_000_000_000 },
             ..Entry::default()
         });
         assert_eq!(decoded(&late), Err(Malformed::Invalid("a time")));

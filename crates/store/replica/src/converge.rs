@@ -1,0 +1,280 @@
+//! The store of the destination becomes like a snapshot of the source.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use replica_wire::{Directory, Entry, Kind, Number, Record, Wanted};
+use storage::{Handle, MayWait, Name, NodeRef, ObjectId, SetAttributes, Storage, Wait};
+
+use crate::apply::{Taking, unexpected};
+use crate::attributes::times;
+use crate::failure::{Failure, Result};
+use crate::folder::Folder;
+use crate::note::Note;
+use crate::placing::take_in;
+use crate::tree::{names, walk};
+use crate::{Records, Source};
+
+/// So many objects are asked for at a time.
+const ASKED_AT_ONCE: usize = 256;
+
+/// The store of a destination that is to become like a snapshot of a source.
+pub struct Convergence<'a> {
+    /// The store, which nobody else changes meanwhile.
+    pub store: &'a Arc<dyn Storage>,
+    /// Tells this replication from others that the store may have had.
+    pub replication: u64,
+    /// How far it is.
+    pub progress: &'a Progress,
+    /// It waits.
+    pub may: MayWait<'a>,
+}
+
+/// How far it is, for those who ask meanwhile.
+#[derive(Debug, Default)]
+pub struct Progress {
+    stop: AtomicBool,
+    directories: AtomicU64,
+    files: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Converged {
+    /// Directories that were compared.
+    pub directories: u64,
+    /// Files that were taken over: all objects that are no directories.
+    pub files: u64,
+    /// Bytes of their data.
+    pub bytes: u64,
+}
+
+impl Progress {
+    /// Has it stop before the next piece of data.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Release);
+    }
+
+    /// Whether it is to stop.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    /// How far it is.
+    pub fn figures(&self) -> Converged {
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Converged { directories: read(&self.directories), files: read(&self.files), bytes: read(&self.bytes) }
+    }
+
+    pub(crate) fn received(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// What is asked for.
+pub(crate) enum Want {
+    /// A file, which is made in the folder if it is to be placed.
+    File { entry: Entry, node: NodeRef, place: Option<NodeRef> },
+    /// Something without data, in this directory.
+    Special { entry: Entry, dir: NodeRef },
+    /// What belongs to a directory itself.
+    Directory { number: Number, handle: Vec<u8>, node: NodeRef },
+}
+
+impl Want {
+    fn handle(&self) -> &[u8] {
+        match self {
+            Self::File { entry, .. } | Self::Special { entry, .. } => &entry.handle,
+            Self::Directory { handle, .. } => handle,
+        }
+    }
+}
+
+/// It while it goes on.
+pub(crate) struct Run<'a> {
+    pub(crate) store: &'a dyn Storage,
+    pub(crate) replication: u64,
+    pub(crate) folder: Folder<'a>,
+    pub(crate) taking: Taking<'a>,
+    pub(crate) may: MayWait<'a>,
+    pub(crate) wanted: Vec<Want>,
+    /// Files with several names that have one already.
+    pub(crate) linked: HashMap<Number, Handle>,
+    /// Objects without data that were there already, and which object of the source each is.
+    pub(crate) claimed: HashMap<ObjectId, Number>,
+    path: Vec<Vec<u8>>,
+    /// The times of the root, which the folder changes.
+    root_times: Option<SetAttributes>,
+}
+
+impl Convergence<'_> {
+    /// Carries the changes out. What is complete has the times of the source; the store is like the snapshot then. If this fails, or
+    /// the server is killed, it can be begun again, with these changes or with all that are needed from a snapshot that the store was
+    /// like before, or with everything.
+    ///
+    /// # Errors
+    /// Why it could not go on.
+    pub fn run(&self, changes: &mut dyn Records, source: &mut dyn Source) -> Result<()> {
+        let taking = Taking { store: self.store.capabilities(), progress: self.progress, may: self.may };
+        let mut run = Run {
+            store: &**self.store,
+            replication: self.replication,
+            folder: Folder::open(&**self.store, self.may)?,
+            taking,
+            may: self.may,
+            wanted: Vec::new(),
+            linked: HashMap::new(),
+            claimed: HashMap::new(),
+            path: Vec::new(),
+            root_times: None,
+        };
+        loop {
+            if self.progress.is_stopped() {
+                return Err(Failure::Stopped);
+            }
+            match changes.next()? {
+                Record::Departed { path, number } => {
+                    run.depart(&path, number).map_err(|failure| failure.at(&path))?;
+                }
+                Record::Directory(directory) => {
+                    run.path.clone_from(&directory.path);
+                    let done = run.directory(directory, changes, source);
+                    done.map_err(|failure| failure.at(&run.path))?;
+                }
+                Record::End => break,
+                other => return Err(unexpected(&other)),
+            }
+        }
+        run.ask(source)?;
+        run.folder.remove()?;
+        if let Some(times) = &run.root_times {
+            self.store.root().set_attributes(times, self.may)?;
+        }
+        Ok(())
+    }
+}
+
+impl Run<'_> {
+    /// Keeps what has left its place.
+    fn depart(&mut self, path: &[Vec<u8>], number: Number) -> Result<()> {
+        let Some((name, above)) = path.split_last() else { return Ok(()) };
+        let found = walk(&self.store.root(), above, self.may).and_then(|dir| {
+            let node = dir.lookup(Name::new(name)?, Wait::May(self.may))?;
+            Ok((dir, node))
+        });
+        let (dir, node) = match found {
+            // It has left already.
+            Err(e) if storage::is_nowhere(e) => return Ok(()),
+            found => found?,
+        };
+        let is_it = Note::of(&*node, self.replication, self.may)?.is_some_and(|note| note.number == number);
+        if is_it { self.folder.take_in(&dir, Name::new(name)?, Some(number)) } else { Ok(()) }
+    }
+
+    /// Makes a directory have these entries.
+    fn directory(
+        &mut self,
+        directory: Directory,
+        changes: &mut dyn Records,
+        source: &mut dyn Source,
+    ) -> Result<()> {
+        let Directory { path, number, handle } = directory;
+        let dir = walk(&self.store.root(), &path, self.may)?;
+        let is_root = path.is_empty();
+        let note = Note::of(&*dir, self.replication, self.may)?;
+        if !is_root && note.is_none_or(|note| note.number != number) {
+            return Err(Failure::Nonsense("a directory that was not said to be there".to_owned()));
+        }
+        let present = names(&dir, is_root, self.may)?;
+        let mut others: HashMap<Vec<u8>, ()> = present.into_iter().map(|named| (named.name, ())).collect();
+        loop {
+            match changes.next()? {
+                Record::Entry(entry) if is_root && entry.name == crate::FOLDER.as_bytes() => {}
+                Record::Entry(entry) => {
+                    others.remove(&entry.name);
+                    self.enter(&dir, entry)?;
+                    if self.wanted.len() >= ASKED_AT_ONCE {
+                        self.ask(source)?;
+                    }
+                }
+                Record::DirectoryEnd => break,
+                other => return Err(unexpected(&other)),
+            }
+        }
+        for name in others.into_keys() {
+            take_in(self, &dir, Name::new(&name)?)?;
+        }
+        self.wanted.push(Want::Directory { number, handle, node: dir });
+        self.taking.progress.directories.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Asks for what is wanted, and takes it over. Directories get their times when all else is in its place.
+    fn ask(&mut self, source: &mut dyn Source) -> Result<()> {
+        let wanted = std::mem::take(&mut self.wanted);
+        let mut dirs: Vec<(NodeRef, SetAttributes)> = Vec::new();
+        for some in wanted.chunks(ASKED_AT_ONCE) {
+            let handles = some.iter().map(|want| want.handle().to_vec()).collect();
+            let mut records = source.objects(&Wanted { handles })?;
+            for want in some {
+                if self.taking.progress.is_stopped() {
+                    return Err(Failure::Stopped);
+                }
+                dirs.extend(self.take_over(want, &mut *records)?);
+            }
+            match records.next()? {
+                Record::End => {}
+                other => return Err(unexpected(&other)),
+            }
+        }
+        let root = self.store.root().id();
+        for (dir, times) in dirs {
+            if dir.id() == root {
+                self.root_times = Some(times);
+            }
+            dir.set_attributes(&times, self.may)?;
+        }
+        Ok(())
+    }
+
+    /// Takes one over. Returns the times that are yet to be set.
+    fn take_over(
+        &mut self,
+        want: &Want,
+        records: &mut dyn Records,
+    ) -> Result<Option<(NodeRef, SetAttributes)>> {
+        let object = match records.next()? {
+            Record::Object(object) => object,
+            other => return Err(unexpected(&other)),
+        };
+        let other_kind = || Failure::Nonsense("an object of another kind".to_owned());
+        match want {
+            Want::Directory { number, node, .. } => {
+                if object.kind != Kind::Directory {
+                    return Err(other_kind());
+                }
+                self.taking.plain(node, &object, records)?;
+                Note { replication: self.replication, number: *number, complete: None }
+                    .set(node, self.may)?;
+                return Ok(Some((NodeRef::clone(node), times(&object, self.taking.store))));
+            }
+            Want::File { entry, .. } | Want::Special { entry, .. } if object.kind != entry.kind => {
+                return Err(other_kind());
+            }
+            Want::File { entry, node, place } => {
+                self.file(entry, node, place.as_ref(), &object, records)?;
+            }
+            Want::Special { entry, dir } => {
+                match records.next()? {
+                    Record::ObjectEnd => {}
+                    other => return Err(unexpected(&other)),
+                }
+                self.special(entry, dir, &object)?;
+            }
+        }
+        self.taking.progress.files.fetch_add(1, Ordering::Relaxed);
+        Ok(None)
+    }
+}

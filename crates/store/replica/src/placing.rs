@@ -1,0 +1,198 @@
+//! One entry of a directory of the destination.
+
+use replica_wire::{Entry, Kind, Number, Object};
+use storage::{Attributes, Error, FileKind, Name, NewKind, NodeRef, SetAttributes, Wait};
+
+use crate::Records;
+use crate::attributes::{device, is_plain, kind, owners_and_mode, times};
+use crate::converge::{Run, Want};
+use crate::failure::Result;
+use crate::note::{AsOf, Note};
+
+/// What is at a place.
+type There = Option<(NodeRef, Attributes)>;
+
+/// Moves what has a name out of the way.
+pub(crate) fn take_in(run: &mut Run<'_>, dir: &NodeRef, name: Name<'_>) -> Result<()> {
+    let node = dir.lookup(name, Wait::May(run.may))?;
+    let number = run.number_of(&node)?;
+    run.folder.take_in(dir, name, number)
+}
+
+fn as_of(entry: &Entry) -> AsOf {
+    AsOf { ctime: entry.ctime, state: entry.state }
+}
+
+impl Run<'_> {
+    fn number_of(&self, node: &NodeRef) -> Result<Option<Number>> {
+        Ok(Note::of(&**node, self.replication, self.may)?.map(|note| note.number))
+    }
+
+    /// Makes a directory have this entry, or asks for what is missing.
+    pub(crate) fn enter(&mut self, dir: &NodeRef, entry: Entry) -> Result<()> {
+        let there = self.there(dir, Name::new(&entry.name)?)?;
+        match entry.kind {
+            Kind::Directory => self.enter_directory(dir, &entry, there),
+            Kind::Regular => self.enter_file(dir, entry, there),
+            _ => {
+                self.wanted.push(Want::Special { entry, dir: NodeRef::clone(dir) });
+                Ok(())
+            }
+        }
+    }
+
+    fn there(&self, dir: &NodeRef, name: Name<'_>) -> Result<There> {
+        match dir.lookup_attributes(name, storage::Want::empty(), Wait::May(self.may)) {
+            Ok(found) => Ok(Some(found)),
+            Err(Error::NotFound) => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// What is there, if it is this object. Otherwise it is moved out of the way, and the object to its place, if there is one.
+    fn found(&mut self, dir: &NodeRef, entry: &Entry, there: There, wanted: FileKind) -> Result<There> {
+        let name = Name::new(&entry.name)?;
+        if let Some((node, attributes)) = there {
+            if attributes.kind == wanted && self.number_of(&node)? == Some(entry.number) {
+                return Ok(Some((node, attributes)));
+            }
+            take_in(self, dir, name)?;
+        }
+        match self.folder.take_out(entry.number, wanted, dir, name)? {
+            Some(_) => self.there(dir, name),
+            None => Ok(None),
+        }
+    }
+
+    fn enter_directory(&mut self, dir: &NodeRef, entry: &Entry, there: There) -> Result<()> {
+        if self.found(dir, entry, there, FileKind::Directory)?.is_none() {
+            let made = self.folder.make(entry.number, NewKind::Directory)?;
+            Note { replication: self.replication, number: entry.number, complete: None }
+                .set(&made, self.may)?;
+            self.folder.place(entry.number, dir, Name::new(&entry.name)?)?;
+        }
+        Ok(())
+    }
+
+    fn enter_file(&mut self, dir: &NodeRef, entry: Entry, there: There) -> Result<()> {
+        if self.enter_link(dir, &entry, &there)? {
+            return Ok(());
+        }
+        let (node, place) = match self.found(dir, &entry, there, FileKind::Regular)? {
+            Some((node, _)) => {
+                let note = Note::of(&*node, self.replication, self.may)?;
+                let is_complete = note.is_some_and(|note| note.complete == Some(as_of(&entry)));
+                self.met(&entry, &node)?;
+                if is_complete {
+                    return Ok(());
+                }
+                (node, None)
+            }
+            None => {
+                let made = self.folder.make(entry.number, NewKind::Regular)?;
+                self.met(&entry, &made)?;
+                (made, Some(NodeRef::clone(dir)))
+            }
+        };
+        self.wanted.push(Want::File { entry, node, place });
+        Ok(())
+    }
+
+    /// Whether the entry is a further name of a file that has one already.
+    fn enter_link(&mut self, dir: &NodeRef, entry: &Entry, there: &There) -> Result<bool> {
+        let Some(handle) = self.linked.get(&entry.number) else { return Ok(false) };
+        let file = self.store.by_handle(handle, Wait::May(self.may))?;
+        if there.as_ref().is_some_and(|(node, _)| node.id() == file.id()) {
+            return Ok(true);
+        }
+        let name = Name::new(&entry.name)?;
+        if there.is_some() {
+            take_in(self, dir, name)?;
+        }
+        dir.link(name, &*file, self.may)?;
+        Ok(true)
+    }
+
+    /// Notes that an object with several names has one.
+    fn met(&mut self, entry: &Entry, node: &NodeRef) -> Result<()> {
+        if entry.links > 1 {
+            self.linked.insert(entry.number, node.handle()?);
+        }
+        Ok(())
+    }
+
+    /// Takes a file over. It is not said to be complete before it is.
+    pub(crate) fn file(
+        &self,
+        entry: &Entry,
+        node: &NodeRef,
+        place: Option<&NodeRef>,
+        object: &Object,
+        records: &mut dyn Records,
+    ) -> Result<()> {
+        let note = Note { replication: self.replication, number: entry.number, complete: None };
+        note.set(node, self.may)?;
+        if place.is_none() {
+            // A server that is not privileged may have to give itself the right to write.
+            let own = SetAttributes { mode: Some(0o600), ..SetAttributes::default() };
+            node.set_attributes(&own, self.may)?;
+        }
+        self.taking.plain(node, object, records)?;
+        if let Some(dir) = place {
+            self.folder.place(entry.number, dir, Name::new(&entry.name)?)?;
+        }
+        let times = times(object, self.taking.store);
+        node.set_attributes(&times, self.may)?;
+        Note { complete: Some(as_of(entry)), ..note }.set(node, self.may)?;
+        if times.ctime.is_some() {
+            // It counts until the next change, and the note is one.
+            let shown = SetAttributes { ctime: times.ctime, ..SetAttributes::default() };
+            node.set_attributes(&shown, self.may)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a directory have an object without data.
+    pub(crate) fn special(&mut self, entry: &Entry, dir: &NodeRef, object: &Object) -> Result<()> {
+        let name = Name::new(&entry.name)?;
+        let there = self.there(dir, name)?;
+        if self.enter_link(dir, entry, &there)? {
+            return Ok(());
+        }
+        let times = times(object, self.taking.store);
+        if let Some((node, present)) = &there {
+            // It has no note. Which of several names belong together shows when all of them have been met.
+            let is_free = *self.claimed.entry(present.id).or_insert(entry.number) == entry.number;
+            if is_free && entry.links == present.links && self.is_alike(node, present, object)? {
+                node.set_attributes(&times, self.may)?;
+                return self.met(entry, node);
+            }
+            if is_plain(kind(present.kind)) {
+                take_in(self, dir, name)?;
+            }
+        }
+        let new = match object.kind {
+            Kind::Fifo => NewKind::Fifo,
+            Kind::Socket => NewKind::Socket,
+            Kind::BlockDevice => NewKind::BlockDevice(device(object)),
+            Kind::CharDevice => NewKind::CharDevice(device(object)),
+            Kind::Symlink | Kind::Regular | Kind::Directory => NewKind::Symlink(&object.link),
+        };
+        let made = self.folder.make(entry.number, new)?;
+        made.set_attributes(&owners_and_mode(object, self.taking.store), self.may)?;
+        self.folder.place(entry.number, dir, name)?;
+        made.set_attributes(&times, self.may)?;
+        self.met(entry, &made)
+    }
+
+    /// Whether an object without data is like that of the source, apart from its times.
+    fn is_alike(&self, node: &NodeRef, present: &Attributes, object: &Object) -> Result<bool> {
+        let wanted = owners_and_mode(object, self.taking.store);
+        let is_alike = kind(present.kind) == object.kind
+            && (present.device.major, present.device.minor) == object.device
+            && wanted.mode.is_none_or(|mode| mode == present.mode)
+            && wanted.uid.is_none_or(|uid| uid == present.uid)
+            && wanted.gid.is_none_or(|gid| gid == present.gid);
+        Ok(is_alike && (object.kind != Kind::Symlink || node.read_link(self.may)? == object.link))
+    }
+}

@@ -1,0 +1,370 @@
+//! Random histories: a store changes, snapshots are taken of it, and another store becomes like each of them, although it is
+//! interrupted at random calls.
+
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#[path = "../../storage-local/tests/disk/mod.rs"]
+#[expect(dead_code, reason = "nothing is mounted read-only here")]
+mod disk;
+#[path = "../../../anabranch/tests/program/needs/mod.rs"]
+mod needs;
+mod picture;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::IoSlice;
+use std::sync::Arc;
+use std::time::Duration;
+
+use acl::{AccessMask, Ace, AceFlags, Acl, Control, SecurityDescriptor, Sid};
+use anabranch_replica::{
+    Compared, Convergence, Failure, MirrorStore, Progress, Records, Result, Source, changes, write_objects,
+};
+use picture::picture;
+use replica_wire::{Record, Wanted};
+use storage::conformance::MAY;
+use storage::fault::{Call, Fault, FaultyStore, Rule};
+use storage::memory::MemoryStore;
+use storage::{
+    Device, Error, FileFlags, FileKind, Name, NewKind, NewNode, NodeRef, Replace, SetAttributes, SetTime,
+    SnapshotId, Stability, Storage, StreamName, Timestamp, Wait, Want, XattrMode,
+};
+use storage_local::{LocalOptions, LocalStore};
+
+/// xorshift64*: what is drawn is the same on every machine.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % end
+    }
+
+    fn one<T: Clone>(&mut self, of: &[T]) -> Option<T> {
+        let length = u64::try_from(of.len()).unwrap();
+        (length > 0).then(|| of[usize::try_from(self.below(length)).unwrap()].clone())
+    }
+}
+
+/// What was said, read again: each record goes through its bytes.
+struct Said(VecDeque<Vec<u8>>);
+
+impl Said {
+    fn by(say: impl FnOnce(&mut dyn FnMut(&Record) -> Result<()>) -> Result<()>) -> Result<Self> {
+        let mut said = VecDeque::new();
+        say(&mut |record| {
+            let mut bytes = Vec::new();
+            record.encode_into(&mut bytes);
+            said.push_back(bytes);
+            Ok(())
+        })?;
+        Ok(Self(said))
+    }
+}
+
+impl Records for Said {
+    fn next(&mut self) -> Result<Record> {
+        let bytes = self.0.pop_front().ok_or_else(|| Failure::Source("cut off".to_owned()))?;
+        Ok(Record::decode(&bytes).unwrap().unwrap().0)
+    }
+}
+
+/// The snapshot at the source, which is cut off after some records.
+struct Far<'a> {
+    store: Arc<dyn Storage>,
+    left: &'a mut u64,
+}
+
+impl Source for Far<'_> {
+    fn objects(&mut self, wanted: &Wanted) -> Result<Box<dyn Records + '_>> {
+        let wanted = Wanted::decode(&wanted.encode()).unwrap();
+        let mut said = Said::by(|say| write_objects(&*self.store, &wanted, MAY, say))?;
+        let most = usize::try_from(*self.left).unwrap();
+        *self.left = self.left.saturating_sub(said.0.len() as u64);
+        said.0.truncate(most);
+        Ok(Box::new(said))
+    }
+}
+
+struct Place {
+    dir: NodeRef,
+    name: Vec<u8>,
+    node: NodeRef,
+}
+
+fn places(store: &dyn Storage) -> (Vec<NodeRef>, Vec<Place>) {
+    let (mut dirs, mut all, mut at) = (vec![store.root()], Vec::new(), 0);
+    while let Some(dir) = dirs.get(at).cloned() {
+        at += 1;
+        for name in picture::names(&dir) {
+            let node = dir.lookup(Name::new(&name).unwrap(), Wait::May(MAY)).unwrap();
+            if node.kind() == FileKind::Directory {
+                dirs.push(NodeRef::clone(&node));
+            }
+            all.push(Place { dir: NodeRef::clone(&dir), name, node });
+        }
+    }
+    (dirs, all)
+}
+
+fn is_allowed(outcome: storage::Result<()>) {
+    use Error as E;
+    let refused = matches!(
+        outcome,
+        Err(E::Exists
+            | E::NotEmpty
+            | E::IsDirectory
+            | E::NotDirectory
+            | E::InvalidArgument
+            | E::WrongKind
+            | E::NotSupported)
+    );
+    assert!(refused || outcome.is_ok(), "{outcome:?}");
+}
+
+fn write(node: &NodeRef, dice: &mut Dice) -> storage::Result<()> {
+    let bytes = vec![u8::try_from(dice.below(256)).unwrap(); usize::try_from(dice.below(9000)).unwrap() + 1];
+    node.write(dice.below(40_000), &[IoSlice::new(&bytes)], Stability::Unstable, Wait::May(MAY)).map(drop)
+}
+
+fn attribute(dice: &mut Dice) -> SetAttributes {
+    let time = Timestamp { secs: i64::try_from(dice.below(1 << 30)).unwrap(), nanos: 7 };
+    let mut set = SetAttributes::default();
+    match dice.below(6) {
+        0 => set.mode = Some(0o600 + u32::try_from(dice.below(0o200)).unwrap()),
+        1 => set.uid = Some(u32::try_from(dice.below(5000)).unwrap()),
+        2 => set.mtime = Some(SetTime::To(time)),
+        3 => set.flags = Some(FileFlags::HIDDEN),
+        4 => set.btime = Some(time),
+        _ => set.size = Some(dice.below(50_000)),
+    }
+    set
+}
+
+fn extra(node: &NodeRef, dice: &mut Dice) -> storage::Result<()> {
+    let name = format!("n{}", dice.below(3));
+    match dice.below(5) {
+        0 => node.set_xattr(name.as_bytes(), &[u8::try_from(dice.below(256)).unwrap()], XattrMode::Set, MAY),
+        1 => match node.remove_xattr(name.as_bytes(), MAY) {
+            Err(Error::NoAttribute) => Ok(()),
+            done => done,
+        },
+        2 => {
+            let name = StreamName::new(name.as_bytes()).unwrap();
+            let stream = match node.stream(name, MAY) {
+                Err(Error::NotFound) => node.create_stream(name, MAY)?,
+                found => found?,
+            };
+            write(&stream, dice)
+        }
+        3 => match node.remove_stream(StreamName::new(name.as_bytes()).unwrap(), MAY) {
+            Err(Error::NotFound) => Ok(()),
+            done => done,
+        },
+        _ => {
+            let ace = Ace::allow(
+                Sid::EVERYONE,
+                AccessMask::from_bits_retain(1 << dice.below(9)),
+                AceFlags::empty(),
+            );
+            let dacl = Acl { revision: 2, aces: vec![ace] };
+            let descriptor = SecurityDescriptor {
+                control: Control::DACL_PRESENT,
+                owner: Some(Sid::EVERYONE),
+                dacl: Some(dacl),
+                ..SecurityDescriptor::default()
+            };
+            node.set_security(Some(descriptor), MAY).map(drop)
+        }
+    }
+}
+
+/// Changes something.
+fn change(store: &dyn Storage, dice: &mut Dice) {
+    let (dirs, all) = places(store);
+    let dir = dice.one(&dirs).unwrap();
+    let name = format!("{}", dice.below(6)).into_bytes();
+    let name = Name::new(&name).unwrap();
+    let some = (!all.is_empty()).then(|| &all[usize::try_from(dice.below(all.len() as u64)).unwrap()]);
+    is_allowed(match (dice.below(14), some) {
+        (0..=2, _) | (_, None) => {
+            let kind = match dice.below(12) {
+                0..=5 => NewKind::Regular,
+                6..=8 => NewKind::Directory,
+                9 => NewKind::Symlink(b"to"),
+                10 => NewKind::Fifo,
+                _ => NewKind::CharDevice(Device { major: 1, minor: 3 }),
+            };
+            dir.create(name, &NewNode { kind, mode: 0o644, uid: 1, gid: 2 }, MAY).map(drop)
+        }
+        (3 | 4, Some(place)) => write(&place.node, dice),
+        (5 | 6, Some(place)) => {
+            let replace = if dice.below(2) == 0 { Replace::Yes } else { Replace::Never };
+            place.dir.rename(Name::new(&place.name).unwrap(), &*dir, name, replace, MAY)
+        }
+        (7 | 8, Some(place)) => dir.link(name, &*place.node, MAY),
+        (9, Some(place)) => place.node.set_attributes(&attribute(dice), MAY).map(drop),
+        (10 | 11, Some(place)) => extra(&place.node, dice),
+        (12, Some(place)) => place.node.punch_hole(dice.below(20_000), 1 + dice.below(9000), MAY),
+        (_, Some(place)) => {
+            let name = Name::new(&place.name).unwrap();
+            match place.node.kind() {
+                FileKind::Directory => place.dir.remove_dir(name, MAY),
+                _ => place.dir.remove_file(name, MAY),
+            }
+        }
+    });
+}
+
+struct History {
+    dice: Dice,
+    source: Arc<dyn Storage>,
+    destination: Arc<FaultyStore>,
+    /// What clients of the destination see.
+    mirror: Option<MirrorStore>,
+    /// Whether change times tell all changes apart.
+    is_exact: bool,
+    interrupted: u64,
+}
+
+impl History {
+    fn new(seed: u64, is_exact: bool, source: Arc<dyn Storage>, destination: Arc<dyn Storage>) -> Self {
+        let destination = Arc::new(FaultyStore::new(destination));
+        Self { dice: Dice(seed), source, destination, mirror: None, is_exact, interrupted: 0 }
+    }
+
+    /// A snapshot of the source, and when it was taken.
+    fn moment(&self, id: SnapshotId) -> (SnapshotId, Option<Duration>) {
+        let listed = self.source.snapshots().unwrap().list(MAY).unwrap();
+        // Of snapshots of one second, all but the first are said to be taken later.
+        let secs =
+            listed.iter().find(|one| one.id == id).unwrap().taken.secs - i64::try_from(listed.len()).unwrap();
+        (id, (!self.is_exact).then(|| Duration::from_secs(u64::try_from(secs).unwrap())))
+    }
+
+    fn take(&mut self) -> SnapshotId {
+        for _ in 0..self.dice.below(25) {
+            change(&*self.source, &mut self.dice);
+        }
+        self.source.snapshots().unwrap().take("replica", MAY).unwrap().id
+    }
+
+    fn attempt(&mut self, from: Option<SnapshotId>, to: SnapshotId, is_interrupted: bool) -> Result<()> {
+        let snapshots = self.source.snapshots().unwrap();
+        let compared =
+            Compared::open(&snapshots, from.map(|from| self.moment(from)), self.moment(to), MAY).unwrap();
+        let mut said = Said::by(|say| changes(&compared, MAY, say)).unwrap();
+        let mut left = u64::MAX >> 1;
+        if is_interrupted {
+            match self.dice.below(4) {
+                0 => said.0.truncate(usize::try_from(self.dice.below(said.0.len() as u64)).unwrap()),
+                1 => left = self.dice.below(30),
+                _ => {
+                    let calls = [&Call::METADATA[..], &Call::DATA, &[Call::PunchHole, Call::Rename]].concat();
+                    let call = self.dice.one(&calls).unwrap();
+                    let fault = Fault::Fail(Error::Io(5));
+                    self.destination.inject(Rule { call, skip: self.dice.below(40), times: 1, fault });
+                }
+            }
+        }
+        let mut far = Far { store: snapshots.open(to, MAY).unwrap(), left: &mut left };
+        let store: Arc<dyn Storage> = Arc::clone(&self.destination) as _;
+        let progress = Progress::default();
+        let convergence = Convergence { store: &store, replication: 7, progress: &progress, may: MAY };
+        let outcome = convergence.run(&mut said, &mut far);
+        self.destination.clear();
+        outcome
+    }
+
+    /// The destination becomes like a snapshot, perhaps with interruptions.
+    fn replicate(&mut self, from: Option<SnapshotId>, to: SnapshotId) {
+        for _ in 0..self.dice.below(4) {
+            match self.attempt(from, to, true) {
+                Ok(()) => break,
+                Err(Failure::Store { error: Error::Io(5), .. } | Failure::Source(_)) => self.interrupted += 1,
+                Err(e) => panic!("{e:?}"),
+            }
+        }
+        self.attempt(from, to, false).unwrap();
+        let there = self.source.snapshots().unwrap().open(to, MAY).unwrap();
+        let (is, should) = (picture(&*self.destination), picture(&*there));
+        let paths: BTreeSet<_> = is.keys().chain(should.keys()).collect();
+        for path in paths {
+            assert_eq!(is.get(path), should.get(path), "{path}, from {from:?} to {to:?}");
+        }
+        self.show(&should);
+    }
+}
+
+impl History {
+    /// The mirror shows this state from now on, with the handles that it had.
+    fn show(&mut self, should: &BTreeMap<String, String>) {
+        let store: Arc<dyn Storage> = Arc::clone(&self.destination) as _;
+        let taken = store.snapshots().unwrap().take("replica", MAY).unwrap().id;
+        let Some(mirror) = &self.mirror else {
+            self.mirror = Some(MirrorStore::new(store, taken, MAY).unwrap());
+            return;
+        };
+        let (_, before) = places(mirror);
+        mirror.shown().show(taken, MAY).unwrap();
+        assert_eq!(picture(mirror), *should);
+        for Place { node, .. } in before {
+            let again = mirror.by_handle(&node.handle().unwrap(), Wait::May(MAY));
+            let (is, again) = (node.attributes(Want::all(), Wait::May(MAY)), again.map(|node| node.id()));
+            assert_eq!(is.map(|is| is.id), again);
+        }
+    }
+}
+
+/// Returns how often it was interrupted.
+fn play(mut history: History) -> u64 {
+    let mut last = None;
+    for _ in 0..6 {
+        let next = history.take();
+        if history.dice.below(5) == 0 {
+            // The snapshot vanishes before the destination is like it, and so does the last one.
+            let _ = history.attempt(last, next, true);
+            let later = history.take();
+            history.replicate(None, later);
+            last = Some(later);
+        } else {
+            history.replicate(last, next);
+            last = Some(next);
+        }
+    }
+    history.interrupted
+}
+
+fn in_memory(seed: u64) -> u64 {
+    let (source, destination) = (Arc::new(MemoryStore::new()), Arc::new(MemoryStore::new()));
+    play(History::new(seed * 0x9E37_79B9, !seed.is_multiple_of(8), source, destination))
+}
+
+#[test]
+fn the_destination_becomes_like_each_snapshot() {
+    let histories = std::env::var("HISTORIES").ok().and_then(|given| given.parse().ok()).unwrap_or(150);
+    let interrupted: u64 = (1..=histories).map(in_memory).sum();
+    println!("{histories} histories, {interrupted} interruptions");
+    assert!(interrupted > 0);
+}
+
+/// Both in one file system, which both change at the same time as always.
+#[test]
+fn on_btrfs() {
+    let place = tempfile::tempdir().unwrap();
+    let top = place.path().join("disk");
+    let Some(_disk) = disk::Disk::make("btrfs", &[], 256, &top) else { return };
+    let mut interrupted = 0;
+    for seed in 1..=8 {
+        let open = |name: &str| -> Option<Arc<dyn Storage>> {
+            let at = top.join(format!("{name}-{seed}"));
+            disk::succeeds("btrfs", &["-q", "subvolume", "create"], &[&at]).then(|| {
+                let store = LocalStore::open(&at, LocalOptions::default()).unwrap();
+                Arc::new(store) as Arc<dyn Storage>
+            })
+        };
+        let (Some(source), Some(destination)) = (open("source"), open("destination")) else { return };
+        interrupted += play(History::new(seed * 0x9E37_79B9, false, source, destination));
+    }
+    println!("{interrupted} interruptions");
+}
