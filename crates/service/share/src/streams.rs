@@ -525,6 +525,14 @@ impl Node for StreamNode {
         self.file.remove_xattr(name, may)
     }
 
+    fn note(&self, may: MayWait<'_>) -> storage::Result<Option<Vec<u8>>> {
+        self.file.note(may)
+    }
+
+    fn set_note(&self, note: Option<&[u8]>, may: MayWait<'_>) -> storage::Result<()> {
+        self.file.set_note(note, may)
+    }
+
     fn streams(&self, may: MayWait<'_>) -> storage::Result<Vec<StreamEntry>> {
         self.file.streams(may)
     }
