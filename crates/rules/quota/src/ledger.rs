@@ -287,6 +287,14 @@ impl Ledger {
         }
     }
 
+    /// How all accounts stand for which a quota holds and that hold something or have one of their own, in any order.
+    pub fn limited(&self) -> impl Iterator<Item = Standing> {
+        let present = self.balances.iter().filter(|(_, balance)| balance.limits.is_some());
+        let own = self.quotas.keys().filter_map(|subject| subject.account());
+        let others = own.filter(|account| !self.balances.contains_key(account));
+        present.map(|(account, _)| *account).chain(others).map(|account| self.standing(account))
+    }
+
     /// How all accounts stand that hold something or have a quota of their own, in order.
     #[must_use]
     pub fn standings(&self) -> Vec<Standing> {

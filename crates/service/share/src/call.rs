@@ -31,6 +31,8 @@ pub struct Call {
     under: Cell<Option<Holder>>,
     waits: Cell<Waits>,
     used: Cell<Option<Used>>,
+    /// Whether what quotas tell it is up to date with what was written before it.
+    has_settled_quotas: Cell<bool>,
     /// What the operation does, if the access log wants to know.
     deed: RefCell<Option<Box<Deed>>>,
 }
@@ -60,6 +62,7 @@ impl Call {
             under: Cell::default(),
             waits: Cell::default(),
             used: Cell::default(),
+            has_settled_quotas: Cell::new(false),
             deed: RefCell::default(),
         }
     }
@@ -87,6 +90,7 @@ impl Call {
         self.under.set(None);
         self.waits.set(Waits::default());
         self.used.set(None);
+        self.has_settled_quotas.set(false);
         *self.deed.get_mut() = None;
     }
 
@@ -110,6 +114,11 @@ impl Call {
     #[must_use]
     pub fn begun(&self) -> Instant {
         self.begun
+    }
+
+    /// Whether quotas are to be brought up to date for the operation: once, however many files it asks about.
+    pub(crate) fn settles_quotas(&self) -> bool {
+        !self.has_settled_quotas.replace(true)
     }
 
     /// The operation concerns no share: there is no budget to wait for.

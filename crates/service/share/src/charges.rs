@@ -45,6 +45,11 @@ impl Charge {
         }
     }
 
+    /// The store has allocated all bytes of the file from `start` to `end`: nothing is reserved for writes there.
+    pub(crate) fn allocated(&self, range: (u64, u64)) {
+        self.share.quotas().allocated(self.begun, range);
+    }
+
     /// The object is elsewhere now.
     pub(crate) fn moved(&mut self, node: &NodeRef) {
         self.share.quotas().moved(node);
@@ -256,10 +261,14 @@ impl Share {
             return Ok(None);
         }
         let node = Arc::clone(node);
+        let settles = call.settles_quotas();
         self.consult(call, move |share, may| {
+            if settles {
+                share.quotas().settle_all(may);
+            }
             let attributes = node.attributes(Want::empty(), Wait::May(may))?;
             let owners = share.owners_at((attributes.uid, attributes.gid), &node);
-            Ok(share.quotas().room(owners, may))
+            Ok(share.quotas().room(owners))
         })
         .await
     }

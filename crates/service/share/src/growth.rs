@@ -16,10 +16,19 @@ pub(crate) struct Growth {
 
 /// Room for a write: in the share, and in the quotas of the file's owners.
 #[derive(Debug)]
-#[expect(dead_code, reason = "both end when they are dropped")]
 pub(crate) struct Room {
-    growth: Option<Growth>,
+    /// It ends when this is dropped.
+    _growth: Option<Growth>,
     charge: Option<Charge>,
+}
+
+impl Room {
+    /// The store has allocated all bytes from `start` to `end`.
+    pub(crate) fn allocated(&self, range: (u64, u64)) {
+        if let Some(charge) = &self.charge {
+            charge.allocated(range);
+        }
+    }
 }
 
 impl Drop for Growth {
@@ -51,7 +60,7 @@ impl Share {
         } else {
             None
         };
-        Ok(Some(Room { growth, charge: self.charge(call, file, (start, end)).await? }))
+        Ok(Some(Room { _growth: growth, charge: self.charge(call, file, (start, end)).await? }))
     }
 
     /// Prepares the growth of a file up to `end`. Refuses if the file or the share would become too large. Keep the result

@@ -258,14 +258,11 @@ impl Share {
         // For the caches of others it is a change of the size.
         let take_back = || self.agreement.take_back(open.node().id(), Some(open.holder()), Operation::Write);
         self.agreement.settled(call, || Ok(((), take_back()))).await?;
-        let _charge = self.charge(call, &File::Open(Arc::clone(open)), (0, length)).await?;
-        let node = Arc::clone(open.node());
-        self.run(call, Work::Blocking, move |_, may| match node.allocate(0, length, false, may) {
+        match self.reserve_room(call, open, length).await {
             // Space is promised, not content: a store that cannot promise space has none to withdraw.
-            Err(storage::Error::NotSupported) => Ok(()),
-            done => Ok(done?),
-        })
-        .await
+            Err(crate::Error::Storage(storage::Error::NotSupported)) => Ok(()),
+            done => done,
+        }
     }
 
     /// Has the store reserve space for the first `length` bytes of an open file. The file does not grow.
@@ -276,9 +273,17 @@ impl Share {
     pub async fn reserve_space(self: &Arc<Self>, call: &Call, open: &Arc<Open>, length: u64) -> Result<()> {
         self.check_writable(open.node().id())?;
         open.require_any(Access::WRITE_DATA | Access::APPEND_DATA)?;
-        let _charge = self.charge(call, &File::Open(Arc::clone(open)), (0, length)).await?;
+        self.reserve_room(call, open, length).await
+    }
+
+    async fn reserve_room(self: &Arc<Self>, call: &Call, open: &Arc<Open>, length: u64) -> Result<()> {
+        let charge = self.charge(call, &File::Open(Arc::clone(open)), (0, length)).await?;
         let node = Arc::clone(open.node());
-        self.run(call, Work::Blocking, move |_, may| Ok(node.allocate(0, length, false, may)?)).await
+        self.run(call, Work::Blocking, move |_, may| Ok(node.allocate(0, length, false, may)?)).await?;
+        if let Some(charge) = &charge {
+            charge.allocated((0, length));
+        }
+        Ok(())
     }
 
     /// The target of a symbolic link.

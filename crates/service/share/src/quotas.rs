@@ -93,6 +93,8 @@ pub(crate) struct Begun {
     reserved: u64,
     /// It may make holes.
     cuts: bool,
+    /// It is of a named stream.
+    is_stream: bool,
 }
 
 /// What a use of a file may lead to.
@@ -212,24 +214,30 @@ impl Quotas {
 
     /// Replaces the quotas. Those of names that are not known yet hold nobody back.
     pub(crate) fn set_rules(self: &Arc<Self>, rules: Vec<QuotaRule>) {
-        let mut wishes = self.wishes.lock();
-        if *wishes.rules != rules {
+        let moved = {
+            let mut wishes = self.wishes.lock();
+            if *wishes.rules == rules {
+                return;
+            }
             wishes.rules = Arc::new(rules);
-            self.set(&wishes.quotas(), &wishes.over_since);
-        }
+            self.set(&wishes.quotas(), &wishes.over_since)
+        };
+        self.move_all(moved);
     }
 
     /// Sets what names in the quotas stand for.
     pub(crate) fn set_names(self: &Arc<Self>, names: HashMap<String, QuotaSubject>) {
-        let mut wishes = self.wishes.lock();
-        if wishes.names != names {
+        let moved = {
+            let mut wishes = self.wishes.lock();
             let before = wishes.quotas();
             wishes.names = names;
             let quotas = wishes.quotas();
-            if quotas != before {
-                self.set(&quotas, &wishes.over_since);
+            if quotas == before {
+                return;
             }
-        }
+            self.set(&quotas, &wishes.over_since)
+        };
+        self.move_all(moved);
     }
 
     /// Sets since when soft limits are exceeded, from before a restart. To be called before there are quotas.
@@ -249,19 +257,19 @@ impl Quotas {
     }
 
     /// Replaces the quotas. `over_since`: since when users, groups and directories hold more than their soft limits, from
-    /// before a restart. All files are counted in the background.
+    /// before a restart. All files are counted in the background. [`Quotas::move_all`] must follow.
     fn set(
         self: &Arc<Self>,
         quotas: &HashMap<QuotaSubject, Limits>,
         over_since: &HashMap<QuotaSubject, SystemTime>,
-    ) {
+    ) -> Moved {
         if quotas.is_empty() {
             self.is_on.store(false, Ordering::Release);
             *self.places.lock() = Arc::default();
             self.books.lock().reset();
             self.keeper.reset();
             self.ended.notify_waiters();
-            return;
+            return Moved::default();
         }
         let places = {
             let mut places = self.places.lock();
@@ -270,7 +278,7 @@ impl Quotas {
         };
         let limits = quotas.iter().filter_map(|(subject, limits)| Some((places.subject(subject)?, *limits)));
         let now = SystemTime::now();
-        let in_use = {
+        let moved = {
             let mut books = self.books.lock();
             // Those from before a restart are only for the first count.
             let over_since = over_since.iter().filter(|_| !books.ledger.is_counted());
@@ -281,13 +289,19 @@ impl Quotas {
             books.ledger.set_quotas(limits.collect(), now);
             books.places_changed()
         };
-        for (file, node) in in_use {
-            let directory = places.of_node(&node);
-            self.books.lock().move_to(file, directory, now);
-        }
         self.keeper.ask_for_count();
         self.is_on.store(true, Ordering::Release);
         keeper::keep(self);
+        moved
+    }
+
+    /// Charges the directories that have quotas now for files that are entered.
+    fn move_all(&self, moved: Moved) {
+        let places = self.places();
+        for (file, node) in moved.files {
+            let directory = places.of_node(&node);
+            self.books.lock().move_to((file, directory), moved.change, SystemTime::now());
+        }
     }
 
     /// Has all files counted again soon, because something was changed without telling.
@@ -343,7 +357,9 @@ impl Quotas {
 
     /// Asks for a use of a file that is entered; None if it is not.
     fn ask(&self, file: u64, range: Range) -> Option<Asked> {
-        self.books.lock().ask(file, range.is_nothing(), |dense| self.worst_case(range, dense))
+        self.books
+            .lock()
+            .ask(file, range.is_nothing(), range.is_stream, |dense| self.worst_case(range, dense))
     }
 
     /// Enters a file.
@@ -366,6 +382,11 @@ impl Quotas {
             self.ended.notify_waiters();
         }
         is_due
+    }
+
+    /// Notes that the store has allocated these bytes of a file in use.
+    pub(crate) fn allocated(&self, begun: Begun, range: (u64, u64)) {
+        self.books.lock().allocated(begun, range);
     }
 
     /// Completes when a use by others has ended. Take it before asking whether something fits.
@@ -399,11 +420,11 @@ impl Quotas {
     /// Reserves room with new owners of a file in use. [`Quotas::end_transfer`] must follow.
     ///
     /// # Errors
-    /// [`Error::OverQuota`].
+    /// [`Error::OverQuota`]; [`storage::Error::Stale`] if the store does not know the file any more.
     pub(crate) fn begin_transfer(&self, begun: Begun, to: NewOwners, may: MayWait<'_>) -> Result<Transfer> {
         self.settle_all(may);
         self.settle(begun.file, may);
-        self.books.lock().begin_transfer(begun.file, to, SystemTime::now()).ok_or(Error::OverQuota)
+        self.books.lock().begin_transfer(begun.file, to, SystemTime::now())
     }
 
     /// Ends a transfer. If it `is_done`, the file is charged to its new owners.
@@ -433,9 +454,8 @@ impl Quotas {
         self.books.lock().moved(node);
     }
 
-    /// The accounts for which a quota holds, among those of these owners. Settles first.
-    pub(crate) fn standings_of(&self, owners: Owners, may: MayWait<'_>) -> Vec<Standing> {
-        self.settle_all(may);
+    /// The accounts for which a quota holds, among those of these owners, as far as files are settled.
+    fn standings_of(&self, owners: Owners) -> Vec<Standing> {
         let books = self.books.lock();
         if !books.ledger.is_counted() {
             return Vec::new();
@@ -444,9 +464,9 @@ impl Quotas {
         standings.filter(|standing| standing.limits.is_some()).collect()
     }
 
-    /// The least room that a quota leaves to these owners; None without a quota. Settles first.
-    pub(crate) fn room(&self, owners: Owners, may: MayWait<'_>) -> Option<QuotaRoom> {
-        let nearest = self.standings_of(owners, may).into_iter().min_by_key(Standing::left)?;
+    /// The least room that a quota leaves to these owners, as far as files are settled; None without a quota.
+    pub(crate) fn room(&self, owners: Owners) -> Option<QuotaRoom> {
+        let nearest = self.standings_of(owners).into_iter().min_by_key(Standing::left)?;
         let soft = nearest.limits.and_then(|limits| limits.soft());
         let hard_left = nearest.left();
         let soft_left = soft.map_or(hard_left, |soft| soft.saturating_sub(nearest.used));
@@ -455,7 +475,8 @@ impl Quotas {
 
     /// The part of a space that quotas leave to these owners. Settles first.
     pub(crate) fn space(&self, space: Space, owners: Owners, may: MayWait<'_>) -> Space {
-        let nearest = self.standings_of(owners, may).into_iter().min_by_key(Standing::left);
+        self.settle_all(may);
+        let nearest = self.standings_of(owners).into_iter().min_by_key(Standing::left);
         let Some((nearest, limits)) = nearest.and_then(|nearest| Some((nearest, nearest.limits?))) else {
             return space;
         };
@@ -483,6 +504,14 @@ impl Quotas {
             .filter_map(|standing| Some((places.subject_of(standing.account)?, standing)));
         QuotaStatus { counted, rules, is_counting: books.ledger.is_counting(), standings: named.collect() }
     }
+}
+
+/// Files that were entered when other directories got quotas.
+#[derive(Default)]
+struct Moved {
+    files: Vec<(u64, NodeRef)>,
+    /// Which change of directories it was.
+    change: u64,
 }
 
 /// Whom a file is to be charged to.

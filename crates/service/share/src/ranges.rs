@@ -72,9 +72,12 @@ impl Share {
         let given = self.agreement.grants_given();
         self.bytes_settled(call, file, ByteRange::new(offset, length)?, Operation::Write).await?;
         let node = Arc::clone(file.node());
-        let _room = self.make_room(call, file, (offset, offset.saturating_add(length))).await?;
+        let room = self.make_room(call, file, (offset, offset.saturating_add(length))).await?;
         let _under_way = self.changes.work_begins();
         self.run(call, Work::Blocking, move |_, may| Ok(node.allocate(offset, length, true, may)?)).await?;
+        if let Some(room) = &room {
+            room.allocated((offset, offset.saturating_add(length)));
+        }
         self.end_change(call, file, given).await
     }
 
@@ -192,6 +195,7 @@ impl Share {
         let given = self.agreement.grants_given();
         self.copy_settled(call, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
+        self.check_source(call, from, offset, length).await?;
         let _under_way = self.changes.work_begins();
         let _room = self.make_room(call, to, (to_offset, to_offset.saturating_add(length))).await?;
         self.run(call, Work::Blocking, move |_, may| {
@@ -199,6 +203,21 @@ impl Share {
         })
         .await?;
         self.end_copy(call, to, given).await
+    }
+
+    /// Refuses a copy of more than the source has before quotas make room for it, which others may be waiting for.
+    async fn check_source(
+        self: &Arc<Self>,
+        call: &Call,
+        from: &File,
+        offset: u64,
+        length: u64,
+    ) -> Result<()> {
+        if !self.quotas().is_on() {
+            return Ok(());
+        }
+        let source = Arc::clone(from.node());
+        self.consult(call, move |_, may| check_within(&source, offset, length, may)).await
     }
 
     /// Charges the bytes of a copy to the budget, as read and as written, one piece after the other so that other operations
@@ -260,6 +279,9 @@ impl Share {
         let given = self.agreement.grants_given();
         self.copy_settled(call, (from, offset), (to, to_offset), length).await?;
         let (source, target) = (Arc::clone(from.node()), Arc::clone(to.node()));
+        if rule == CloneRule::Grows {
+            self.check_source(call, from, offset, length).await?;
+        }
         let _room = self.make_room(call, to, (to_offset, to_offset.saturating_add(length))).await?;
         let clone = move |_: &Arc<Self>, may: MayWait<'_>| {
             check_cloneable((&source, offset), (&target, to_offset), length, rule, may)?;
@@ -395,6 +417,13 @@ fn data_ranges_now(
     Ok((ranges, false))
 }
 
+/// Refuses a range that goes beyond the end of a file.
+fn check_within(file: &NodeRef, offset: u64, length: u64, may: MayWait<'_>) -> Result<()> {
+    let size = file.attributes(Want::empty(), Wait::May(may))?.size;
+    let is_within = offset.checked_add(length).is_some_and(|end| end <= size);
+    if is_within { Ok(()) } else { Err(storage::Error::InvalidArgument.into()) }
+}
+
 fn copy_now(
     source: &NodeRef,
     offset: u64,
@@ -403,10 +432,7 @@ fn copy_now(
     length: u64,
     may: MayWait<'_>,
 ) -> Result<()> {
-    let size = source.attributes(Want::empty(), Wait::May(may))?.size;
-    if offset.checked_add(length).is_none_or(|end| end > size) {
-        return Err(storage::Error::InvalidArgument.into());
-    }
+    check_within(source, offset, length, may)?;
     // Within one file the store may refuse overlapping ranges. The data is then copied through memory.
     let overlaps = source.id() == target.id() && offset.abs_diff(to_offset) < length;
     let mut done = 0;

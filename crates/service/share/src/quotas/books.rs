@@ -6,7 +6,8 @@ use std::time::SystemTime;
 use quota::{Ledger, Owners, Refused};
 use storage::{NodeRef, QuickMap};
 
-use super::{Begun, Held, NewOwners, Transfer};
+use super::{Begun, Held, Moved, NewOwners, Transfer};
+use crate::{Error, Result};
 
 /// A file is settled when this much is reserved for writes to it that have ended.
 const UNSETTLED_MAX: u64 = 1 << 20;
@@ -24,6 +25,8 @@ pub(super) struct Books {
     epoch: u64,
     /// How often a file has left the table. What was read of a file that is not entered holds while this is the same.
     dropped: u64,
+    /// How often other directories have got quotas.
+    places_changes: u64,
     /// Directories that were moved while files are counted.
     moved: Vec<NodeRef>,
 }
@@ -48,6 +51,8 @@ pub(super) struct Charged {
     settled_cuts: u64,
     /// The data has no holes up to here.
     dense: u64,
+    /// The same, as was seen when space was allocated in advance.
+    allocated: u64,
     /// Uses that may make holes.
     cutting: usize,
     /// It has no name any more. It is charged for as long as it is used.
@@ -97,6 +102,7 @@ impl Charged {
             cuts: 0,
             settled_cuts: 0,
             dense: if held.links > 0 { held.dense } else { 0 },
+            allocated: 0,
             cutting: 0,
             is_unlinked: held.links == 0,
             looks: 0,
@@ -108,6 +114,11 @@ impl Charged {
     /// What is reserved for uses that have ended, and was not needed or is not charged yet.
     fn unsettled(&self) -> u64 {
         u64::try_from(self.ended.saturating_sub(self.settled)).unwrap_or(u64::MAX)
+    }
+
+    /// Up to where writes need no room.
+    fn has_all_to(&self) -> u64 {
+        if self.cutting > 0 { 0 } else { self.dense.max(self.allocated) }
     }
 
     fn reserved(&self) -> u64 {
@@ -123,14 +134,21 @@ impl Charged {
 impl Books {
     /// Begins anew, with no accounts and no files. Uses and transfers that have not ended count for nothing.
     pub(super) fn reset(&mut self) {
-        *self = Self { entered: self.entered, epoch: self.epoch + 1, ..Self::default() };
+        let (entered, places_changes) = (self.entered, self.places_changes + 1);
+        *self = Self { entered, places_changes, epoch: self.epoch + 1, ..Self::default() };
     }
 
     /// Asks for a use of a file, for which `reserve` says how much to reserve, given up to where the file has no holes. It `cuts`
     /// if it may make holes. None if the file is not entered.
-    pub(super) fn ask(&mut self, file: u64, cuts: bool, reserve: impl FnOnce(u64) -> u64) -> Option<Asked> {
+    pub(super) fn ask(
+        &mut self,
+        file: u64,
+        cuts: bool,
+        is_stream: bool,
+        reserve: impl FnOnce(u64) -> u64,
+    ) -> Option<Asked> {
         let charged = self.files.get_mut(&file)?;
-        let bytes = reserve(if charged.cutting > 0 { 0 } else { charged.dense });
+        let bytes = reserve(charged.has_all_to());
         if bytes > 0
             && let Err(refused) = self.ledger.reserve(charged.owners, bytes, SystemTime::now())
         {
@@ -140,7 +158,7 @@ impl Books {
         charged.cutting += usize::from(cuts);
         charged.in_use += bytes;
         charged.idle = 0;
-        Some(Asked::Begun(Begun { file, entry: charged.entry, reserved: bytes, cuts }))
+        Some(Asked::Begun(Begun { file, entry: charged.entry, reserved: bytes, cuts, is_stream }))
     }
 
     pub(super) fn dropped(&self) -> u64 {
@@ -170,19 +188,28 @@ impl Books {
     }
 
     /// Ends a use. Returns whether the file is to be settled now.
-    pub(super) fn end(&mut self, Begun { file, entry, reserved, cuts }: Begun) -> bool {
+    pub(super) fn end(&mut self, Begun { file, entry, reserved, cuts, .. }: Begun) -> bool {
         let is_crowded = self.files.len() > FILES_MAX;
         let Some(charged) = self.files.get_mut(&file).filter(|charged| charged.entry == entry) else {
             return false;
         };
         charged.users = charged.users.saturating_sub(1);
         if cuts {
-            (charged.cutting, charged.dense) = (charged.cutting.saturating_sub(1), 0);
+            charged.cutting = charged.cutting.saturating_sub(1);
+            (charged.dense, charged.allocated) = (0, 0);
             charged.cuts += 1;
         }
         charged.in_use = charged.in_use.saturating_sub(reserved);
         charged.ended += u128::from(reserved);
         charged.unsettled() >= UNSETTLED_MAX || is_crowded
+    }
+
+    /// Notes that the store has allocated these bytes of a file in use: if it has all before them, writes to them need no room.
+    pub(super) fn allocated(&mut self, begun: Begun, (start, end): (u64, u64)) {
+        let charged = self.files.get_mut(&begun.file).filter(|charged| charged.entry == begun.entry);
+        if let Some(charged) = charged.filter(|charged| !begun.is_stream && start <= charged.has_all_to()) {
+            charged.allocated = charged.allocated.max(end);
+        }
     }
 
     /// The files for which something is reserved that is not in use, or of which something may have been freed.
@@ -256,6 +283,9 @@ impl Books {
         let given_back = u64::try_from(look.ended.saturating_sub(charged.settled)).unwrap_or(u64::MAX);
         (charged.settled, charged.settled_cuts) = (look.ended, look.cuts);
         (charged.bytes, charged.dense) = (held.bytes, held.dense);
+        if held.bytes < charged.allocated {
+            charged.allocated = 0;
+        }
         let reserved = charged.reserved();
         let owned = Owners { user: held.uid, group: held.gid, ..owners };
         charged.owners = owned;
@@ -266,15 +296,19 @@ impl Books {
         given_back > 0 || held.bytes < before || owned != owners
     }
 
-    pub(super) fn begin_transfer(&mut self, file: u64, to: NewOwners, now: SystemTime) -> Option<Transfer> {
-        let charged = self.files.get(&file)?;
+    /// Reserves room with new owners of a file in use.
+    ///
+    /// # Errors
+    /// [`Error::OverQuota`]; [`storage::Error::Stale`] for a file that is not entered: the store does not know it any more.
+    pub(super) fn begin_transfer(&mut self, file: u64, to: NewOwners, now: SystemTime) -> Result<Transfer> {
+        let charged = self.files.get(&file).ok_or(storage::Error::Stale)?;
         let (from, bytes) = (charged.owners, charged.bytes);
         let to = match to {
             NewOwners::People(user, group) => Owners { user, group, ..from },
             NewOwners::Directory(directory) => Owners { directory, ..from },
         };
-        self.ledger.reserve_transfer(from, to, bytes, now).ok()?;
-        Some(Transfer { file, from, to, bytes, epoch: self.epoch })
+        self.ledger.reserve_transfer(from, to, bytes, now).map_err(|_| Error::OverQuota)?;
+        Ok(Transfer { file, from, to, bytes, epoch: self.epoch })
     }
 
     pub(super) fn end_transfer(&mut self, transfer: &Transfer, is_done: bool, now: SystemTime) {
@@ -352,13 +386,18 @@ impl Books {
 
     /// What is read of files that are not entered holds no longer, because other directories have quotas now. Returns the
     /// files that are entered.
-    pub(super) fn places_changed(&mut self) -> Vec<(u64, NodeRef)> {
+    pub(super) fn places_changed(&mut self) -> Moved {
         self.dropped += 1;
-        self.files.iter().map(|(file, charged)| (*file, Arc::clone(&charged.node))).collect()
+        self.places_changes += 1;
+        let files = self.files.iter().map(|(file, charged)| (*file, Arc::clone(&charged.node))).collect();
+        Moved { files, change: self.places_changes }
     }
 
-    /// Charges another directory for a file that is entered.
-    pub(super) fn move_to(&mut self, file: u64, directory: Option<u64>, now: SystemTime) {
+    /// Charges another directory for a file that is entered, unless directories have changed again since this `change`.
+    pub(super) fn move_to(&mut self, (file, directory): (u64, Option<u64>), change: u64, now: SystemTime) {
+        if change != self.places_changes {
+            return;
+        }
         let Some(charged) = self.files.get_mut(&file) else { return };
         let from = charged.owners;
         charged.owners.directory = directory;
@@ -390,7 +429,7 @@ mod tests {
     }
 
     fn begin(books: &mut Books, bytes: u64) -> Begun {
-        match books.ask(FILE, bytes == 0, |_| bytes) {
+        match books.ask(FILE, bytes == 0, false, |_| bytes) {
             Some(Asked::Begun(begun)) => begun,
             other => panic!("{other:?}"),
         }
@@ -449,5 +488,51 @@ mod tests {
         books.enter(FILE, Charged::new(&node, &held(0), None), 0, true);
         books.end(before);
         assert_eq!(books.files[&FILE].reserved(), 0);
+    }
+
+    #[test]
+    fn what_was_allocated_needs_no_room_until_something_is_cut_or_the_store_has_less() {
+        let (mut books, now) = (books(), SystemTime::now());
+        let has_all_to = |books: &Books| books.files[&FILE].has_all_to();
+        let begun = begin(&mut books, 100);
+        books.allocated(begun, (10, 100));
+        assert_eq!(has_all_to(&books), 0, "nothing is known of what is before");
+        books.allocated(Begun { is_stream: true, ..begun }, (0, 100));
+        books.allocated(Begun { entry: begun.entry + 1, ..begun }, (0, 100));
+        assert_eq!(has_all_to(&books), 0);
+        books.allocated(begun, (0, 60));
+        books.allocated(begun, (60, 100));
+        assert_eq!(has_all_to(&books), 100);
+        books.end(begun);
+        let look = books.begin_look(FILE).unwrap();
+        books.end_look(FILE, &look, Some(&held(100)), now);
+        assert_eq!(has_all_to(&books), 100, "the store has it");
+        use_once(&mut books, 0);
+        assert_eq!(has_all_to(&books), 0, "it was cut");
+        let begun = begin(&mut books, 100);
+        books.allocated(begun, (0, 100));
+        books.end(begun);
+        let look = books.begin_look(FILE).unwrap();
+        books.end_look(FILE, &look, Some(&held(99)), now);
+        assert_eq!(has_all_to(&books), 0);
+    }
+
+    #[test]
+    fn a_file_that_has_vanished_is_not_over_its_quota() {
+        let (mut books, now) = (books(), SystemTime::now());
+        let begun = begin(&mut books, 0);
+        books.remove(FILE, now);
+        let refused = books.begin_transfer(begun.file, NewOwners::People(2, 2), now);
+        assert_eq!(refused.err(), Some(Error::Storage(storage::Error::Stale)));
+    }
+
+    #[test]
+    fn a_change_of_directories_that_is_overtaken_moves_nothing() {
+        let (mut books, now) = (books(), SystemTime::now());
+        let (first, second) = (books.places_changed().change, books.places_changed().change);
+        books.move_to((FILE, Some(1)), first, now);
+        assert_eq!(books.files[&FILE].owners.directory, None);
+        books.move_to((FILE, Some(2)), second, now);
+        assert_eq!(books.files[&FILE].owners.directory, Some(2));
     }
 }

@@ -8,7 +8,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
-use quota::Account;
+use quota::{Account, Standing};
 use storage::{MayWait, StoreThread, View};
 
 use super::Quotas;
@@ -123,18 +123,22 @@ impl Quotas {
         self.tell_levels(levels);
     }
 
-    /// Tells of quotas that have become fuller, or have room again.
+    /// Tells of quotas that have become fuller, or have room again. Most have room and had it before.
     fn tell_levels(&self, levels: &mut HashMap<Account, Level>) {
-        let standings = {
+        let notable: Vec<Standing> = {
             let books = self.books.lock();
-            if books.ledger.is_counted() { books.ledger.standings() } else { return }
+            if !books.ledger.is_counted() {
+                return;
+            }
+            let is_notable = |of: &Standing| Level::of(of) != Level::Fine || levels.contains_key(&of.account);
+            books.ledger.limited().filter(is_notable).collect()
         };
         let places = self.places();
         let mut present = HashMap::new();
-        for standing in standings {
+        for standing in notable {
             let level = Level::of(&standing);
             let before = levels.get(&standing.account).copied().unwrap_or(Level::Fine);
-            if level > before || (level == Level::Fine && before != Level::Fine) {
+            if level > before || level == Level::Fine {
                 level.tell(&self.name, &standing, &places);
             }
             if level != Level::Fine {

@@ -1,10 +1,10 @@
 //! The quotas of users, for clients that list and change them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::pin::Pin;
 
-use quota::Limits;
+use quota::{Limits, Standing};
 
 use super::{QuotaStatus, QuotaSubject};
 use crate::Caller;
@@ -21,6 +21,12 @@ pub struct UserQuota {
 }
 
 impl QuotaStatus {
+    /// How the accounts stand, for those who look up many.
+    #[must_use]
+    pub fn by_subject(&self) -> HashMap<&QuotaSubject, &Standing> {
+        self.standings.iter().map(|(subject, standing)| (subject, standing)).collect()
+    }
+
     /// The quota of this subject, which it has itself.
     fn own(&self, subject: &QuotaSubject) -> Option<Limits> {
         self.rules.iter().find(|(_, meaning)| meaning.as_ref() == Some(subject)).map(|(rule, _)| rule.limits)
@@ -127,7 +133,7 @@ pub trait QuotaAuthority: fmt::Debug + Send + Sync {
 
 #[cfg(test)]
 mod tests {
-    use quota::{Account, Standing};
+    use quota::Account;
 
     use super::*;
 

@@ -295,10 +295,38 @@ async fn copies_and_reservations_are_charged() {
     let copy = async |length: u64| share.copy_range(&root(), (&f, 0), (&g, 0), length).await;
     assert_eq!(copy(2 * BLOCK).await, Err(Error::OverQuota));
     copy(BLOCK).await.unwrap();
+    // It is not there to be copied, so nobody asks whether it fits.
+    let invalid = Err(Error::Storage(storage::Error::InvalidArgument));
+    assert_eq!(copy(9 * BLOCK).await, invalid);
+    assert_eq!(share.clone_range(&root(), (&f, 0), (&g, 0), 9 * BLOCK, CloneRule::Grows).await, invalid);
     let clone = share.clone_range(&root(), (&f, 0), (&g, BLOCK), BLOCK, CloneRule::Grows).await;
     assert!(clone.is_err());
     assert_eq!(share.reserve_range(&root(), &g, 0, 2 * BLOCK).await, Err(Error::OverQuota));
     assert_eq!(used(&share, &Subject::User(7)), 4 * BLOCK);
+}
+
+/// What was allocated in advance can be written, whatever is left beside it. Once something was cut, nothing is known of it.
+#[tokio::test]
+async fn what_was_allocated_in_advance_can_be_written() {
+    let place = tempfile::tempdir().unwrap();
+    let store = LocalStore::open(place.path(), LocalOptions::default()).unwrap();
+    let share = open_to_all(Arc::new(store)).await;
+    limit(&share, [(Subject::User(7), hard(4 * BLOCK))]);
+    let found = make(&share, &user(7), "f", FileKind::Regular, 0o644).await;
+    let open = open(&share, &found, Access::READ_DATA | Access::WRITE_DATA, Sharing::all()).unwrap();
+    let f = File::Open(Arc::clone(&open));
+    // The file does not grow: what it has beyond its end does not tell that it has everything before.
+    match share.reserve_space(&root(), &open, 4 * BLOCK).await {
+        Err(Error::Storage(storage::Error::NotSupported)) => return,
+        reserved => reserved.unwrap(),
+    }
+    write(&share, &f, 0, 4 * BLOCK).await.unwrap();
+    write(&share, &f, BLOCK, BLOCK).await.unwrap();
+    assert_eq!(used(&share, &Subject::User(7)), 4 * BLOCK);
+    assert_eq!(write(&share, &f, 4 * BLOCK, 1).await, Err(Error::OverQuota));
+    cut(&share, &f, BLOCK).await.unwrap();
+    write(&share, &f, BLOCK, 3 * BLOCK).await.unwrap();
+    assert_eq!(write(&share, &f, 4 * BLOCK, 1).await, Err(Error::OverQuota));
 }
 
 /// Local programs change files beside the server: the next count finds it.
