@@ -47,6 +47,8 @@ call("setQuota", 200, name="made", subject="*", body=m.NewQuota(hard=1 << 20))
 call("setQuota", 422, name="made", subject="*", body=m.NewQuota())
 call("setQuota", 409, name="data", subject="*", body=m.NewQuota(hard=1 << 20))
 assert sorted(quota.subject for quota in call("listQuotas", 200, name="made").quotas) == ["*", "/a b"]
+assert call("checkQuotas", 200, name="made").counting
+call("checkQuotas", 404, name="data")
 call("removeQuota", 200, name="made", subject="/a b")
 call("removeQuota", 404, name="made", subject="/a b")
 assert call("listRansomwareAlarms", 200, name="data").alarms == []

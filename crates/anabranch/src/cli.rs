@@ -61,7 +61,7 @@ pub(crate) enum Command {
     /// Create, show and remove policies, which take snapshots of shares and keep some of them
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Set, list, show and remove quotas of users, groups and directories
+    /// Set, list, check, show and remove quotas of users, groups and directories
     #[command(subcommand)]
     Quota(QuotaCommand),
     /// Show what is going on: health, clients, and each share with its use, its plan and what waits

@@ -36,6 +36,13 @@ pub(crate) fn run(command: &QuotaCommand) -> Result<()> {
             let quotas = all(share, asking)?;
             print(&if asking.json { json(&quotas)? } else { render(&quotas) })
         }
+        QuotaCommand::Check { share, asking } => {
+            let administrator = Administrator::find(asking, Intent::Look)?;
+            let call = ("POST", &*path(share, None));
+            let quotas = administrator.call(call, None::<&()>, |here| here.check_quotas(share))?;
+            let said = format!("All files of the share {} are being counted.\n", harmless(&quotas.share));
+            print(&if asking.json { json(&quotas)? } else { said })
+        }
         QuotaCommand::Show { share, subject, asking } => {
             let quotas = all(share, asking)?;
             let wanted: QuotaFor =

@@ -15,6 +15,13 @@ pub(crate) enum QuotaCommand {
         #[command(flatten)]
         asking: Asking,
     },
+    /// Have all files of a share counted again, because local programs have changed some
+    Check {
+        /// The share
+        share: String,
+        #[command(flatten)]
+        asking: Asking,
+    },
     /// Show one quota of a share
     Show {
         /// The share

@@ -120,6 +120,17 @@ fn a_quota_is_set_held_kept_over_a_restart_and_removed() {
         assert!(machine.done(&["quota", "list", "made"]).contains("All files were last counted at "));
     }
 
+    // What a local program has changed is found when it is asked for.
+    std::fs::write(machine.place.path().join("local"), vec![7; 300 * 1024]).unwrap();
+    let said = machine.done(&["quota", "check", "made"]);
+    assert_eq!(said, "All files of the share made are being counted.\n");
+    let deadline = Instant::now() + DEADLINE;
+    while machine.json(&["quota", "show", "made", "/"])["used"].as_u64().unwrap() < 300 * KIB {
+        assert!(Instant::now() < deadline, "it was not counted");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    machine.refused(&["quota", "check", "data"], 7, "has no quotas");
+
     let machine = machine.restarted();
     let quotas = machine.counted();
     assert_eq!(quotas["quotas"].as_array().unwrap().len(), 3, "{quotas:#}");

@@ -89,6 +89,11 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// There is no share with this name.
     fn quotas(&self, share: &str) -> Result<Quotas, Refusal>;
+    /// Has all files of a share counted again, in the background.
+    ///
+    /// # Errors
+    /// There is no such share, it has no quotas, or is not served.
+    fn check_quotas(&self, share: &str) -> Result<Quotas, Refusal>;
     /// Sets a quota of a share. `subject` is written as in [`Quota::subject`].
     ///
     /// # Errors

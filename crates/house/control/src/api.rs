@@ -96,7 +96,11 @@ pub(crate) const ROUTES: &[Route] = &[
         handlers: || patch(snapshot_calls::change).delete(snapshot_calls::remove),
     },
     Route { path: "/shares/{name}/revert", methods: &["post"], handlers: || post(snapshot_calls::revert) },
-    Route { path: "/shares/{name}/quotas", methods: &["get"], handlers: || get(quota_calls::list) },
+    Route {
+        path: "/shares/{name}/quotas",
+        methods: &["get", "post"],
+        handlers: || get(quota_calls::list).post(quota_calls::check),
+    },
     Route {
         path: "/shares/{name}/quotas/{subject}",
         methods: &["put", "delete"],

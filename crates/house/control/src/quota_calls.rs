@@ -13,6 +13,10 @@ pub(crate) async fn list(State(about): State<Arc<About>>, Path(share): Path<Stri
     administer(about, move |administration| administration.quotas(&share)).await
 }
 
+pub(crate) async fn check(State(about): State<Arc<About>>, Path(share): Path<String>) -> JsonReply<Quotas> {
+    administer(about, move |administration| administration.check_quotas(&share)).await
+}
+
 pub(crate) async fn set(
     State(about): State<Arc<About>>,
     Path((share, subject)): Path<(String, String)>,

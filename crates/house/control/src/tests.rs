@@ -66,6 +66,9 @@ impl Administration for Nobody {
     fn quotas(&self, _: &str) -> Result<quotas::Quotas, Refusal> {
         Ok(quotas::Quotas::default())
     }
+    fn check_quotas(&self, _: &str) -> Result<quotas::Quotas, Refusal> {
+        Ok(quotas::Quotas::default())
+    }
     fn set_quota(&self, _: &str, _: &str, _: quotas::NewQuota) -> Result<quotas::Quota, Refusal> {
         Ok(quotas::Quota::default())
     }

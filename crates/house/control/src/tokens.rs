@@ -228,6 +228,7 @@ mod tests {
             ("PATCH", "/v1/shares/a/snapshots/b", Scope::Shares),
             ("GET", "/v1/policies", Scope::Read),
             ("GET", "/v1/shares/a/quotas", Scope::Read),
+            ("POST", "/v1/shares/a/quotas", Scope::Shares),
             ("PUT", "/v1/shares/a/quotas/b", Scope::Shares),
             ("DELETE", "/v1/shares/a/quotas/b", Scope::Shares),
             ("GET", "/v1/shares/a/ransomware-alarms", Scope::Read),

@@ -19,25 +19,27 @@ impl<'a> OfShare<'a> {
     }
 
     /// The quotas of accounts, with their labels.
-    fn quotas(&self) -> impl Iterator<Item = (String, &Standing)> {
-        self.status.rules.iter().filter_map(|(rule, meaning)| {
-            let meaning = meaning.as_ref()?;
-            let (_, standing) = self.status.standings.iter().find(|(subject, _)| subject == meaning)?;
+    fn quotas(&self) -> Vec<(String, &Standing)> {
+        let standings = self.status.by_subject();
+        let labelled = self.status.rules.iter().filter_map(|(rule, meaning)| {
+            let standing = *standings.get(meaning.as_ref()?)?;
             let (share, subject) = (escape(self.name), rule.subject.to_string());
             Some((format!("share=\"{share}\",subject=\"{}\"", escape(&subject)), standing))
-        })
+        });
+        labelled.collect()
     }
 }
 
 pub(super) fn write(text: &mut Text, shares: &[OfShare<'_>]) {
     let help = "Bytes that a user, group or directory with a quota holds.";
     text.family("anabranch_quota_used_bytes", "gauge", help);
-    for (labels, standing) in shares.iter().flat_map(OfShare::quotas) {
-        text.line("", &labels, standing.used);
+    let quotas: Vec<_> = shares.iter().flat_map(OfShare::quotas).collect();
+    for (labels, standing) in &quotas {
+        text.line("", labels, standing.used);
     }
     let help = "The limit of a quota in bytes.";
     text.family("anabranch_quota_limit_bytes", "gauge", help);
-    for (labels, standing) in shares.iter().flat_map(OfShare::quotas) {
+    for (labels, standing) in &quotas {
         let limits = standing.limits.map(|limits| [("soft", limits.soft()), ("hard", limits.hard())]);
         for (limit, bytes) in limits.into_iter().flatten() {
             if let Some(bytes) = bytes {

@@ -231,6 +231,10 @@ impl control::Administration for Administration {
         self.all_quotas(share)
     }
 
+    fn check_quotas(&self, share: &str) -> Result<Quotas, Refusal> {
+        self.count_quotas(share)
+    }
+
     fn set_quota(&self, share: &str, subject: &str, new: NewQuota) -> Result<Quota, Refusal> {
         self.enter_quota(share, subject, &new)
     }

@@ -1,5 +1,6 @@
 //! The quotas of [`Administration`].
 
+use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
 
 use control::quotas::{Holder, NewQuota, Quota, Quotas};
@@ -39,6 +40,23 @@ impl Administration {
         };
         (told.share, told.declared_in) = (name, declared_in);
         Ok(told)
+    }
+
+    pub(super) fn count_quotas(&self, share: &str) -> Result<Quotas> {
+        let known = self.all_quotas(share)?;
+        let name = &known.share;
+        let served =
+            self.serving.as_ref().and_then(|serving| serving.shares.present().by_name(name).cloned());
+        let Some(served) = served else {
+            let what = format!("the share {name} is not served");
+            return Err(Refusal::new(RefusalKind::NotFound, what, "Its files are counted when it is."));
+        };
+        if !served.has_quotas() {
+            let what = format!("the share {name} has no quotas");
+            return Err(Refusal::new(RefusalKind::NotFound, what, "Without quotas, no files are counted."));
+        }
+        served.count_quotas_again();
+        Ok(Quotas { counting: true, ..known })
     }
 
     /// How the quotas of a share stand; None if it has none, or is not served.
@@ -129,19 +147,19 @@ fn seconds(at: SystemTime) -> u64 {
 }
 
 fn tell_status(status: &QuotaStatus) -> Quotas {
+    let standings = status.by_subject();
     let quota = |(rule, meaning): &(QuotaRule, Option<QuotaSubject>)| {
-        let standing = meaning.as_ref().and_then(|meaning| {
-            status.standings.iter().find(|(subject, _)| subject == meaning).map(|(_, standing)| standing)
-        });
+        let standing = meaning.as_ref().and_then(|meaning| standings.get(meaning).copied());
         let id = match meaning {
             Some(QuotaSubject::User(id) | QuotaSubject::Group(id)) => Some(*id),
             _ => None,
         };
         Quota { id, ..tell(rule, standing) }
     };
-    let has_own =
-        |subject: &QuotaSubject| status.rules.iter().any(|(_, meaning)| meaning.as_ref() == Some(subject));
-    let others = status.standings.iter().filter(|(subject, standing)| standing.used > 0 && !has_own(subject));
+    let own: HashSet<&QuotaSubject> =
+        status.rules.iter().filter_map(|(_, meaning)| meaning.as_ref()).collect();
+    let others =
+        status.standings.iter().filter(|(subject, standing)| standing.used > 0 && !own.contains(subject));
     let mut holders: Vec<Holder> = others
         .map(|(subject, standing)| Holder {
             subject: subject.to_string(),
