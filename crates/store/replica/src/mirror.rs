@@ -117,7 +117,7 @@ impl Storage for MirrorStore {
 
     /// Those of the store itself: who looks at earlier versions sees earlier states of the replica.
     fn snapshots(&self) -> std::result::Result<Arc<dyn Snapshots>, NoSnapshots> {
-        Ok(Arc::clone(&self.shown.snapshots))
+        Ok(Arc::new(MirrorSnapshots(Arc::clone(&self.shown.snapshots))))
     }
 
     fn space(&self, may: MayWait<'_>) -> Result<Space> {
@@ -126,6 +126,48 @@ impl Storage for MirrorStore {
 
     fn is_in_place(&self, may: MayWait<'_>) -> Result<bool> {
         self.shown.live.is_in_place(may)
+    }
+}
+
+/// The snapshots of a store that nobody may take one of, because it may be half of what it is to be.
+#[derive(Debug)]
+struct MirrorSnapshots(Arc<dyn Snapshots>);
+
+impl Snapshots for MirrorSnapshots {
+    fn list(&self, may: MayWait<'_>) -> Result<Vec<storage::Snapshot>> {
+        self.0.list(may)
+    }
+
+    fn take(&self, _: &str, _: MayWait<'_>) -> Result<storage::Snapshot> {
+        Err(Error::ReadOnly)
+    }
+
+    fn open(&self, id: SnapshotId, may: MayWait<'_>) -> Result<Arc<dyn Storage>> {
+        self.0.open(id, may)
+    }
+
+    fn with_path(&self, path: &[u8], among: &[SnapshotId], may: MayWait<'_>) -> Result<Vec<SnapshotId>> {
+        self.0.with_path(path, among, may)
+    }
+
+    fn remove(&self, id: SnapshotId, may: MayWait<'_>) -> Result<()> {
+        self.0.remove(id, may)
+    }
+
+    fn can_revert(&self, _: MayWait<'_>) -> std::result::Result<(), NoSnapshots> {
+        Err(NoSnapshots::Replica)
+    }
+
+    fn revert(&self, _: SnapshotId, _: MayWait<'_>) -> Result<storage::Snapshot> {
+        Err(Error::NotSupported)
+    }
+
+    fn handle_in(&self, live: &Handle, id: SnapshotId) -> Result<Handle> {
+        self.0.handle_in(live, id)
+    }
+
+    fn live_handle(&self, handle: &Handle, id: SnapshotId) -> Result<Handle> {
+        self.0.live_handle(handle, id)
     }
 }
 

@@ -49,7 +49,7 @@ pub use reserved_names::ReservedNames;
 pub use snapshot_name::{SnapshotName, date_and_time};
 pub use snapshots::{
     BEFORE_REVERT, FoundSnapshot, NoSnapshots, Snapshot, SnapshotId, Snapshots, in_order, is_nowhere,
-    name_beside,
+    name_beside, not_before,
 };
 pub use stored_descriptor::{DESCRIPTOR_BYTES_MAX, StoredDescriptor};
 pub use stored_dos::{DOS_BYTES_MAX, StoredDos};

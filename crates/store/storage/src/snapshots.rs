@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::{Error, Handle, MayWait, Name, Result, SnapshotName, Storage, Timestamp, Wait};
 
@@ -177,6 +178,24 @@ pub enum NoSnapshots {
          .snapshot of NFS clients"
     )]
     NoRevert,
+    /// Only for [`Snapshots::can_revert`]: the store shows a snapshot, of a replica.
+    #[error("the share is a replica, which is like the share that it is a replica of: break it off first")]
+    Replica,
+}
+
+/// A moment before which a snapshot was not taken, since 1970: of snapshots of one second, all but the first are said to be taken in
+/// the seconds that follow. None if it is not among them.
+#[must_use]
+pub fn not_before(snapshots: &[Snapshot], id: SnapshotId) -> Option<Duration> {
+    let at = snapshots.iter().position(|one| one.id == id)?;
+    let mut secs = snapshots.get(at)?.taken.secs;
+    for before in snapshots.get(..at).unwrap_or_default().iter().rev() {
+        if before.taken.secs + 1 != secs {
+            break;
+        }
+        secs = before.taken.secs;
+    }
+    Some(Duration::from_secs(u64::try_from(secs).unwrap_or(0)))
 }
 
 /// A snapshot as a store finds it.
@@ -249,6 +268,15 @@ mod tests {
         let told: Vec<_> = snapshots.iter().map(|s| (s.id.0, s.taken.secs - at, s.taken.nanos)).collect();
         assert_eq!(told, [(1, -1, 0), (4, 0, 0), (2, 1, 0), (3, 2, 0), (5, 7, 0)]);
         assert_eq!(in_order(Vec::new()), []);
+    }
+
+    #[test]
+    fn of_snapshots_in_a_row_each_may_be_as_old_as_the_first() {
+        let taken = |secs| found(u32::try_from(secs).unwrap(), "x", secs, true);
+        let snapshots = in_order([5, 8, 9, 10].map(taken).into());
+        let moment = |id| not_before(&snapshots, SnapshotId(id)).map(|moment| moment.as_secs());
+        assert_eq!([5, 8, 9, 10].map(moment), [Some(5), Some(8), Some(8), Some(8)]);
+        assert_eq!(moment(7), None);
     }
 
     #[test]

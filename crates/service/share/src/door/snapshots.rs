@@ -8,6 +8,14 @@ use crate::schedule::Work;
 use crate::{Result, Share};
 
 impl Share {
+    /// The snapshots of the store, for those who have threads of their own that may wait.
+    ///
+    /// # Errors
+    /// Why the store has none.
+    pub fn snapshot_provider(&self) -> std::result::Result<Arc<dyn Snapshots>, NoSnapshots> {
+        self.store.storage().snapshots()
+    }
+
     /// Makes a call to the snapshots of the store, on one of its threads. The call goes on if nobody waits for it any more. The inner
     /// error says why the store has no snapshots.
     ///

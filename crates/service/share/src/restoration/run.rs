@@ -3,12 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
 
 use file_state::Operation;
 use storage::{
-    Attributes, Capabilities, FileKind, Handle, MayWait, Name, NodeRef, ObjectId, Replace, Snapshot, Storage,
-    Wait, Want,
+    Attributes, Capabilities, FileKind, Handle, MayWait, Name, NodeRef, ObjectId, Replace, Storage, Wait,
+    Want,
 };
 
 use super::copies::{Copies, Made, Source};
@@ -73,7 +72,8 @@ impl<'a> Run<'a> {
         let failed = |error: Error| RestoreFailure { path: order.target.join(&b'/'), error };
         let found = || {
             let snapshots = share.store.storage().snapshots().map_err(|_| storage::Error::NotSupported)?;
-            let taken = not_before(&snapshots.list(may)?, order)?;
+            let taken =
+                storage::not_before(&snapshots.list(may)?, order.from).ok_or(storage::Error::NotFound)?;
             let store = snapshots.open(order.from, may)?;
             let node = walk(store.root(), &order.source, may)?;
             let attributes = node.attributes(Want::FLAGS, Wait::May(may))?;
@@ -433,20 +433,6 @@ impl<'a> Run<'a> {
 /// Of a snapshot nothing vanishes but all of it.
 fn of_snapshot(error: storage::Error) -> Error {
     if storage::is_nowhere(error) { storage::Error::Stale } else { error }.into()
-}
-
-/// A moment before which a snapshot was not taken, since 1970: of snapshots of one second, all but the first are said to be taken in
-/// the seconds that follow.
-fn not_before(snapshots: &[Snapshot], order: &Restoration) -> storage::Result<Duration> {
-    let at = snapshots.iter().position(|one| one.id == order.from).ok_or(storage::Error::NotFound)?;
-    let mut secs = snapshots.get(at).map_or(0, |one| one.taken.secs);
-    for before in snapshots.get(..at).unwrap_or_default().iter().rev() {
-        if before.taken.secs + 1 != secs {
-            break;
-        }
-        secs = before.taken.secs;
-    }
-    Ok(Duration::from_secs(u64::try_from(secs).unwrap_or(0)))
 }
 
 /// Whether an error concerns one object, and the others can be restored.

@@ -587,6 +587,14 @@ impl Node for CachedNode {
         self.changing(|| self.inner.remove_xattr(name, may), may)
     }
 
+    fn note(&self, may: MayWait<'_>) -> Result<Option<Vec<u8>>> {
+        self.inner.note(may)
+    }
+
+    fn set_note(&self, note: Option<&[u8]>, may: MayWait<'_>) -> Result<()> {
+        self.changing(|| self.inner.set_note(note, may), may)
+    }
+
     fn streams(&self, may: MayWait<'_>) -> Result<Vec<StreamEntry>> {
         self.inner.streams(may)
     }
