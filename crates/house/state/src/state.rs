@@ -19,6 +19,7 @@ use crate::policies::DONE;
 use crate::quotas::GRACES;
 use crate::records::{ShareRecord, TokenRecord, UserRecord};
 use crate::redb_store::RedbStore;
+use crate::replications::{DESTINATIONS, REPLICATIONS};
 use crate::restores::RESTORES;
 use crate::state_file::{Closed, StateFile};
 use crate::store::{Batch, Change, Form, Store, Table};
@@ -330,8 +331,8 @@ impl State {
     fn forget_of_share(&self, name: &str, is_removed: bool) -> Result<()> {
         let name = name.to_lowercase();
         let key = name.as_bytes();
-        let made = is_removed
-            .then(|| [MADE_SHARES.remove(key), DONE.remove(key), RESTORES.remove(key), GRACES.remove(key)]);
+        let of_share = [MADE_SHARES, DONE, RESTORES, GRACES, REPLICATIONS, DESTINATIONS];
+        let made = is_removed.then(|| of_share.map(|table| table.remove(key)));
         let rest = [SHARES.remove(key), CREDITS.remove(key), Change::Drop { prefix: handles::prefix(&name) }];
         self.change(made.into_iter().flatten().chain(rest).collect())
     }

@@ -4,8 +4,9 @@
 use std::path::Path;
 
 use anabranch_state::{
-    DoneRecord, LockHostTable, NfsClientTable, PasswordKeys, PersistentOpenTable, PolicyRecord,
-    ProtectedSnapshot, RestoreRecord, Secrets, ShareRecord, State, TokenRecord, UserRecord,
+    DestinationsRecord, DoneRecord, LockHostTable, NfsClientTable, PasswordKeys, PersistentOpenTable,
+    PolicyRecord, ProtectedSnapshot, ReplicationRecord, RestoreRecord, Secrets, ShareRecord, State,
+    TokenRecord, UserRecord,
 };
 use control::Token;
 use control::shares::Rules;
@@ -26,6 +27,8 @@ const TOKENS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("tokens");
 const PROTECTED: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("protected-snapshots");
 const POLICIES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("snapshot-policies");
 const RESTORES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("restores");
+const REPLICATIONS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("replications");
+const DESTINATIONS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("replication-destinations");
 const GRACES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("quota-graces");
 const DONE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("snapshots-done");
 const OPENS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("persistent-opens");
@@ -89,6 +92,10 @@ fn written_by_hand(directory: &Path) {
     transaction.open_table(PROTECTED).unwrap().insert("/srv\0a", protected.as_bytes()).unwrap();
     let restore = r#"{"share":"Data","snapshot":"a","ended":{"left":3}}"#;
     transaction.open_table(RESTORES).unwrap().insert("data", restore.as_bytes()).unwrap();
+    let replication = r#"{"share":"Data","from":"https://a:1/b","broken":true}"#;
+    transaction.open_table(REPLICATIONS).unwrap().insert("data", replication.as_bytes()).unwrap();
+    let destinations = r#"{"share":"Data","directory":"/srv","destinations":[{"id":7,"completed":"a"}]}"#;
+    transaction.open_table(DESTINATIONS).unwrap().insert("data", destinations.as_bytes()).unwrap();
     transaction.open_table(CLIENTS).unwrap().insert(b"client".as_slice(), ()).unwrap();
     transaction.open_table(LOCK_HOSTS).unwrap().insert(LOCK_HOST, ()).unwrap();
     transaction.open_table(HANDLES).unwrap().insert(5, (1, 2, 3, b"name".as_slice())).unwrap();
@@ -120,6 +127,9 @@ fn what_is_on_the_disk_is_read() {
     let protected = state.protected_snapshots(Path::new("/srv")).unwrap();
     assert_eq!((&*protected[0].name, protected[0].until), ("a", 5));
     assert_eq!(state.restore_of("DATA").unwrap().unwrap().ended.unwrap().left, 3);
+    let replication = state.replication_of("DATA").unwrap().unwrap();
+    assert_eq!((&*replication.from, replication.broken), ("https://a:1/b", true));
+    assert_eq!(state.destinations_of("DATA").unwrap().unwrap().destinations[0].id, 7);
     assert_eq!(PersistentOpenTable(state.store()).all().unwrap()[0].id, 300);
     assert_eq!(NfsClientTable(state.store()).all().unwrap(), [ClientRecord { owner: b"client".to_vec() }]);
     assert_eq!(LockHostTable(state.store()).all().unwrap(), [lock_host()]);
@@ -152,6 +162,9 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     state.keep_snapshots_done("Data", &DoneRecord::default()).unwrap();
     state.keep_restore(&RestoreRecord { share: "Data".to_owned(), ..RestoreRecord::default() }).unwrap();
     state.keep_quota_graces("Data", &std::collections::HashMap::new()).unwrap();
+    let share = || "Data".to_owned();
+    state.keep_replication(&ReplicationRecord { share: share(), ..ReplicationRecord::default() }).unwrap();
+    state.keep_destinations(&DestinationsRecord { share: share(), ..DestinationsRecord::default() }).unwrap();
     let open_file = PersistentOpen { id: u64::MAX - 1, ..PersistentOpen::default() };
     PersistentOpenTable(state.store()).write(&[Change::Keep(Box::new(open_file))]).unwrap();
     NfsClientTable(state.store()).keep(&ClientRecord { owner: b"client".to_vec() }).unwrap();
@@ -173,6 +186,8 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
         (DONE, "data"),
         (RESTORES, "data"),
         (GRACES, "data"),
+        (REPLICATIONS, "data"),
+        (DESTINATIONS, "data"),
     ];
     for (table, key) in tables {
         let table = transaction.open_table(table).unwrap();
