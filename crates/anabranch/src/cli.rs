@@ -1,6 +1,7 @@
 //! The command line.
 
 mod quotas;
+mod replicate;
 mod restore;
 mod snapshots;
 
@@ -20,6 +21,7 @@ use crate::settings::Given;
 use crate::state_directory;
 
 pub(crate) use self::quotas::{QuotaCommand, QuotaSet};
+pub(crate) use self::replicate::ShareReplicate;
 pub(crate) use self::restore::ShareRestore;
 pub(crate) use self::snapshots::{PolicyCommand, PolicyCreate, SnapshotCommand, SnapshotCreate};
 
@@ -214,6 +216,7 @@ pub(crate) enum ShareCommand {
         #[command(flatten)]
         asking: Asking,
     },
+    Replicate(Box<ShareReplicate>),
     /// List the named streams of a share that lead nowhere: streams of no file, and files whose streams are missing
     Check {
         /// The share
@@ -532,6 +535,8 @@ pub(crate) enum ScopeGiven {
     Read,
     /// As `read`, and create, change, remove and record shares
     Shares,
+    /// Only to read all that is in any share, to replicate it
+    Replicate,
     /// Everything, including users and tokens
     All,
 }
@@ -541,6 +546,7 @@ impl From<ScopeGiven> for control::tokens::Scope {
         match given {
             ScopeGiven::Read => Self::Read,
             ScopeGiven::Shares => Self::Shares,
+            ScopeGiven::Replicate => Self::Replicate,
             ScopeGiven::All => Self::All,
         }
     }

@@ -29,6 +29,7 @@ mod problem;
 mod process;
 mod quotas;
 mod reload;
+mod remote;
 mod report;
 mod result_files;
 mod rules_given;

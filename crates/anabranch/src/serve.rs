@@ -13,6 +13,7 @@ use crate::around::Around;
 use crate::problem::{Result, serving};
 use crate::process::{HANGUP, Process, Signals};
 use crate::reload::{OnHangUp, Reloader};
+use crate::remote::OverControl;
 use crate::settings::Settings;
 use crate::sources::Sources;
 use crate::standby::{self, Standby};
@@ -132,6 +133,7 @@ pub(crate) fn serve(
     let Process { runtime, mut signals, supervisor } = process;
     let program = Arc::new(Around { state: prepared.state_directory().to_owned() });
     let gateway = Gateway::start(prepared, sockets, program)?;
+    gateway.administration().set_remote(Arc::new(OverControl));
     let on_hang_up = sources.map(|sources| reloads(sources, &gateway, supervisor.clone())).transpose();
     let on_hang_up = on_hang_up.map_err(serving("cannot start a thread"))?;
     ready(gateway.addresses());

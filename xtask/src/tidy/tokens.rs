@@ -16,10 +16,13 @@ const MAKERS: [(&str, &[&str]); 4] = [
             "crates/house/gateway/src/servers.rs",
             "crates/house/gateway/src/administration/awaited.rs",
             "crates/house/gateway/src/snapshots/restores.rs",
+            "crates/house/gateway/src/administration/replication.rs",
+            "crates/house/gateway/src/administration/replication_source.rs",
+            "crates/house/gateway/src/replication/replicator.rs",
         ],
     ),
     ("StoreThread::simulated", &["crates/service/share/src/store/pool.rs"]),
-    ("KnownLocal::of", &["crates/service/share/src/store.rs"]),
+    ("KnownLocal::of", &["crates/service/share/src/store.rs", "crates/house/gateway/src/opening.rs"]),
     ("conformance::MAY", &[]),
 ];
 

@@ -100,7 +100,7 @@ pub(crate) struct PolicyCreate {
 }
 
 /// A duration in seconds: a number and its unit.
-fn seconds(text: &str) -> Result<u64, String> {
+pub(super) fn seconds(text: &str) -> Result<u64, String> {
     let wrong =
         || format!("{text:?} is no duration: expected a number and a unit, such as 90s, 30m, 12h or 7d");
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

@@ -4,6 +4,7 @@ mod alarms;
 mod check;
 mod for_group;
 mod record;
+mod replicate;
 mod restore;
 mod show;
 mod simulate;
@@ -62,6 +63,7 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
         ShareCommand::Revert { name, to, asking } => revert(name, to, asking),
         ShareCommand::Restore(order) => restore::run(order),
         ShareCommand::Alarms { name, end, asking } => alarms::run(name, *end, asking),
+        ShareCommand::Replicate(given) => replicate::run(given),
         ShareCommand::Check { name, asking } => check::run(name, asking),
         ShareCommand::Top(top) => top::run(top),
         ShareCommand::Record(record) => record::run(record),

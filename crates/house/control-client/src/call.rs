@@ -1,7 +1,7 @@
 //! One call of the API at the control address, over HTTP or HTTPS.
 
 use std::fmt;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Cursor, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -17,6 +17,10 @@ use crate::known_server;
 const SERVER_PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait for the answer to a call that waits for storages: as long as the server keeps a connection.
 const STORAGE_PATIENCE: Duration = Duration::from_secs(30);
+/// How long an answer may be silent that is read while it arrives.
+const STREAM_PATIENCE: Duration = Duration::from_secs(600);
+/// The most bytes of the head of such an answer.
+const HEAD_BYTES_MAX: usize = 64 << 10;
 /// The most bytes of an answer.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
@@ -66,6 +70,59 @@ fn call_within<T: DeserializeOwned>(
     serde_json::from_slice(body).map_err(|error| Error::NotUnderstood { address, error })
 }
 
+/// Makes a call whose answer is read while it arrives. It may be silent for long: the server makes it meanwhile.
+///
+/// # Errors
+/// Those of [`call`].
+pub fn stream(access: &Access, method: &str, path: &str, body: &[u8]) -> Result<Box<dyn Read + Send>> {
+    let address = access.address;
+    let (answer, rest) = begin(access, method, path, body).map_err(|e| unreachable(access, e))?;
+    let (status, start) = parse(&answer).ok_or(Error::NotHttp { address })?;
+    let body = Cursor::new(start.to_vec()).chain(rest);
+    if (200..300).contains(&status) {
+        return Ok(Box::new(body));
+    }
+    let mut told = Vec::new();
+    body.take(ANSWER_BYTES_MAX).read_to_end(&mut told).map_err(|e| unreachable(access, e))?;
+    Err(refused(access, status, &told))
+}
+
+/// The head of an answer with whatever has come behind it, and the rest.
+fn begin(
+    access: &Access,
+    method: &str,
+    path: &str,
+    body: &[u8],
+) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
+    let stream = connect(STREAM_PATIENCE, access)?;
+    match &access.certificate {
+        None => head(stream, access, method, path, body),
+        Some(certificate) => {
+            let stream = StreamOwned::new(known_server::connect(certificate, access.address.ip())?, stream);
+            head(stream, access, method, path, body)
+        }
+    }
+}
+
+fn head(
+    mut stream: impl Read + Write + Send + 'static,
+    access: &Access,
+    method: &str,
+    path: &str,
+    body: &[u8],
+) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
+    ask(&mut stream, access, method, path, body)?;
+    let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
+    while parse(&answer).is_none() && answer.len() < HEAD_BYTES_MAX {
+        let count = stream.read(&mut piece)?;
+        if count == 0 {
+            break;
+        }
+        answer.extend_from_slice(piece.get(..count).unwrap_or_default());
+    }
+    Ok((answer, Box::new(stream)))
+}
+
 /// Whether a server answers at all.
 ///
 /// # Errors
@@ -99,9 +156,7 @@ fn exchange(
     path: &str,
     body: &[u8],
 ) -> io::Result<Vec<u8>> {
-    let stream = TcpStream::connect_timeout(&access.address, SERVER_PATIENCE)?;
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_write_timeout(Some(SERVER_PATIENCE))?;
+    let stream = connect(patience, access)?;
     match &access.certificate {
         None => converse(stream, access, method, path, body),
         Some(certificate) => {
@@ -109,6 +164,14 @@ fn exchange(
             converse(stream, access, method, path, body)
         }
     }
+}
+
+fn connect(patience: Duration, access: &Access) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&access.address, SERVER_PATIENCE)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(SERVER_PATIENCE))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// HTTP/1.0: the answer comes in one piece, and its end is the end of the connection.
@@ -119,18 +182,28 @@ fn converse(
     path: &str,
     body: &[u8],
 ) -> io::Result<Vec<u8>> {
-    let Access { address, token, .. } = access;
-    let length = body.len();
-    write!(
-        stream,
-        "{method} {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
-         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-    )?;
-    stream.write_all(body)?;
-    stream.flush()?;
+    ask(&mut stream, access, method, path, body)?;
     let mut answer = Vec::new();
     stream.take(ANSWER_BYTES_MAX).read_to_end(&mut answer)?;
     Ok(answer)
+}
+
+fn ask(
+    stream: &mut impl Write,
+    Access { address, token, .. }: &Access,
+    method: &str,
+    path: &str,
+    body: &[u8],
+) -> io::Result<()> {
+    let length = body.len();
+    let mut request = format!(
+        "{method} {path} HTTP/1.0\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    )
+    .into_bytes();
+    request.extend_from_slice(body);
+    stream.write_all(&request)?;
+    stream.flush()
 }
 
 /// The status and the body of an answer.

@@ -10,5 +10,5 @@ mod call;
 mod error;
 mod known_server;
 
-pub use call::{answers, call, get, path_part, post_patiently};
+pub use call::{answers, call, get, path_part, post_patiently, stream};
 pub use error::{Error, Result};

@@ -8,6 +8,10 @@ use crate::identities::TestedUser;
 use crate::policies::{NewPolicy, Policies, Policy};
 use crate::quotas::{NewQuota, Quota, Quotas};
 use crate::ransomware::{RansomwareAlarm, RansomwareAlarms};
+use crate::replications::{
+    Contents, Destination, Destinations, NewReplication, NewTransfer, Replication, ReplicationAction,
+    ReplicationFigures, SourceShare, Transfer,
+};
 use crate::restores::{NewRestore, Restore};
 use crate::shares::{NewShare, Share, ShareChange, Shares};
 use crate::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, SnapshotRevert, Snapshots};
@@ -82,6 +86,58 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// Nothing is being restored.
     fn cancel_restore(&self, share: &str) -> Result<Restore, Refusal>;
+    /// How the replica is that a share is.
+    ///
+    /// # Errors
+    /// There is no such share, or it is no replica.
+    fn replication(&self, share: &str) -> Result<Replication, Refusal>;
+    /// Makes a share a replica.
+    ///
+    /// # Errors
+    /// The share is not empty or cannot go back to a snapshot, or the source cannot be asked.
+    fn begin_replication(&self, share: &str, new: NewReplication) -> Result<Replication, Refusal>;
+    /// Brings a replica up to date, makes it writable, or makes it a replica again.
+    ///
+    /// # Errors
+    /// The share is no replica, or not in the state for that.
+    fn change_replication(&self, share: &str, action: ReplicationAction) -> Result<Replication, Refusal>;
+    /// Makes a share an ordinary one, as the replica was last complete.
+    ///
+    /// # Errors
+    /// The share is no replica.
+    fn end_replication(&self, share: &str) -> Result<Replication, Refusal>;
+    /// How the replicas are. This never waits.
+    fn replication_figures(&self) -> Vec<ReplicationFigures>;
+    /// The servers that replicate a share.
+    ///
+    /// # Errors
+    /// There is no such share.
+    fn destinations(&self, share: &str) -> Result<Destinations, Refusal>;
+    /// Forgets a server that replicates a share. Its snapshots are removed.
+    ///
+    /// # Errors
+    /// There is no such server.
+    fn remove_destination(&self, share: &str, id: &str) -> Result<Destination, Refusal>;
+    /// Whether a share can be replicated.
+    ///
+    /// # Errors
+    /// There is no such share, or it has no snapshots.
+    fn source_share(&self, share: &str) -> Result<SourceShare, Refusal>;
+    /// Takes the snapshot that a destination is to have, or goes on with one.
+    ///
+    /// # Errors
+    /// Those of taking a snapshot, or the share has as many destinations as it can have.
+    fn begin_transfer(&self, share: &str, new: &NewTransfer) -> Result<Transfer, Refusal>;
+    /// What is different in the snapshot that a destination is to have.
+    ///
+    /// # Errors
+    /// No transfer was begun, or its snapshot is gone.
+    fn changes(&self, share: &str, destination: &str) -> Result<Contents, Refusal>;
+    /// What objects of this snapshot consist of.
+    ///
+    /// # Errors
+    /// Those of [`Administration::changes`], or it is not understood what is asked for.
+    fn objects(&self, share: &str, destination: &str, wanted: &[u8]) -> Result<Contents, Refusal>;
     /// What is known of the snapshots of each share, by name. This never waits.
     fn snapshot_figures(&self) -> Vec<SnapshotFigures>;
     /// The quotas of a share, and who holds how much.

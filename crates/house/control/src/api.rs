@@ -28,8 +28,8 @@ use crate::simulation::{NewSimulation, SimulatedPlan};
 use crate::tokens as of_tokens;
 use crate::trace::{NewTrace, TracePart};
 use crate::{
-    About, activity, findings, policy_calls, quota_calls, ransomware_calls, restore_calls, simulation,
-    snapshot_calls, trace,
+    About, activity, findings, policy_calls, quota_calls, ransomware_calls, replication_calls, restore_calls,
+    simulation, snapshot_calls, trace,
 };
 
 /// The most bytes of a request's body: no call has a long one.
@@ -120,6 +120,47 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/shares/{name}/restore",
         methods: &["get", "post", "delete"],
         handlers: || get(restore_calls::show).post(restore_calls::begin).delete(restore_calls::cancel),
+    },
+    Route {
+        path: "/shares/{name}/replication",
+        methods: &["get", "post", "patch", "delete"],
+        handlers: || {
+            get(replication_calls::show)
+                .post(replication_calls::begin)
+                .patch(replication_calls::change)
+                .delete(replication_calls::end)
+        },
+    },
+    Route {
+        path: "/shares/{name}/destinations",
+        methods: &["get"],
+        handlers: || get(replication_calls::destinations),
+    },
+    Route {
+        path: "/shares/{name}/destinations/{destination}",
+        methods: &["delete"],
+        handlers: || delete(replication_calls::remove_destination),
+    },
+    Route { path: "/replication/{name}", methods: &["get"], handlers: || get(replication_calls::source) },
+    Route {
+        path: "/replication/{name}/transfers",
+        methods: &["post"],
+        handlers: || post(replication_calls::transfer),
+    },
+    Route {
+        path: "/replication/{name}/transfers/{destination}",
+        methods: &["delete"],
+        handlers: || delete(replication_calls::remove_destination),
+    },
+    Route {
+        path: "/replication/{name}/transfers/{destination}/changes",
+        methods: &["get"],
+        handlers: || get(replication_calls::changes),
+    },
+    Route {
+        path: "/replication/{name}/transfers/{destination}/objects",
+        methods: &["post"],
+        handlers: || post(replication_calls::objects),
     },
     Route {
         path: "/policies",

@@ -75,7 +75,7 @@ pub(crate) async fn authorize(
         let admitted = admit(&about, from, request.headers(), (&method, &uri), begun).await;
         user = admitted.as_ref().ok().map(|admitted| admitted.bearer.clone());
         match admitted {
-            Ok(admitted) if admitted.bearer.scope >= needed(&method, path) => {
+            Ok(admitted) if admitted.bearer.scope.allows(needed(&method, path)) => {
                 request.extensions_mut().insert(admitted);
                 next.run(request).await
             }
@@ -235,7 +235,7 @@ fn unauthorized(error: &str, message: &str) -> Response {
 }
 
 /// RFC 6750 3.1: "insufficient_scope: The request requires higher privileges than provided by the access token."
-fn forbidden(Bearer { shown, scope }: &Bearer, needed: Scope) -> Response {
+pub(crate) fn forbidden(Bearer { shown, scope }: &Bearer, needed: Scope) -> Response {
     let (message, advice) = match shown {
         Shown::OwnToken | Shown::Token(_) => (
             format!("the token is for {scope}, and this is for {needed}"),

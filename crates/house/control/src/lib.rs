@@ -14,6 +14,7 @@ mod complaints;
 pub mod configuration;
 mod connections;
 mod console;
+mod contents;
 mod cookie;
 mod counters;
 pub mod domain;
@@ -33,6 +34,8 @@ mod quota_calls;
 pub mod quotas;
 pub mod ransomware;
 mod ransomware_calls;
+mod replication_calls;
+pub mod replications;
 pub mod report;
 mod restore_calls;
 pub mod restores;
@@ -241,6 +244,9 @@ async fn write_metrics(
     let audience = match headers.get(AUTHORIZATION) {
         None => Audience::Everybody,
         Some(shown) => match authorization::caller(&about, peer, shown.as_bytes()).await {
+            Ok(bearer) if !bearer.scope.allows(tokens::Scope::Read) => {
+                return authorization::forbidden(&bearer, tokens::Scope::Read);
+            }
             Ok(_) => Audience::Administrators,
             Err(why) => return authorization::refusal(why),
         },
@@ -253,6 +259,7 @@ async fn write_metrics(
         shards_stuck: (about.subject.stuck_shards)().len(),
         reload: about.subject.administration.reloads(),
         snapshots: about.subject.administration.snapshot_figures(),
+        replications: about.subject.administration.replication_figures(),
         certificate_expires: (about.subject.certificate_expires)(),
         up: about.started.elapsed(),
     };

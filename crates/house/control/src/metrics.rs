@@ -2,6 +2,7 @@
 
 mod identity;
 mod quotas;
+mod replications;
 mod snapshots;
 
 use std::collections::BTreeMap;
@@ -20,6 +21,7 @@ use crate::clients::Clients;
 use crate::configuration::Reload;
 use crate::counters::{Counters, LookupCounts, MechanismLogons, Occupied};
 use crate::health;
+use crate::replications::ReplicationFigures;
 use crate::snapshots::SnapshotFigures;
 
 /// The state of a share at one moment.
@@ -67,6 +69,7 @@ pub(crate) struct OfServer {
     pub(crate) shards_stuck: usize,
     pub(crate) reload: Reload,
     pub(crate) snapshots: Vec<SnapshotFigures>,
+    pub(crate) replications: Vec<ReplicationFigures>,
     pub(crate) certificate_expires: Option<SystemTime>,
     pub(crate) up: Duration,
 }
@@ -150,6 +153,7 @@ fn write_all(looks: &[Look], awaited: &[&str], server: &OfServer, audience: Audi
     write_stores(&mut text, looks);
     write_alarms(&mut text, looks, awaited);
     snapshots::write(&mut text, &server.snapshots);
+    replications::write(&mut text, &server.replications);
     text.0
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 const DOCUMENT: &str = include_str!("openapi/document.json");
 
 /// The part of each area, with its name.
-const AREAS: [(&str, &str); 16] = [
+const AREAS: [(&str, &str); 17] = [
     ("activity", include_str!("openapi/activity.json")),
     ("clients", include_str!("openapi/clients.json")),
     ("configuration", include_str!("openapi/configuration.json")),
@@ -19,6 +19,7 @@ const AREAS: [(&str, &str); 16] = [
     ("program", include_str!("openapi/program.json")),
     ("quotas", include_str!("openapi/quotas.json")),
     ("ransomware", include_str!("openapi/ransomware.json")),
+    ("replications", include_str!("openapi/replications.json")),
     ("shares", include_str!("openapi/shares.json")),
     ("sign-in", include_str!("openapi/sign_in.json")),
     ("snapshots", include_str!("openapi/snapshots.json")),

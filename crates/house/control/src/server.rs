@@ -14,10 +14,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::error::Elapsed;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use crate::connections::{Connections, ControlLimits, Place};
+use crate::contents::LongAnswer;
 
 /// The most bytes of a request's head.
 const HEAD_BYTES_MAX: usize = 16 * 1024;
@@ -58,8 +60,10 @@ pub(crate) async fn serve(
                     continue;
                 };
                 let server = stream.local_addr().ok().map(|at| at.ip().to_canonical());
-                let routes = routes.clone().layer(Extension(Peer { client, server }));
-                tokio::spawn(answer(stream, tls.clone(), routes, place, limits));
+                let long = LongAnswer::default();
+                let routes =
+                    routes.clone().layer(Extension(Peer { client, server })).layer(Extension(long.clone()));
+                tokio::spawn(answer(stream, tls.clone(), routes, (place, long), limits));
             }
             Err(e) => {
                 tracing::warn!("the control address: accept: {e}");
@@ -73,7 +77,7 @@ async fn answer(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
     routes: Router,
-    mut place: Place,
+    (mut place, long): (Place, LongAnswer),
     limits: ControlLimits,
 ) {
     let has_asked = place.has_asked();
@@ -87,7 +91,7 @@ async fn answer(
             },
         }
     };
-    let conversation = std::pin::pin!(tokio::time::timeout(limits.connection_time, conversation));
+    let conversation = std::pin::pin!(within(limits.connection_time, &long, conversation));
     tokio::select! {
         over = conversation => match over {
             Ok(Ok(())) => {}
@@ -95,6 +99,15 @@ async fn answer(
             Err(_) => tracing::debug!("the control address: a connection took too long"),
         },
         () = place.must_go() => tracing::debug!("the control address: a silent connection gives way"),
+    }
+}
+
+/// What takes too long fails, unless a long answer is expected: who writes that sees to it that the client reads it.
+async fn within<T>(time: Duration, long: &LongAnswer, work: impl Future<Output = T>) -> Result<T, Elapsed> {
+    let mut work = std::pin::pin!(work);
+    match tokio::time::timeout(time, &mut work).await {
+        Err(_) if long.is_expected() => Ok(work.await),
+        done => done,
     }
 }
 

@@ -60,6 +60,58 @@ impl Administration for Nobody {
     fn cancel_restore(&self, _: &str) -> Result<restores::Restore, Refusal> {
         none()
     }
+    fn replication(&self, _: &str) -> Result<replications::Replication, Refusal> {
+        Ok(replications::Replication::default())
+    }
+    fn begin_replication(
+        &self,
+        _: &str,
+        _: replications::NewReplication,
+    ) -> Result<replications::Replication, Refusal> {
+        none()
+    }
+    fn change_replication(
+        &self,
+        _: &str,
+        _: replications::ReplicationAction,
+    ) -> Result<replications::Replication, Refusal> {
+        none()
+    }
+    fn end_replication(&self, _: &str) -> Result<replications::Replication, Refusal> {
+        none()
+    }
+    fn replication_figures(&self) -> Vec<replications::ReplicationFigures> {
+        Vec::new()
+    }
+    fn destinations(&self, _: &str) -> Result<replications::Destinations, Refusal> {
+        Ok(replications::Destinations::default())
+    }
+    fn remove_destination(&self, _: &str, _: &str) -> Result<replications::Destination, Refusal> {
+        none()
+    }
+    fn source_share(&self, share: &str) -> Result<replications::SourceShare, Refusal> {
+        Ok(replications::SourceShare { share: share.to_owned(), version: 1 })
+    }
+    fn begin_transfer(
+        &self,
+        _: &str,
+        _: &replications::NewTransfer,
+    ) -> Result<replications::Transfer, Refusal> {
+        none()
+    }
+    fn changes(&self, share: &str, _: &str) -> Result<replications::Contents, Refusal> {
+        let said = share.repeat(100_000).into_bytes();
+        Ok(Box::new(move |mut out| {
+            // On a thread of its own, as a store's; and it takes longer than a connection may.
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(300));
+                out.write_all(&said).and_then(|()| out.flush())
+            });
+        }))
+    }
+    fn objects(&self, _: &str, _: &str, _: &[u8]) -> Result<replications::Contents, Refusal> {
+        none()
+    }
     fn snapshot_figures(&self) -> Vec<snapshots::SnapshotFigures> {
         Vec::new()
     }
@@ -281,6 +333,27 @@ fn health_and_metrics_are_served_until_it_is_dropped() {
     assert!(ask(address, "/nothing").starts_with("HTTP/1.1 404 "));
     drop(control);
     assert!(TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn an_answer_that_is_made_while_it_is_sent_may_take_long() {
+    let limits = ControlLimits { connection_time: Duration::from_millis(100), ..ControlLimits::default() };
+    let Served { control: _control, address, tokens, .. } = serve_within(limits);
+    let token = Token::new([5; 32]);
+    let (name, scope) = ("replicas".to_owned(), Scope::Replicate);
+    tokens.take(KnownToken { name, scope, digest: token.digest() });
+    let ask = |path: &str| {
+        let head =
+            format!("GET {path} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {}", token.as_str());
+        send(address, &format!("{head}\r\n\r\n"))
+    };
+    let answer = ask("/v1/replication/abc/transfers/x/changes");
+    assert!(answer.starts_with("HTTP/1.0 200 "), "{}", &answer[..answer.len().min(200)]);
+    assert_eq!(answer.split_once("\r\n\r\n").unwrap().1, "abc".repeat(100_000));
+    for path in ["/v1/shares", "/v1/status", "/v1/tokens", "/metrics"] {
+        let answer = ask(path);
+        assert!(answer.starts_with("HTTP/1.0 403 "), "{path}: {}", &answer[..answer.len().min(200)]);
+    }
 }
 
 #[test]

@@ -8,14 +8,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::token::{Digest, Token};
 
-/// What the bearer of a token may do. Each scope includes the previous ones.
+/// What the bearer of a token may do: [`Scope::allows`]. The greatest is the widest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// Read: clients, shares, users, activity, and metrics with the names of clients.
     Read,
-    /// Create, change and remove shares, and record the operations of clients.
+    /// What `read` allows; create, change and remove shares, and record the operations of clients.
     Shares,
+    /// Read all that is in any share, to replicate it, and nothing else.
+    Replicate,
     /// Everything, including users and tokens.
     All,
 }
@@ -27,7 +29,20 @@ impl Scope {
         match self {
             Self::Read => "read",
             Self::Shares => "shares",
+            Self::Replicate => "replicate",
             Self::All => "all",
+        }
+    }
+}
+
+impl Scope {
+    /// Whether its bearer may make a call that needs this scope.
+    #[must_use]
+    pub fn allows(self, needed: Self) -> bool {
+        match self {
+            Self::All => true,
+            Self::Shares => matches!(needed, Self::Shares | Self::Read),
+            Self::Read | Self::Replicate => needed == self,
         }
     }
 }
@@ -180,6 +195,7 @@ pub(crate) fn needed(method: &Method, path: &str) -> Scope {
     match thing {
         // The log names users, clients and files.
         Some("tokens" | "log") => Scope::All,
+        Some("replication") => Scope::Replicate,
         // To sign out is for everybody who is signed in.
         Some("sign-in") => Scope::Read,
         // Reading a recording removes the data for the caller that began it.
@@ -196,9 +212,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_scope_holds_those_before_it() {
-        assert!(Scope::Read < Scope::Shares && Scope::Shares < Scope::All);
-        for scope in [Scope::Read, Scope::Shares, Scope::All] {
+    fn a_scope_allows_what_it_says() {
+        let all = [Scope::Read, Scope::Shares, Scope::Replicate, Scope::All];
+        let allowed = |scope: Scope| all.map(|needed| scope.allows(needed));
+        assert_eq!(allowed(Scope::Read), [true, false, false, false]);
+        assert_eq!(allowed(Scope::Shares), [true, true, false, false]);
+        assert_eq!(allowed(Scope::Replicate), [false, false, true, false]);
+        assert_eq!(allowed(Scope::All), [true; 4]);
+        for scope in all {
             assert_eq!(serde_json::to_value(scope).unwrap(), scope.name());
         }
     }
@@ -226,6 +247,14 @@ mod tests {
             ("DELETE", "/v1/shares/a/restore", Scope::Shares),
             ("DELETE", "/v1/shares/a/snapshots/b", Scope::Shares),
             ("PATCH", "/v1/shares/a/snapshots/b", Scope::Shares),
+            ("GET", "/v1/shares/a/replication", Scope::Read),
+            ("POST", "/v1/shares/a/replication", Scope::Shares),
+            ("PATCH", "/v1/shares/a/replication", Scope::Shares),
+            ("DELETE", "/v1/shares/a/replication", Scope::Shares),
+            ("GET", "/v1/shares/a/destinations", Scope::Read),
+            ("DELETE", "/v1/shares/a/destinations/b", Scope::Shares),
+            ("GET", "/v1/replication/a", Scope::Replicate),
+            ("POST", "/v1/replication/a/transfers", Scope::Replicate),
             ("GET", "/v1/policies", Scope::Read),
             ("GET", "/v1/shares/a/quotas", Scope::Read),
             ("POST", "/v1/shares/a/quotas", Scope::Shares),

@@ -8,6 +8,7 @@ use std::time::Duration;
 use auth::{Account, same_name};
 
 use crate::cephfs::Cluster;
+use crate::replication::Mirrors;
 use crate::settings::{COMMAND_LINE, Encryption, PolicySettings, ShareSettings, same_share_name};
 
 /// The declarations of the configuration.
@@ -31,6 +32,8 @@ pub(crate) struct Declared {
     pub(crate) accounts_elsewhere: Vec<(String, String)>,
     /// The Ceph cluster in which shares may lie.
     pub(crate) ceph: Arc<Cluster>,
+    /// What clients of replicas see.
+    pub(crate) mirrors: Arc<Mirrors>,
     /// What of encryption concerns all shares.
     pub(crate) encryption: Encryption,
     /// For measurements: how much slower the metadata of all shares is.

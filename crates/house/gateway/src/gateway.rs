@@ -26,6 +26,7 @@ use crate::prepared::Prepared;
 use crate::problem::{Result, serving};
 use crate::registered::Registered;
 use crate::renewal::Renewal;
+use crate::replication::Replicator;
 use crate::servers::Servers;
 use crate::snapshots::{Guard, Keeper};
 use crate::sockets::{Addresses, PortmapSockets, Sockets};
@@ -67,6 +68,7 @@ struct Outside {
     _upkeep: Upkeep,
     _keeper: Keeper,
     _guard: Guard,
+    _replicator: Replicator,
     _discovery: Option<Discovery>,
 }
 
@@ -120,6 +122,8 @@ impl Gateway {
         let keeper = Keeper::start(Arc::clone(&administration), runner);
         let keeper = keeper.map_err(serving("cannot start a thread"))?;
         let guard = Guard::start(Arc::clone(&administration)).map_err(serving("cannot start a thread"))?;
+        let replicator = Replicator::start(Arc::clone(&administration));
+        let replicator = replicator.map_err(serving("cannot start a thread"))?;
         let outside = Outside {
             _registered: registered,
             _published: published,
@@ -128,6 +132,7 @@ impl Gateway {
             _upkeep: upkeep,
             _keeper: keeper,
             _guard: guard,
+            _replicator: replicator,
             _discovery: discovery,
         };
         Ok(Self {

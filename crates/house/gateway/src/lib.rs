@@ -45,6 +45,7 @@ mod prepared;
 mod problem;
 mod registered;
 mod renewal;
+pub mod replication;
 mod servers;
 pub mod settings;
 mod sid_names;

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use limits::Provisioned;
+use replica::MirrorStore;
 use rustix::thread::CapabilitySet;
 use share::{AccessLog, Protocols, QuotaRule, Share, ShareId, ShareTable, Terms, folded_name};
 use state::{ShareRecord, State, burst_credits};
 use storage::fault::{Call, Fault, FaultyStore, Rule};
-use storage::{Capabilities, Storage};
+use storage::{Capabilities, KnownLocal, Storage, View};
 use storage_ceph::CephOptions;
 use storage_local::{LocalOptions, LocalStore, RecordsError};
 
@@ -20,6 +21,7 @@ use crate::cephfs::{self, Cluster, Wanted};
 use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::kerberos::check_names;
 use crate::problem::{Cause, Problem, Result};
+use crate::replication::{Mirrors, open_snapshot};
 use crate::settings::{Encryption, Settings, ShareSettings};
 use crate::{directories, in_time};
 
@@ -39,6 +41,7 @@ const CEPH_NODES_MAX: usize = 10_000;
 pub(crate) struct Opener {
     state: Arc<State>,
     ceph: Arc<Cluster>,
+    mirrors: Arc<Mirrors>,
     opens_max: usize,
     metadata_latency: Option<Duration>,
     is_uncounted: bool,
@@ -159,6 +162,7 @@ pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declare
         accounts_elsewhere: settings.users_elsewhere.clone(),
         ceph: before
             .map_or_else(|| Arc::new(Cluster::new(settings.ceph.clone())), |before| Arc::clone(&before.ceph)),
+        mirrors: before.map_or_else(Arc::default, |before| Arc::clone(&before.mirrors)),
         encryption: settings.encryption(),
         metadata_latency: settings.bench_metadata_latency,
         is_uncounted: !settings.bench_accounting,
@@ -287,8 +291,8 @@ impl Opener {
     ) -> Self {
         let &Declared { metadata_latency, is_uncounted, .. } = declared;
         let (state, access_log) = (Arc::clone(state), access_log.clone());
-        let ceph = Arc::clone(&declared.ceph);
-        Self { state, ceph, opens_max, metadata_latency, is_uncounted, access_log }
+        let (ceph, mirrors) = (Arc::clone(&declared.ceph), Arc::clone(&declared.mirrors));
+        Self { state, ceph, mirrors, opens_max, metadata_latency, is_uncounted, access_log }
     }
 
     /// Opens those of these shares whose storages answer. The others are awaited.
@@ -422,6 +426,7 @@ impl Opener {
         let store = self.open_store(&given.name, directory, &given.reserved_names)?;
         tell_read_only(&settings, directory, &*store);
         tell_missing_folder(&settings, directory, &*store);
+        let store = self.mirrored(&given.name, directory, store)?;
         let store = match self.metadata_latency {
             Some(by) => slowed(store, by),
             None => store,
@@ -447,6 +452,7 @@ impl Opener {
         let store = self.open_store(&record.name, directory, &[])?;
         tell_read_only(&settings, directory, &*store);
         tell_missing_folder(&settings, directory, &*store);
+        let store = self.mirrored(&record.name, directory, store)?;
         self.open(settings, store, record.quotas()?)
     }
 
@@ -482,6 +488,25 @@ impl Opener {
         let gateway = format!("anabranch-{:032x}", u128::from_be_bytes(self.state.server_guid()?));
         let store = self.ceph.open(&Wanted { share: name, directory, options, gateway: &gateway })?;
         Ok(Arc::new(store))
+    }
+
+    /// What clients see of a store: of a replica the last complete snapshot.
+    fn mirrored(&self, name: &str, directory: &Path, live: Arc<dyn Storage>) -> Result<Arc<dyn Storage>> {
+        let record = self.state.replication_of(name)?;
+        let record = record.filter(|record| !record.broken && record.directory == directory);
+        let Some(record) = record else { return Ok(live) };
+        let problem = |why: String| {
+            let what = format!("share {name}: the snapshot {}, which the replica shows: {why}", record.shown);
+            let advice = "End the replication: anabranch share replicate NAME --stop; and begin it again with an empty share.";
+            Problem::new(Cause::Directory, what, advice)
+        };
+        let local = KnownLocal::of(&*live).ok_or_else(|| problem("the storage is not local".to_owned()))?;
+        let may = local.may_wait(View::FRESH);
+        let snapshots = live.snapshots().map_err(|why| problem(why.to_string()))?;
+        let shown = open_snapshot(&snapshots, &record.shown, may).map_err(|e| problem(e.to_string()))?;
+        let mirror = MirrorStore::new(live, shown.id, may).map_err(|e| problem(e.to_string()))?;
+        self.mirrors.enter(name, mirror.shown());
+        Ok(Arc::new(mirror))
     }
 
     fn open(

@@ -157,7 +157,7 @@ mod tests {
         drop(state);
         let state = State::open(&directory).unwrap();
         assert_eq!(state.replication_of("DATA").unwrap(), Some(replication.clone()));
-        assert_eq!(state.replications().unwrap(), [replication.clone()]);
+        assert_eq!(state.replications().unwrap(), std::slice::from_ref(&replication));
         assert_eq!(state.destinations_of("data").unwrap(), Some(destinations));
         assert!(!format!("{replication:?}").contains("hush"));
         state.forget_share_number("data").unwrap();

@@ -20,6 +20,10 @@ use crate::policies::{NewPolicy, Policies, Policy};
 use crate::program::{AdvicePiece, Advices, AdvisedChange, Log, LogLine, WorkAdvice};
 use crate::quotas::{Holder, NewQuota, Quota, Quotas};
 use crate::ransomware::{RansomwareAlarm, RansomwareAlarms};
+use crate::replications::{
+    Destination, Destinations, NewReplication, NewTransfer, Replication, ReplicationAction,
+    ReplicationChange, SourceShare, Transfer,
+};
 use crate::restores::{LeftAlone, NewRestore, Restore};
 use crate::shares::{NewShare, Rules, RulesChange, Share, ShareChange, Shares};
 use crate::sign_in::{NewSignIn, SignIn};
@@ -335,6 +339,27 @@ fn of_snapshots() -> [(&'static str, Value); 12] {
     ]
 }
 
+/// The types of replication.
+fn of_replications() -> [(&'static str, Value); 8] {
+    let new = NewReplication {
+        certificate: "x".to_owned(),
+        every_seconds: Some(1),
+        bandwidth: Some(1),
+        ..NewReplication::default()
+    };
+    let transfer = NewTransfer { completed: Some(String::new()), ..NewTransfer::default() };
+    [
+        ("Replication", json(Replication::default())),
+        ("NewReplication", json(new)),
+        ("ReplicationChange", json(ReplicationChange { action: ReplicationAction::Now })),
+        ("Destinations", json(Destinations::default())),
+        ("Destination", json(Destination::default())),
+        ("SourceShare", json(SourceShare::default())),
+        ("NewTransfer", json(transfer)),
+        ("Transfer", json(Transfer::default())),
+    ]
+}
+
 /// The types of quotas.
 fn of_quotas() -> [(&'static str, Value); 4] {
     let some = Some(1);
@@ -418,6 +443,7 @@ fn every_type_is_described_with_its_fields() {
         .chain(of_snapshots())
         .chain(of_quotas())
         .chain(of_ransomware())
+        .chain(of_replications())
         .chain(of_shares());
     let values: Vec<_> = values.into_iter().chain(others).collect();
     let names: BTreeSet<_> = values.iter().map(|(name, _)| *name).collect();

@@ -10,6 +10,7 @@ use share::{
 
 use super::*;
 use crate::counters::ContextCounts;
+use crate::replications::Replication;
 use crate::trace::operation;
 
 fn call(protocol: &str, api: &str) -> Call {
@@ -43,6 +44,30 @@ fn snapshots() -> Vec<SnapshotFigures> {
         ..share("da\"ta")
     };
     vec![figures, share("plain")]
+}
+
+fn replica() -> ReplicationFigures {
+    let replication =
+        Replication { state: "broken".to_owned(), as_of: Some(9), failures: 2, ..Replication::default() };
+    ReplicationFigures { share: "co\"py".to_owned(), replication, received: 7 }
+}
+
+#[test]
+fn a_replica_has_an_age_and_one_state() {
+    let text = render(
+        &ShareTable::default().present(),
+        &OfServer { replications: vec![replica()], ..OfServer::default() },
+        Audience::Everybody,
+    );
+    for line in [
+        "anabranch_replica_as_of_timestamp_seconds{share=\"co\\\"py\"} 9",
+        "anabranch_replica_received_bytes_total{share=\"co\\\"py\"} 7",
+        "anabranch_replica_failures_total{share=\"co\\\"py\"} 2",
+        "anabranch_replica_state{share=\"co\\\"py\",state=\"mirrored\"} 0",
+        "anabranch_replica_state{share=\"co\\\"py\",state=\"broken\"} 1",
+    ] {
+        assert!(text.contains(&format!("{line}\n")), "{line}");
+    }
 }
 
 #[test]
@@ -132,7 +157,15 @@ fn served() -> OfServer {
         ..SnapshotFigures::default()
     };
     let snapshots = vec![figures];
-    OfServer { snapshots, certificate_expires: Some(UNIX_EPOCH), lookups, occupied, ..OfServer::default() }
+    let replications = vec![replica()];
+    OfServer {
+        snapshots,
+        replications,
+        certificate_expires: Some(UNIX_EPOCH),
+        lookups,
+        occupied,
+        ..OfServer::default()
+    }
 }
 
 /// A share with a value for everything that is measured.

@@ -16,6 +16,8 @@ mod quotas;
 mod ransomware;
 mod refused;
 mod reload;
+mod replication;
+mod replication_source;
 mod restores;
 mod revert;
 mod shares;
@@ -36,6 +38,10 @@ use control::identities::TestedUser;
 use control::policies::{NewPolicy, Policies, Policy};
 use control::quotas::{NewQuota, Quota, Quotas};
 use control::ransomware::{RansomwareAlarm, RansomwareAlarms};
+use control::replications::{
+    Contents, Destination, Destinations, NewReplication, NewTransfer, Replication, ReplicationAction,
+    ReplicationFigures, SourceShare, Transfer,
+};
 use control::restores::{NewRestore, Restore};
 use control::shares::{NewShare, Share, ShareChange, Shares};
 use control::snapshots::{NewSnapshot, Snapshot, SnapshotChange, SnapshotFigures, SnapshotRevert, Snapshots};
@@ -53,6 +59,7 @@ use crate::control_tls::Identity;
 use crate::declared::{Declared, Idle};
 use crate::logged;
 use crate::names::NameLookup;
+use crate::replication::{Remote, Replications};
 use crate::snapshots::{Runner, Snapshotting, now};
 
 /// The most users who can be added by command.
@@ -91,6 +98,9 @@ pub struct Administration {
     /// they know.
     waiting: Mutex<HashMap<(String, PathBuf), Option<String>>>,
     snapshotting: Arc<Snapshotting>,
+    replications: Replications,
+    /// Who can ask other servers. Nobody, if no server is running.
+    remote: OnceLock<Arc<dyn Remote>>,
     /// Who knows the configuration as it was written. Nobody, if it cannot be read again.
     configured: OnceLock<Arc<dyn Configured>>,
 }
@@ -111,6 +121,8 @@ impl Administration {
             idle: Mutex::new(idle),
             waiting: Mutex::default(),
             snapshotting: Arc::default(),
+            replications: Replications::default(),
+            remote: OnceLock::new(),
             configured: OnceLock::new(),
         })
     }
@@ -131,6 +143,8 @@ impl Administration {
             idle: Mutex::default(),
             waiting: Mutex::default(),
             snapshotting: Arc::default(),
+            replications: Replications::default(),
+            remote: OnceLock::new(),
             configured: OnceLock::new(),
         }
     }
@@ -221,6 +235,50 @@ impl control::Administration for Administration {
 
     fn cancel_restore(&self, share: &str) -> Result<Restore, Refusal> {
         self.stop_restore(share)
+    }
+
+    fn replication(&self, share: &str) -> Result<Replication, Refusal> {
+        self.look_at_replication(share)
+    }
+
+    fn begin_replication(&self, share: &str, new: NewReplication) -> Result<Replication, Refusal> {
+        self.make_replica(share, &new)
+    }
+
+    fn change_replication(&self, share: &str, action: ReplicationAction) -> Result<Replication, Refusal> {
+        self.order_replication(share, action)
+    }
+
+    fn end_replication(&self, share: &str) -> Result<Replication, Refusal> {
+        self.leave_replication(share)
+    }
+
+    fn replication_figures(&self) -> Vec<ReplicationFigures> {
+        self.all_replication_figures()
+    }
+
+    fn destinations(&self, share: &str) -> Result<Destinations, Refusal> {
+        self.all_destinations(share)
+    }
+
+    fn remove_destination(&self, share: &str, id: &str) -> Result<Destination, Refusal> {
+        self.end_destination(share, id)
+    }
+
+    fn source_share(&self, share: &str) -> Result<SourceShare, Refusal> {
+        self.tell_source(share)
+    }
+
+    fn begin_transfer(&self, share: &str, new: &NewTransfer) -> Result<Transfer, Refusal> {
+        self.enter_transfer(share, new)
+    }
+
+    fn changes(&self, share: &str, destination: &str) -> Result<Contents, Refusal> {
+        self.changes_for(share, destination)
+    }
+
+    fn objects(&self, share: &str, destination: &str, wanted: &[u8]) -> Result<Contents, Refusal> {
+        self.objects_for(share, destination, wanted)
     }
 
     fn snapshot_figures(&self) -> Vec<SnapshotFigures> {

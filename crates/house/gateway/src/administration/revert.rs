@@ -72,7 +72,7 @@ impl Administration {
 
     /// Serves a share again that was withdrawn. If it cannot be served, the reason is kept; if its storage does not answer, it is
     /// awaited.
-    fn serve_again(&self, serving: &Serving, name: &str, idle: &mut Idle) -> Result<()> {
+    pub(super) fn serve_again(&self, serving: &Serving, name: &str, idle: &mut Idle) -> Result<()> {
         let Err(problem) = self.enter_again(serving, name) else { return Ok(()) };
         tracing::error!("the share {name} is not served: {}", problem.what);
         match self.state.share_id(name) {
@@ -108,6 +108,6 @@ impl Administration {
     }
 }
 
-fn refused(problem: Problem) -> Refusal {
+pub(super) fn refused(problem: Problem) -> Refusal {
     Refusal::new(RefusalKind::Failed, problem.what, problem.advice)
 }

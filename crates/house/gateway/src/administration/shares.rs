@@ -322,6 +322,7 @@ impl Administration {
     pub(super) fn end_share(&self, name: &str) -> Result<Share> {
         let mut idle = self.idle.lock();
         let record = self.made_share(name)?;
+        self.check_is_no_replica(&record.name)?;
         self.state.forget_share(&record.name).map_err(failed)?;
         idle.remove(&folded_name(&record.name));
         if let Some(serving) = &self.serving {

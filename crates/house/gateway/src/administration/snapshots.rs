@@ -12,6 +12,7 @@ use state::ProtectedSnapshot;
 use storage::SnapshotName;
 
 use super::{Administration, Serving, failed, invalid};
+use crate::replication::LABEL;
 use crate::snapshots::{asked, glance, now, of_policy};
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -102,6 +103,7 @@ impl Administration {
             ));
         }
         self.check_not_restored_from(share.name(), name)?;
+        self.check_not_replicated(share.name(), name)?;
         asked(&share, move |snapshots, may| snapshots.remove(found.id, may))?;
         self.state.forget_protection(&directory, name).map_err(failed)?;
         tracing::info!(share = share.name(), snapshot = name, "a snapshot was removed");
@@ -218,7 +220,8 @@ fn check_label(label: &str) -> Result<()> {
         let what = format!("{label:?} cannot be the label of a snapshot");
         return Err(invalid(what, "A label has 1 to 64 letters, digits, hyphens and underscores."));
     }
-    if schedule::is_reserved(label) || label == storage::BEFORE_REVERT {
+    let is_for_replication = label == LABEL || label.starts_with(&format!("{LABEL}-"));
+    if schedule::is_reserved(label) || label == storage::BEFORE_REVERT || is_for_replication {
         let what = format!("the label {label} is one that the server gives by itself");
         return Err(invalid(what, "Choose another: policies count their snapshots by such labels."));
     }
@@ -287,10 +290,20 @@ mod tests {
 
     #[test]
     fn labels_that_the_server_gives_are_reserved() {
-        for label in ["manual", "before_update", "hourly", &"x".repeat(64)] {
+        for label in ["manual", "before_update", "hourly", "replicas", &"x".repeat(64)] {
             assert!(check_label(label).is_ok(), "{label}");
         }
-        for label in ["", "a.b", "a/b", "hourly-office", "monthly-x", "before-revert", &"x".repeat(65)] {
+        for label in [
+            "",
+            "a.b",
+            "a/b",
+            "hourly-office",
+            "monthly-x",
+            "before-revert",
+            "replica",
+            "replica-a",
+            &"x".repeat(65),
+        ] {
             assert!(check_label(label).is_err(), "{label}");
         }
     }

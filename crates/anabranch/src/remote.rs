@@ -1,0 +1,38 @@
+//! How the gateway asks other servers: with the client of the control address.
+
+use control_client::Error;
+use gateway::control_access::Access;
+use gateway::replication::{Answer, Remote, Unanswered};
+
+/// Asks other servers.
+#[derive(Debug)]
+pub(crate) struct OverControl;
+
+impl Remote for OverControl {
+    fn call(&self, access: &Access, method: &str, path: &str, body: &[u8]) -> Result<Answer, Unanswered> {
+        control_client::stream(access, method, path, body).map_err(told)
+    }
+}
+
+fn told(error: Error) -> Unanswered {
+    const CERTIFICATE: &str = "Give the server's certificate, the file control-certificate.pem of its state directory: --certificate-file FILE";
+    const TOKEN: &str = "Make a token on that server: anabranch token create NAME --scope replicate";
+    let advice = match &error {
+        Error::Unreachable { error, .. } if error.kind() == std::io::ErrorKind::InvalidData => CERTIFICATE,
+        Error::WrongToken { .. } => TOKEN,
+        Error::NotHttp { .. } => {
+            "The control address of that server is meant; if it has TLS, write https://."
+        }
+        _ => "",
+    };
+    let what = match &error {
+        Error::Unreachable { address, error } if error.kind() == std::io::ErrorKind::InvalidData => {
+            format!("the certificate of {address} is not the one that is trusted: {error}")
+        }
+        error => error.to_string(),
+    };
+    match error {
+        Error::Refused(why) => Unanswered { what, advice: why.advice, code: why.error },
+        _ => Unanswered { what, advice: advice.to_owned(), code: String::new() },
+    }
+}

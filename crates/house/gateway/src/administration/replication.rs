@@ -1,0 +1,414 @@
+//! Shares that become replicas, are broken off, and become replicas again.
+//!
+//! A replica is served from its last complete snapshot ([`replica::MirrorStore`]). It is broken off by going back to that snapshot: so
+//! what a transfer has not completed is not seen by anybody. It becomes a replica again in the same way, and what clients have written
+//! meanwhile stays as the snapshot that going back makes.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use control::replications::{
+    NewReplication, Replication, ReplicationAction, ReplicationFigures, SourceShare,
+};
+use control::{Refusal, RefusalKind};
+use replica::FOLDER;
+use share::Share;
+use state::ReplicationRecord;
+use storage::{MayWait, Snapshots, StoreThread, View};
+
+use super::{Administration, failed, invalid, reload};
+use crate::replication::{
+    Mirrors, OWN_LABEL, Place, Remote, Replications, Unanswered, is_token, json_call, open_snapshot,
+    path_part, written,
+};
+use crate::snapshots::{Snapshotting, asked};
+
+type Result<T> = std::result::Result<T, Refusal>;
+
+/// How often a replica is brought up to date, in seconds: by default, and at least and at most.
+const EVERY: u64 = 600;
+const EVERY_LEAST: u64 = 60;
+const EVERY_MOST: u64 = 7 * 24 * 3600;
+/// The least bandwidth, in bytes a second.
+const BANDWIDTH_LEAST: u64 = 64 << 10;
+
+impl Administration {
+    pub(crate) fn replications(&self) -> &Replications {
+        &self.replications
+    }
+
+    pub(crate) fn mirrors(&self) -> Arc<Mirrors> {
+        Arc::clone(&self.declared().mirrors)
+    }
+
+    pub(crate) fn remote(&self) -> Option<Arc<dyn Remote>> {
+        self.remote.get().cloned()
+    }
+
+    pub(crate) fn state(&self) -> &Arc<state::State> {
+        &self.state
+    }
+
+    pub(crate) fn snapshotting(&self) -> &Arc<Snapshotting> {
+        &self.snapshotting
+    }
+
+    /// Says who can ask other servers. Only the first call has an effect.
+    pub fn set_remote(&self, remote: Arc<dyn Remote>) {
+        let _ = self.remote.set(remote);
+    }
+
+    /// How the replica is that a share is.
+    pub(super) fn look_at_replication(&self, name: &str) -> Result<Replication> {
+        Ok(self.tell_replication(&self.replica(name)?))
+    }
+
+    fn replica(&self, name: &str) -> Result<ReplicationRecord> {
+        let known = self.state.replication_of(name).map_err(failed)?;
+        known.ok_or_else(|| {
+            let what = format!("the share {name} is no replica");
+            Refusal::new(
+                RefusalKind::NotFound,
+                what,
+                "anabranch share replicate NAME --from https://HOST:PORT/SHARE makes it one.",
+            )
+        })
+    }
+
+    pub(super) fn tell_replication(&self, record: &ReplicationRecord) -> Replication {
+        let seen = self.replications.of(&record.share).seen();
+        let state = match (record.broken, record.resync) {
+            (true, _) => "broken",
+            (false, true) => "resync",
+            (false, false) => "mirrored",
+        };
+        Replication {
+            from: record.from.clone(),
+            state: state.to_owned(),
+            transferring: seen.is_running,
+            every_seconds: record.every,
+            bandwidth: record.bandwidth,
+            as_of: (!record.of.is_empty()).then_some(record.of_taken),
+            transfers: record.transfers,
+            failures: seen.failures,
+            directories: seen.figures.directories,
+            files: seen.figures.files,
+            bytes: seen.figures.bytes,
+            problem: seen.problem,
+        }
+    }
+
+    pub(super) fn all_replication_figures(&self) -> Vec<ReplicationFigures> {
+        let records = self.state.replications().unwrap_or_default();
+        let tell = |record: &ReplicationRecord| ReplicationFigures {
+            share: record.share.clone(),
+            replication: self.tell_replication(record),
+            received: self.replications.of(&record.share).seen().received,
+        };
+        records.iter().map(tell).collect()
+    }
+
+    /// Makes a share a replica.
+    pub(super) fn make_replica(&self, name: &str, new: &NewReplication) -> Result<Replication> {
+        let mut record = self.check_replication(new)?;
+        let serving = self.serving()?;
+        let _orders = self.replications.orders.lock();
+        let (share, directory) = self.served_with_directory(name)?;
+        let name = share.name().to_owned();
+        if self.state.replication_of(&name).map_err(failed)?.is_some() {
+            let what = format!("the share {name} is a replica already");
+            return Err(Refusal::new(RefusalKind::NameTaken, what, "End that first: --stop"));
+        }
+        self.check_source(&record)?;
+        let turn = self.snapshotting.turn()?;
+        self.check_nothing_is_restored(&name)?;
+        self.check_can_be_replica(&share)?;
+        let taken = asked(&share, |snapshots, may| snapshots.take(OWN_LABEL, may))?;
+        drop(turn);
+        (record.share, record.directory, record.shown) = (name.clone(), directory, taken.name);
+        self.state.keep_replication(&record).map_err(failed)?;
+        self.replications.of(&name).hurry();
+        let mut idle = self.idle.lock();
+        reload::end(serving, &name).map_err(super::revert::refused)?;
+        drop(share);
+        self.serve_again(serving, &name, &mut idle)?;
+        tracing::info!(share = name, from = record.from, "a share is a replica from now on");
+        Ok(self.tell_replication(&record))
+    }
+
+    fn check_replication(&self, new: &NewReplication) -> Result<ReplicationRecord> {
+        let place = Place::parse(&new.from);
+        let place =
+            place.map_err(|what| invalid(what, "The control address of the other server is meant."))?;
+        if !is_token(&new.token) {
+            let advice = "Make one on the other server: anabranch token create NAME --scope replicate";
+            return Err(invalid("the token is none", advice));
+        }
+        place.access(&new.token, &new.certificate).map_err(|what| {
+            let advice = "The other server keeps its certificate in the file control-certificate.pem of its state directory.";
+            invalid(what, advice)
+        })?;
+        let every = new.every_seconds.unwrap_or(EVERY);
+        if !(EVERY_LEAST..=EVERY_MOST).contains(&every) {
+            let what = format!("every {every} seconds: it can be every {EVERY_LEAST} to {EVERY_MOST}");
+            return Err(invalid(what, ""));
+        }
+        if let Some(slow) = new.bandwidth.filter(|bandwidth| *bandwidth < BANDWIDTH_LEAST) {
+            return Err(invalid(format!("{slow} bytes a second are too few"), "64 KiB/s is the least."));
+        }
+        let mut id = [0; 8];
+        getrandom::fill(&mut id).map_err(|e| Refusal::new(RefusalKind::Failed, e.to_string(), ""))?;
+        Ok(ReplicationRecord {
+            from: new.from.clone(),
+            certificate: new.certificate.clone(),
+            token: new.token.trim().to_owned(),
+            id: u64::from_le_bytes(id),
+            every,
+            bandwidth: new.bandwidth,
+            ..ReplicationRecord::default()
+        })
+    }
+
+    /// Asks the source whether it has the share.
+    fn check_source(&self, record: &ReplicationRecord) -> Result<()> {
+        let Some(remote) = self.remote() else {
+            let what = "this program cannot ask other servers";
+            return Err(Refusal::new(RefusalKind::Failed, what, ""));
+        };
+        let place = Place::parse(&record.from).map_err(|what| invalid(what, ""))?;
+        let access = place.access(&record.token, &record.certificate).map_err(|what| invalid(what, ""))?;
+        let path = format!("/v1/replication/{}", path_part(&place.share));
+        let answer = json_call::<SourceShare>(&*remote, &access, ("GET", &path), None::<&()>);
+        let source = answer.map_err(|Unanswered { what, advice, .. }| {
+            Refusal::new(RefusalKind::Failed, format!("the source {}: {what}", record.from), advice)
+        })?;
+        if source.version != replica_wire::VERSION {
+            let what = format!("the source {} sends in another form", record.from);
+            return Err(Refusal::new(
+                RefusalKind::Failed,
+                what,
+                "Both servers need programs of one version.",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses a share whose clients could not be shown complete states only, or that holds something.
+    fn check_can_be_replica(&self, share: &Arc<Share>) -> Result<()> {
+        let name = share.name();
+        if let Err(why) = asked(share, |snapshots, may| Ok(snapshots.can_revert(may)))? {
+            let what =
+                format!("the share {name} cannot be a replica: it could not go back to what was complete");
+            return Err(Refusal::new(RefusalKind::NoSnapshots, what, why.to_string()));
+        }
+        let looked = asked(share, is_empty);
+        match looked {
+            Ok(Looked::Empty) => Ok(()),
+            Ok(Looked::NoHandles) => {
+                let what = format!(
+                    "the share {name} cannot be a replica: the server may not open files by filehandle"
+                );
+                Err(Refusal::new(
+                    RefusalKind::NoSnapshots,
+                    what,
+                    "It needs CAP_DAC_READ_SEARCH (docs/service.md).",
+                ))
+            }
+            Ok(Looked::Holds(first)) => {
+                let what = format!("the share {name} holds something: {first}");
+                Err(Refusal::new(RefusalKind::InUse, what, "A replica begins with an empty share."))
+            }
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// Carries out an order.
+    pub(super) fn order_replication(&self, name: &str, action: ReplicationAction) -> Result<Replication> {
+        let record = self.replica(name)?;
+        match (action, record.broken) {
+            (ReplicationAction::Now, false) => {
+                self.replications.of(&record.share).hurry();
+                Ok(self.tell_replication(&record))
+            }
+            (ReplicationAction::Break, false) => self.leave_mirror(&record, |record| record.broken = true),
+            (ReplicationAction::Resync, true) => {
+                self.leave_mirror(&record, |record| (record.broken, record.resync) = (false, true))
+            }
+            (ReplicationAction::Now, true) | (ReplicationAction::Break, true) => {
+                let what = format!("the replica {} is broken off", record.share);
+                Err(Refusal::new(RefusalKind::Busy, what, "--resync makes it a replica again."))
+            }
+            (ReplicationAction::Resync, false) => {
+                let what = format!("the share {} is a replica, and was not broken off", record.share);
+                Err(Refusal::new(RefusalKind::Busy, what, "--now brings it up to date."))
+            }
+        }
+    }
+
+    /// Has a share go back to what was complete, and be served as what it is from now on.
+    fn leave_mirror(
+        &self,
+        record: &ReplicationRecord,
+        change: impl FnOnce(&mut ReplicationRecord),
+    ) -> Result<Replication> {
+        let serving = self.serving()?;
+        let _orders = self.replications.orders.lock();
+        let mut record = self.replica(&record.share)?;
+        self.stop_transfer(&record.share)?;
+        let share = self.served(&record.share)?;
+        let turn = self.snapshotting.turn()?;
+        self.check_nothing_is_restored(&record.share)?;
+        let was_broken = record.broken;
+        let snapshots = self.own_snapshots(&share)?;
+        let mut idle = self.idle.lock();
+        reload::end(serving, &record.share).map_err(super::revert::refused)?;
+        drop(share);
+        let reverted = go_back(&snapshots, &record.shown, was_broken);
+        drop(snapshots);
+        drop(turn);
+        let kept = reverted.and_then(|()| {
+            change(&mut record);
+            self.state.keep_replication(&record).map_err(failed)
+        });
+        let served = self.serve_again(serving, &record.share, &mut idle);
+        kept.and(served)?;
+        self.replications.of(&record.share).hurry();
+        tracing::info!(share = record.share, broken = record.broken, "a replica has another state");
+        Ok(self.tell_replication(&record))
+    }
+
+    fn stop_transfer(&self, name: &str) -> Result<()> {
+        if self.replications.stop(name) {
+            return Ok(());
+        }
+        let what = format!("the transfer to {name} does not stop");
+        Err(Refusal::new(
+            RefusalKind::Busy,
+            what,
+            "A storage or the source does not answer. Try again later.",
+        ))
+    }
+
+    /// The snapshots of a share, as its store has them.
+    fn own_snapshots(&self, share: &Arc<Share>) -> Result<Arc<dyn Snapshots>> {
+        if let Some(shown) = self.mirrors().of(share.name()) {
+            return shown
+                .live()
+                .snapshots()
+                .map_err(|why| Refusal::new(RefusalKind::NoSnapshots, why.to_string(), ""));
+        }
+        share.snapshot_provider().map_err(|why| Refusal::new(RefusalKind::NoSnapshots, why.to_string(), ""))
+    }
+
+    /// Makes a replica an ordinary share.
+    pub(super) fn leave_replication(&self, name: &str) -> Result<Replication> {
+        let mut record = self.replica(name)?;
+        if !record.broken {
+            self.leave_mirror(&record, |record| record.broken = true)?;
+            record = self.replica(name)?;
+        }
+        let _orders = self.replications.orders.lock();
+        self.state.forget_replication(&record.share).map_err(failed)?;
+        let told = self.tell_replication(&record);
+        self.replications.forget(&record.share);
+        // The source keeps snapshots until it hears of it.
+        if let Err(why) = self.say_goodbye(&record) {
+            tracing::warn!(
+                share = record.share,
+                from = record.from,
+                "the source was not told that this is no replica: {why}"
+            );
+        }
+        tracing::info!(share = record.share, "a share is no replica any more");
+        Ok(told)
+    }
+
+    fn say_goodbye(&self, record: &ReplicationRecord) -> std::result::Result<(), String> {
+        let remote = self.remote().ok_or("this program cannot ask other servers")?;
+        let place = Place::parse(&record.from)?;
+        let access = place.access(&record.token, &record.certificate)?;
+        let path = format!("/v1/replication/{}/transfers/{}", path_part(&place.share), written(record.id));
+        let answer = remote.call(&access, "DELETE", &path, &[]);
+        answer.map(drop).map_err(|why| why.what)
+    }
+
+    /// Refuses what would leave a replica as no snapshot ever was.
+    pub(super) fn check_is_no_replica(&self, name: &str) -> Result<()> {
+        let known = self.state.replication_of(name).map_err(failed)?;
+        if known.is_some_and(|record| !record.broken) {
+            let what = format!("the share {name} is a replica");
+            return Err(Refusal::new(
+                RefusalKind::InUse,
+                what,
+                "End that first: anabranch share replicate NAME --stop",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses to remove a snapshot that replication needs.
+    pub(super) fn check_not_replicated(&self, name: &str, snapshot: &str) -> Result<()> {
+        let replica = self.state.replication_of(name).map_err(failed)?;
+        let destinations = self.state.destinations_of(name).map_err(failed)?.unwrap_or_default().destinations;
+        let is_shown = replica.is_some_and(|record| record.shown == snapshot);
+        let is_needed = destinations.iter().any(|one| one.completed == snapshot || one.pending == snapshot);
+        if is_shown || is_needed {
+            let what = format!("the snapshot {snapshot} is needed for replication");
+            return Err(Refusal::new(RefusalKind::InUse, what, "It is removed when it is needed no more."));
+        }
+        Ok(())
+    }
+}
+
+/// What the store of a share is like that is to be a replica.
+enum Looked {
+    Empty,
+    Holds(String),
+    NoHandles,
+}
+
+fn is_empty(snapshots: &dyn Snapshots, may: MayWait<'_>) -> storage::Result<Looked> {
+    let taken = snapshots.take(OWN_LABEL, may)?;
+    let looked = look_at(snapshots, taken.id, may);
+    snapshots.remove(taken.id, may)?;
+    looked
+}
+
+fn look_at(snapshots: &dyn Snapshots, id: storage::SnapshotId, may: MayWait<'_>) -> storage::Result<Looked> {
+    let root = snapshots.open(id, may)?.root();
+    let mut first = None;
+    root.survey(may, &mut |entry| {
+        if entry.name == FOLDER.as_bytes() {
+            return ControlFlow::Continue(());
+        }
+        first = Some(String::from_utf8_lossy(entry.name).into_owned());
+        ControlFlow::Break(())
+    })?;
+    if let Some(first) = first {
+        return Ok(Looked::Holds(first));
+    }
+    let knows_handles = root.handle().and_then(|handle| snapshots.live_handle(&handle, id)).is_ok();
+    Ok(if knows_handles { Looked::Empty } else { Looked::NoHandles })
+}
+
+/// Goes back to a snapshot. What there was stays as a snapshot if clients could write to it.
+fn go_back(snapshots: &Arc<dyn Snapshots>, to: &str, keeps: bool) -> Result<()> {
+    let (snapshots, to) = (Arc::clone(snapshots), to.to_owned());
+    let gone = StoreThread::spawn("replica", move |thread| {
+        let may = thread.may_wait(View::FRESH);
+        let snapshot = open_snapshot(&snapshots, &to, may)?;
+        let before = snapshots.revert(snapshot.id, may)?;
+        if !keeps {
+            // It is removed with the next transfer, or by an administrator.
+            let _ = snapshots.remove(before.id, may);
+        }
+        Ok::<_, storage::Error>(())
+    });
+    let failed = |e: String| {
+        let what = format!("the share cannot go back to what was complete: {e}");
+        Refusal::new(RefusalKind::Failed, what, "")
+    };
+    let gone = gone.map_err(|e| failed(e.to_string()))?;
+    let gone = gone.join().map_err(|_| failed("a thread has failed".to_owned()))?;
+    gone.map_err(|e| failed(e.to_string()))
+}

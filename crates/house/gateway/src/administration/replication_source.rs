@@ -1,0 +1,282 @@
+//! What servers that replicate a share ask of this one.
+//!
+//! For each of them, two snapshots are kept at most: the one that it has, and the one that it is about to have. Nobody can remove them.
+
+use std::io::Write as _;
+use std::sync::Arc;
+
+use control::replications::{Contents, Destination, Destinations, NewTransfer, SourceShare, Transfer};
+use control::{Refusal, RefusalKind};
+use replica::{Compared, Failure, changes, write_objects};
+use replica_wire::{Record, Wanted};
+use share::Share;
+use state::{DestinationRecord, DestinationsRecord};
+use storage::{MayWait, Snapshot, SnapshotName, Snapshots, StoreThread, View, not_before};
+
+use super::{Administration, failed, invalid};
+use crate::replication::{LABEL, open_snapshot, read, written};
+use crate::snapshots::{asked, now};
+
+type Result<T> = std::result::Result<T, Refusal>;
+
+/// How many destinations a share can have, as Azure NetApp Files has it.
+const DESTINATIONS_MAX: usize = 2;
+
+impl Administration {
+    pub(super) fn all_destinations(&self, share: &str) -> Result<Destinations> {
+        let name = self.one_share(share)?.name;
+        let known = self.state.destinations_of(&name).map_err(failed)?.unwrap_or_default();
+        Ok(Destinations { destinations: known.destinations.iter().map(tell).collect() })
+    }
+
+    /// Forgets a destination, with the snapshots that are kept for it.
+    pub(super) fn end_destination(&self, share: &str, id: &str) -> Result<Destination> {
+        let id = read_id(id)?;
+        let _turn = self.snapshotting.turn()?;
+        let (share, _) = self.served_with_directory(share)?;
+        let mut known = self.state.destinations_of(share.name()).map_err(failed)?.unwrap_or_default();
+        let at = known.destinations.iter().position(|one| one.id == id);
+        let Some(at) = at else { return Err(no_destination(share.name())) };
+        let gone = known.destinations.remove(at);
+        self.state.keep_destinations(&known).map_err(failed)?;
+        remove_others(&share, id, &[])?;
+        tracing::info!(share = share.name(), destination = written(id), "a destination is forgotten");
+        Ok(tell(&gone))
+    }
+
+    pub(super) fn tell_source(&self, share: &str) -> Result<SourceShare> {
+        let share = self.served(share)?;
+        self.check_is_source(&share)?;
+        asked(&share, |_, _| Ok(()))?;
+        Ok(SourceShare { share: share.name().to_owned(), version: replica_wire::VERSION })
+    }
+
+    /// A replica shows states of its source only, of which nobody may take snapshots.
+    fn check_is_source(&self, share: &Arc<Share>) -> Result<()> {
+        let known = self.state.replication_of(share.name()).map_err(failed)?;
+        if known.is_some_and(|record| !record.broken) {
+            let what = format!("the share {} is a replica itself", share.name());
+            return Err(Refusal::new(
+                RefusalKind::InUse,
+                what,
+                "Replicate the share that it is a replica of.",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Takes the snapshot that a destination is to have, or goes on with the one that it is about to have.
+    pub(super) fn enter_transfer(&self, share: &str, new: &NewTransfer) -> Result<Transfer> {
+        let id = read_id(&new.destination)?;
+        let _turn = self.snapshotting.turn()?;
+        let (share, directory) = self.served_with_directory(share)?;
+        self.check_is_source(&share)?;
+        let kept = self.state.destinations_of(share.name()).map_err(failed)?;
+        let mut kept = kept.filter(|kept| kept.directory == directory).unwrap_or_else(|| {
+            DestinationsRecord { share: share.name().to_owned(), directory, destinations: Vec::new() }
+        });
+        let listed = asked(&share, |snapshots, may| snapshots.list(may))?;
+        let at = enter(&mut kept, id, share.name())?;
+        let Some(destination) = kept.destinations.get_mut(at) else {
+            return Err(no_destination(share.name()));
+        };
+        use_completed(destination, new.completed.as_deref(), &listed);
+        destination.seen = now().secs_since_1970();
+        let pending = listed.into_iter().find(|one| one.name == destination.pending);
+        let snapshot = match pending {
+            Some(pending) => pending,
+            None => {
+                let label = label(id);
+                let taken = asked(&share, move |snapshots, may| snapshots.take(&label, may))?;
+                destination.pending.clone_from(&taken.name);
+                taken
+            }
+        };
+        let (completed, pending) = (destination.completed.clone(), destination.pending.clone());
+        self.state.keep_destinations(&kept).map_err(failed)?;
+        remove_others(&share, id, &[&completed, &pending])?;
+        tracing::debug!(
+            share = share.name(),
+            destination = written(id),
+            snapshot = snapshot.name,
+            "a transfer begins"
+        );
+        Ok(Transfer {
+            snapshot: snapshot.name,
+            taken: snapshot.taken.secs,
+            from: Some(completed).filter(|completed| !completed.is_empty()),
+        })
+    }
+
+    /// The snapshots of a share, and what a destination has and is about to have.
+    fn transfer_of(&self, share: &str, id: &str) -> Result<(Arc<dyn Snapshots>, DestinationRecord)> {
+        let id = read_id(id)?;
+        let (share, directory) = self.served_with_directory(share)?;
+        let known = self.state.destinations_of(share.name()).map_err(failed)?;
+        let known = known.filter(|known| known.directory == directory).unwrap_or_default();
+        let destination = known.destinations.into_iter().find(|one| one.id == id && !one.pending.is_empty());
+        let destination = destination.ok_or_else(|| no_destination(share.name()))?;
+        let snapshots = share.snapshot_provider();
+        let why = |why: storage::NoSnapshots| Refusal::new(RefusalKind::NoSnapshots, why.to_string(), "");
+        Ok((snapshots.map_err(why)?, destination))
+    }
+
+    pub(super) fn changes_for(&self, share: &str, id: &str) -> Result<Contents> {
+        let (snapshots, destination) = self.transfer_of(share, id)?;
+        Ok(contents(move |may, say| {
+            let listed = snapshots.list(may)?;
+            let moment = |name: &str| {
+                let found = listed.iter().find(|one| one.name == name)?;
+                Some((found.id, not_before(&listed, found.id)))
+            };
+            let later = moment(&destination.pending).ok_or(storage::Error::NotFound)?;
+            let compared = Compared::open(&snapshots, moment(&destination.completed), later, may)?;
+            changes(&compared, may, say)
+        }))
+    }
+
+    pub(super) fn objects_for(&self, share: &str, id: &str, wanted: &[u8]) -> Result<Contents> {
+        let (snapshots, destination) = self.transfer_of(share, id)?;
+        let wanted = Wanted::decode(wanted);
+        let wanted = wanted.map_err(|e| invalid(format!("what is asked for: {e}"), ""))?;
+        Ok(contents(move |may, say| {
+            let snapshot = open_snapshot(&snapshots, &destination.pending, may)?;
+            let store = snapshots.open(snapshot.id, may)?;
+            write_objects(&*store, &wanted, may, say)
+        }))
+    }
+}
+
+/// Contents that are made on a thread of their own.
+fn contents(
+    make: impl FnOnce(MayWait<'_>, &mut dyn FnMut(&Record) -> replica::Result<()>) -> replica::Result<()>
+    + Send
+    + 'static,
+) -> Contents {
+    Box::new(move |out| {
+        let spawned = StoreThread::spawn("replica-source", move |thread| {
+            let (mut out, mut bytes) = (out, Vec::new());
+            let mut say = |record: &Record| {
+                bytes.clear();
+                record.encode_into(&mut bytes);
+                out.write_all(&bytes).map_err(|e| Failure::Source(e.to_string()))
+            };
+            let made = make(thread.may_wait(View::FRESH), &mut say);
+            if let Err(why) = made {
+                tracing::warn!("what a replica has asked for: {why}");
+                // Who asks may be gone.
+                let _ = say(&Record::Failed(why.to_string()));
+            }
+            let _ = out.flush();
+        });
+        if let Err(e) = spawned {
+            tracing::error!("cannot start a thread: {e}");
+        }
+    })
+}
+
+/// The place of a destination among the others.
+fn enter(kept: &mut DestinationsRecord, id: u64, share: &str) -> Result<usize> {
+    if let Some(at) = kept.destinations.iter().position(|one| one.id == id) {
+        return Ok(at);
+    }
+    if kept.destinations.len() >= DESTINATIONS_MAX {
+        let what = format!("the share {share} has {DESTINATIONS_MAX} destinations, and can have no more");
+        let advice = "Forget one that is gone: anabranch share replicate NAME --forget DESTINATION";
+        return Err(Refusal::new(RefusalKind::TooMany, what, advice));
+    }
+    kept.destinations.push(DestinationRecord { id, ..DestinationRecord::default() });
+    Ok(kept.destinations.len() - 1)
+}
+
+/// Notes what a destination says that it has, as far as that is still there.
+fn use_completed(destination: &mut DestinationRecord, completed: Option<&str>, listed: &[Snapshot]) {
+    let is_there = |name: &str| listed.iter().any(|one| one.name == name);
+    let completed = completed.filter(|name| {
+        let is_known = *name == destination.completed || *name == destination.pending;
+        is_known && is_there(name)
+    });
+    destination.completed = completed.unwrap_or_default().to_owned();
+    if destination.pending == destination.completed || !is_there(&destination.pending) {
+        destination.pending.clear();
+    }
+}
+
+/// The label of the snapshots that are kept for a destination.
+fn label(id: u64) -> String {
+    format!("{LABEL}-{}", written(id))
+}
+
+/// Removes the snapshots of a destination other than these.
+fn remove_others(share: &Arc<Share>, id: u64, kept: &[&str]) -> Result<()> {
+    let label = label(id);
+    let kept: Vec<String> = kept.iter().map(|name| (*name).to_owned()).collect();
+    asked(share, move |snapshots, may| {
+        for one in snapshots.list(may)? {
+            let is_of_it = SnapshotName::parse(&one.name).is_some_and(|name| name.label() == label);
+            if one.is_own && is_of_it && !kept.contains(&one.name) {
+                snapshots.remove(one.id, may)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn read_id(id: &str) -> Result<u64> {
+    read(id).ok_or_else(|| invalid(format!("{id:?} is no destination"), "It has 16 hexadecimal digits."))
+}
+
+fn no_destination(share: &str) -> Refusal {
+    let what = format!("the share {share} has no such destination, or it has begun no transfer");
+    Refusal::new(RefusalKind::NotFound, what, "")
+}
+
+fn tell(record: &DestinationRecord) -> Destination {
+    let there = |name: &String| Some(name.clone()).filter(|name| !name.is_empty());
+    Destination {
+        id: written(record.id),
+        completed: there(&record.completed),
+        pending: there(&record.pending),
+        seen: record.seen,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot(name: &str) -> Snapshot {
+        let taken = storage::Timestamp::default();
+        Snapshot { id: storage::SnapshotId(1), name: name.to_owned(), taken, is_own: true }
+    }
+
+    #[test]
+    fn what_a_destination_has_is_what_it_says_and_what_is_there() {
+        let known = |completed: &str, pending: &str| DestinationRecord {
+            completed: completed.to_owned(),
+            pending: pending.to_owned(),
+            ..DestinationRecord::default()
+        };
+        let listed = [snapshot("a"), snapshot("b")];
+        let after = |record: DestinationRecord, said: Option<&str>| {
+            let mut record = record;
+            use_completed(&mut record, said, &listed);
+            (record.completed, record.pending)
+        };
+        let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
+        assert_eq!(after(known("a", "b"), Some("b")), pair("b", ""), "it has completed it");
+        assert_eq!(after(known("a", "b"), Some("a")), pair("a", "b"), "it goes on");
+        assert_eq!(after(known("a", "gone"), Some("a")), pair("a", ""));
+        assert_eq!(after(known("gone", "b"), Some("gone")), pair("", "b"), "it begins anew");
+        assert_eq!(after(known("a", ""), None), pair("", ""), "it is empty again");
+        assert_eq!(after(known("a", ""), Some("b")), pair("", ""), "it was never sent that");
+    }
+
+    #[test]
+    fn a_share_has_two_destinations_at_most() {
+        let mut kept = DestinationsRecord::default();
+        assert_eq!((enter(&mut kept, 1, "a"), enter(&mut kept, 2, "a")), (Ok(0), Ok(1)));
+        assert_eq!(enter(&mut kept, 1, "a"), Ok(0));
+        assert_eq!(enter(&mut kept, 3, "a").map_err(|refusal| refusal.kind), Err(RefusalKind::TooMany));
+    }
+}

@@ -1,0 +1,28 @@
+//! What clients of replicas see.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use replica::Shown;
+use share::folded_name;
+
+/// The replicas that are served, by folded name of their share.
+#[derive(Debug, Default)]
+pub(crate) struct Mirrors(
+    /// Guards itself alone.
+    Mutex<HashMap<String, Weak<Shown>>>,
+);
+
+impl Mirrors {
+    pub(crate) fn enter(&self, share: &str, shown: &Arc<Shown>) {
+        let mut mirrors = self.0.lock();
+        mirrors.retain(|_, shown| shown.strong_count() > 0);
+        mirrors.insert(folded_name(share), Arc::downgrade(shown));
+    }
+
+    /// What clients of a share see, if it is served as a replica.
+    pub(crate) fn of(&self, share: &str) -> Option<Arc<Shown>> {
+        self.0.lock().get(&folded_name(share)).and_then(Weak::upgrade)
+    }
+}

@@ -1,0 +1,173 @@
+//! How another server is asked.
+
+use std::fmt;
+use std::io::Read;
+use std::net::{IpAddr, ToSocketAddrs};
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::control_access::Access;
+
+/// The body of an answer, which arrives while it is read.
+pub type Answer = Box<dyn Read + Send>;
+
+/// Asks other servers. The program has the client.
+pub trait Remote: Send + Sync + fmt::Debug {
+    /// Makes a call of the API.
+    ///
+    /// # Errors
+    /// The server cannot be asked, or refuses.
+    fn call(&self, access: &Access, method: &str, path: &str, body: &[u8]) -> Result<Answer, Unanswered>;
+}
+
+/// Why another server has not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unanswered {
+    /// What has happened.
+    pub what: String,
+    /// What to do; may be empty.
+    pub advice: String,
+    /// The kind of refusal, for programs; empty if the server could not be asked.
+    pub code: String,
+}
+
+/// Where a source is: `https://HOST:PORT/SHARE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    is_tls: bool,
+    host: String,
+    port: u16,
+    pub(crate) share: String,
+}
+
+/// The longest answer in JSON, in bytes.
+const ANSWER_BYTES_MAX: u64 = 1 << 20;
+
+impl Place {
+    /// Reads where a source is.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| format!("{text:?} is no source: {why}");
+        let (scheme, rest) =
+            text.split_once("://").ok_or_else(|| wrong("expected https://HOST:PORT/SHARE"))?;
+        let is_tls = match scheme {
+            "https" => true,
+            "http" => false,
+            _ => return Err(wrong("expected https://HOST:PORT/SHARE")),
+        };
+        let (authority, share) = rest.split_once('/').ok_or_else(|| wrong("it names no share"))?;
+        let (host, port) = authority.rsplit_once(':').ok_or_else(|| wrong("it has no port"))?;
+        let port = port.parse().map_err(|_| wrong("the port is no number"))?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        if host.is_empty() || share.is_empty() || share.contains('/') {
+            return Err(wrong("expected https://HOST:PORT/SHARE"));
+        }
+        let is_near = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+        if !is_tls && !is_near {
+            return Err(wrong(
+                "the token would cross the network as plain text; only https:// is for other machines",
+            ));
+        }
+        Ok(Self { is_tls, host: host.to_owned(), port, share: share.to_owned() })
+    }
+
+    /// How to reach it with this token and certificate.
+    ///
+    /// # Errors
+    /// The host has no address, or there is no certificate for it.
+    pub(crate) fn access(&self, token: &str, certificate: &str) -> Result<Access, String> {
+        let certificate = if self.is_tls {
+            let parsed = CertificateDer::from_pem_slice(certificate.as_bytes());
+            Some(parsed.map_err(|e| format!("the certificate of {} cannot be read: {e}", self.host))?)
+        } else {
+            None
+        };
+        let found = (self.host.as_str(), self.port).to_socket_addrs();
+        let address = found.map_err(|e| format!("the host {}: {e}", self.host))?.next();
+        let address = address.ok_or_else(|| format!("the host {} has no address", self.host))?;
+        Ok(Access { address, token: token.trim().to_owned(), certificate })
+    }
+}
+
+/// Whether something can be a token.
+pub(crate) fn is_token(text: &str) -> bool {
+    let text = text.trim();
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+impl Unanswered {
+    pub(crate) fn here(what: impl Into<String>) -> Self {
+        Self { what: what.into(), advice: String::new(), code: String::new() }
+    }
+}
+
+/// Makes a call with a body in JSON, or without one, and reads the answer.
+pub(crate) fn json_call<T: DeserializeOwned>(
+    remote: &dyn Remote,
+    access: &Access,
+    (method, path): (&str, &str),
+    body: Option<&impl Serialize>,
+) -> Result<T, Unanswered> {
+    let body = body.map_or(Ok(Vec::new()), serde_json::to_vec);
+    let body = body.map_err(|e| Unanswered::here(e.to_string()))?;
+    let answer = call(remote, access, (method, path), &body)?;
+    let mut bytes = Vec::new();
+    let read = answer.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes);
+    read.map_err(|e| Unanswered::here(format!("the answer of {}: {e}", access.address)))?;
+    serde_json::from_slice(&bytes)
+        .map_err(|e| Unanswered::here(format!("the answer of {} is not understood: {e}", access.address)))
+}
+
+/// Makes a call.
+pub(crate) fn call(
+    remote: &dyn Remote,
+    access: &Access,
+    (method, path): (&str, &str),
+    body: &[u8],
+) -> Result<Answer, Unanswered> {
+    remote.call(access, method, path, body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_a_host_a_port_and_a_share() {
+        let place = Place::parse("https://files.example:8443/Office").unwrap();
+        assert_eq!(
+            (place.is_tls, &*place.host, place.port, &*place.share),
+            (true, "files.example", 8443, "Office")
+        );
+        let place = Place::parse("http://[::1]:8080/a").unwrap();
+        assert_eq!((place.is_tls, &*place.host, place.port), (false, "::1", 8080));
+        for bad in [
+            "",
+            "files:8443/a",
+            "ftp://a:1/b",
+            "https://a:1",
+            "https://a:1/",
+            "https://a/b",
+            "https://a:x/b",
+            "https://:1/b",
+            "https://a:1/b/c",
+            "http://files.example:8080/a",
+            "http://10.0.0.1:8080/a",
+        ] {
+            assert!(Place::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn tls_needs_a_certificate() {
+        let place = Place::parse("https://127.0.0.1:8443/a").unwrap();
+        assert!(place.access("t", "").unwrap_err().starts_with("the certificate of 127.0.0.1"));
+        let place = Place::parse("http://127.0.0.1:8443/a").unwrap();
+        assert_eq!(place.access(" t\n", "").unwrap().token, "t");
+    }
+}

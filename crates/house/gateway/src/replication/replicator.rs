@@ -1,0 +1,123 @@
+//! The thread that begins transfers to replicas.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use storage::StoreThread;
+
+use super::Remote;
+use super::transfer::{Ended, Run};
+use crate::administration::Administration;
+
+/// How often it is looked whether one is due.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// Begins transfers as long as this value lives. One that goes on stops, and is gone on with at the next start.
+#[derive(Debug)]
+pub(crate) struct Replicator {
+    stop: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+    administration: Arc<Administration>,
+}
+
+impl Replicator {
+    /// Begins the work.
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub(crate) fn start(administration: Arc<Administration>) -> io::Result<Self> {
+        let (stop, stopped) = mpsc::channel();
+        let of_thread = Arc::clone(&administration);
+        let run = move || {
+            while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                of_thread.replicate();
+            }
+        };
+        let thread = std::thread::Builder::new().name("replicas".to_owned()).spawn(run)?;
+        Ok(Self { stop: Some(stop), thread: Some(thread), administration })
+    }
+}
+
+impl Drop for Replicator {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread that begins transfers to replicas has failed");
+        }
+        self.administration.replications().stop_all();
+    }
+}
+
+impl Administration {
+    /// Begins the transfers that are due.
+    fn replicate(&self) {
+        let Some(remote) = self.remote() else { return };
+        let records = match self.state().replications() {
+            Ok(records) => records,
+            Err(error) => return tracing::error!("the replicas: {}", error.what),
+        };
+        for record in records.into_iter().filter(|record| !record.broken) {
+            if !self.replications().of(&record.share).is_due() {
+                continue;
+            }
+            // Whoever breaks a replica off comes later.
+            let Some(_orders) = self.replications().orders.try_lock() else { return };
+            let now = self.state().replication_of(&record.share);
+            if now.is_ok_and(|now| now.as_ref() == Some(&record))
+                && let Err(e) = self.begin_run(&record, Arc::clone(&remote))
+            {
+                tracing::error!(share = record.share, "a transfer is not begun: {e}");
+            }
+        }
+    }
+
+    fn begin_run(&self, record: &state::ReplicationRecord, remote: Arc<dyn Remote>) -> io::Result<()> {
+        let Some(shown) = self.mirrors().of(&record.share) else { return Ok(()) };
+        let known = self.replications().of(&record.share);
+        let progress = known.begins();
+        let (state, snapshotting) = (Arc::clone(self.state()), Arc::clone(self.snapshotting()));
+        let (record, of_thread) = (record.clone(), Arc::clone(&known));
+        let spawned = StoreThread::spawn("replica", move |thread| {
+            let (share, begun) = (record.share.clone(), Instant::now());
+            let every = Duration::from_secs(record.every);
+            let run = Run {
+                state: &state,
+                snapshotting: &snapshotting,
+                remote: &*remote,
+                shown: &shown,
+                record,
+                progress: &progress,
+            };
+            match run.carry_out(thread) {
+                Ok(record) => {
+                    let figures = progress.figures();
+                    tracing::info!(
+                        share,
+                        of = record.of,
+                        files = figures.files,
+                        bytes = figures.bytes,
+                        seconds = begun.elapsed().as_secs_f64(),
+                        "a replica is up to date"
+                    );
+                    of_thread.ended(None, begun, every);
+                }
+                Err(Ended::Stopped) => of_thread.stopped(),
+                Err(Ended::Failed(why)) => {
+                    tracing::error!(share, "a replica is not brought up to date: {why}");
+                    of_thread.ended(Some(why), begun, every);
+                }
+            }
+        });
+        match spawned {
+            Ok(thread) => known.runs_on(thread),
+            Err(e) => {
+                known.stopped();
+                return Err(e);
+            }
+        }
+        Ok(())
+    }
+}
