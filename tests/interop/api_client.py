@@ -7,6 +7,7 @@ each call.
 """
 
 import importlib
+import io
 import json
 import re
 import sys
@@ -14,6 +15,7 @@ import time
 
 from api_of_server import AuthenticatedClient, Client
 from api_of_server import models as m
+from api_of_server.types import File
 
 url, token, directory = sys.argv[1:4]
 known = AuthenticatedClient(base_url=f"{url}/v1", token=token)
@@ -64,6 +66,17 @@ call("beginRestore", 422, name="data", body=m.NewRestore(from_="none", path=".."
 call("showRestore", 404, name="data")
 call("cancelRestore", 404, name="data")
 call("removeSnapshot", 409, name="data", snapshot="none")
+call("readReplication", 404, name="data")
+call("beginReplication", 422, name="data", body=m.NewReplication(from_="ftp://a/b", token="x"))
+call("changeReplication", 404, name="data", body=m.ReplicationChange(action=m.ReplicationChangeAction.NOW))
+call("endReplication", 404, name="data")
+assert call("listDestinations", 200, name="data").destinations == []
+call("removeDestination", 404, name="data", destination="0" * 16)
+call("readSource", 409, name="data")
+call("beginTransfer", 409, name="data", body=m.NewTransfer(destination="0" * 16))
+call("leaveSource", 404, name="data", destination="0" * 16)
+call("readChanges", 404, name="data", destination="0" * 16)
+call("readObjects", 404, name="data", destination="0" * 16, body=File(payload=io.BytesIO(bytes(4))))
 assert call("createPolicy", 201, body=m.NewPolicy(name="office", hourly=":05/24")).hourly == ":05/24"
 call("createPolicy", 422, body=m.NewPolicy(name="home", daily="1:10/14"))
 assert [policy.name for policy in call("listPolicies", 200).policies] == ["office"]

@@ -1,0 +1,422 @@
+"""Two servers, of which one has a replica of the other's share: what clients see of it, whatever happens.
+
+replication.py PROGRAM SCRATCH: in SCRATCH/disk is an empty Btrfs. KILLS, FILES: see replication.sh.
+"""
+
+import ctypes
+import hashlib
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+
+PROGRAM, SCRATCH = sys.argv[1:3]
+DISK = os.path.join(SCRATCH, "disk")
+USER, PASSWORD = "tester", "test-Pass1"
+failed = 0
+
+
+def check(name, is_good, said=""):
+    global failed
+    if is_good:
+        print(f"PASS {name}", flush=True)
+    else:
+        failed += 1
+        print(f"FAIL {name}: {said}", flush=True)
+    return is_good
+
+
+def run(*command, **how):
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, **how)
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Server:
+    """A server with one share, which can be killed and started again at the same addresses."""
+
+    def __init__(self, name, tls=False):
+        self.name, self.at = name, os.path.join(SCRATCH, name)
+        self.share = os.path.join(DISK, name)
+        self.state = os.path.join(self.at, "state")
+        os.makedirs(self.state, mode=0o700)
+        subprocess.run(["btrfs", "-q", "subvolume", "create", self.share], check=True)
+        os.chown(self.share, 1000, 1000)
+        self.smb, self.control, self.process = free_port(), free_port(), None
+        self.flags = []
+        if tls:
+            key, certificate = os.path.join(self.at, "key.pem"), os.path.join(self.at, "certificate.pem")
+            run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate, check=True)
+            os.chmod(key, 0o600)
+            self.flags = ["--control-certificate", certificate, "--control-key", key]
+
+    def start(self):
+        log = open(os.path.join(self.at, "log"), "a")
+        self.process = subprocess.Popen(
+            [PROGRAM, "serve", "--share", f"{self.name}={self.share}", "--user", f"{USER}=1000:1000:{PASSWORD}",
+             "--smb", f"127.0.0.1:{self.smb}", "--nfs", "off", "--control", f"127.0.0.1:{self.control}", "--state", self.state, *self.flags],
+            stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=die_with_parent)
+        for line in self.process.stdout:
+            if line.startswith("ready "):
+                return
+        raise SystemExit(f"the server {self.name} is not ready: {self.tail()}")
+
+    def tail(self):
+        with open(os.path.join(self.at, "log")) as log:
+            return "".join(log.readlines()[-8:])
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def end(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=60)
+
+    def command(self, *words):
+        return run(PROGRAM, *words, "--state", self.state)
+
+    def replicate(self, *words):
+        return self.command("share", "replicate", self.name, *words)
+
+    def status(self):
+        return json.loads(self.replicate("--status", "--json").stdout)
+
+    def smbclient(self, commands, to=SCRATCH):
+        return run("smbclient", f"//127.0.0.1/{self.name}", "-p", str(self.smb), "-U", f"{USER}%{PASSWORD}", "-c", commands, cwd=to)
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def picture(top):
+    """A digest of all that a client sees in a tree."""
+    lines = []
+    for directory, names, files in os.walk(top):
+        names[:] = sorted(name for name in names if not name.startswith(".anabranch-"))
+        for name in names + files:
+            path = os.path.join(directory, name)
+            short, known = os.path.relpath(path, top), os.lstat(path)
+            if name == "fifo":
+                continue  # a file for clients of SMB
+            if stat.S_ISREG(known.st_mode):
+                with open(path, "rb") as file:
+                    lines.append(f"{short} {hashlib.sha256(file.read()).hexdigest()}")
+            elif stat.S_ISDIR(known.st_mode):
+                lines.append(f"{short}/")
+    return "\n".join(sorted(lines))
+
+
+def exact_picture(top):
+    """The same with all that only a local program sees."""
+    lines, first = [], {}
+    for directory, names, files in os.walk(top):
+        names[:] = sorted(name for name in names if not name.startswith(".anabranch-"))
+        for name in sorted(names + files):
+            path = os.path.join(directory, name)
+            short, known = os.path.relpath(path, top), os.lstat(path)
+            same = first.setdefault(known.st_ino, short)
+            text = f"{short} {same} {known.st_mode:o} {known.st_uid}:{known.st_gid} {known.st_mtime_ns} {known.st_rdev}"
+            if stat.S_ISREG(known.st_mode):
+                with open(path, "rb") as file:
+                    text += f" {hashlib.sha256(file.read()).hexdigest()} {known.st_blocks}"
+            if stat.S_ISLNK(known.st_mode):
+                text += " " + os.readlink(path)
+            else:
+                own = [key for key in os.listxattr(path) if not key.startswith(("user.anabranch.", "trusted.anabranch."))]
+                text += str([(key, os.getxattr(path, key)) for key in sorted(own)])
+            lines.append(text)
+    return "\n".join(lines)
+
+
+def seen(server):
+    """What clients see of a share."""
+    to = os.path.join(SCRATCH, "seen")
+    shutil.rmtree(to, ignore_errors=True)
+    os.mkdir(to)
+    got = server.smbclient("prompt off; recurse on; mget *", to)
+    if got.returncode != 0 and "NT_STATUS_NO_SUCH_FILE" not in got.stdout:
+        return f"smbclient: {got.stdout} {got.stderr}"
+    return picture(to)
+
+
+def seen_at_once(server):
+    """What clients see of a replica that goes on to no other state while they look."""
+    for _ in range(20):
+        before = server.status()["transfers"]
+        found = seen(server)
+        if server.status()["transfers"] == before:
+            return found
+    return "it never holds still"
+
+
+def own(path):
+    os.chown(path, 1000, 1000, follow_symlinks=False)
+
+
+def write(path, data, mode="wb"):
+    with open(path, mode) as file:
+        file.write(data)
+    own(path)
+
+
+def populate(top):
+    for directory in ("d/e/f", "empty", "u\u0308ber"):
+        os.makedirs(os.path.join(top, directory))
+    for at in range(20):
+        write(os.path.join(top, f"d/file {at}"), os.urandom(5000 * at))
+    os.link(os.path.join(top, "d/file 3"), os.path.join(top, "d/e/other name"))
+    os.symlink("d/file 3", os.path.join(top, "link"))
+    os.mkfifo(os.path.join(top, "fifo"))
+    with open(os.path.join(top, "sparse"), "wb") as file:
+        file.seek(5 << 20)
+        file.write(b"end")
+        file.truncate(8 << 20)
+    os.setxattr(os.path.join(top, "d/file 1"), "user.color", b"red")
+    for directory, names, files in os.walk(top):
+        for name in names + files:
+            own(os.path.join(directory, name))
+
+
+def change(top, dice):
+    """Changes some of a tree, by a local program."""
+    files = [os.path.join(at, name) for at, names, files in os.walk(top) for name in files if ".anabranch-" not in at]
+    files = [path for path in files if os.path.isfile(path) and not os.path.islink(path)]
+    dirs = [at for at, names, files in os.walk(top) if ".anabranch-" not in at]
+    for _ in range(dice.randint(1, 12)):
+        path = dice.choice(files)
+        what = dice.randrange(5)
+        try:
+            if what == 0:
+                write(os.path.join(dice.choice(dirs), f"new {dice.randrange(1000)}"), os.urandom(dice.randrange(300_000)))
+            elif what == 1:
+                write(path, os.urandom(dice.randrange(9000)), "ab")
+            elif what == 2:
+                os.rename(path, os.path.join(dice.choice(dirs), os.path.basename(path) + "x"))
+            elif what == 3 and len(files) > 15:
+                os.remove(path)
+            else:
+                os.link(path, os.path.join(dice.choice(dirs), f"link {dice.randrange(1000)}"))
+        except (FileNotFoundError, FileExistsError):
+            pass
+
+
+def snapshots(server):
+    folder = os.path.join(server.share, ".anabranch-snapshots")
+    return [os.path.join(folder, name) for name in os.listdir(folder)] if os.path.isdir(folder) else []
+
+
+def pictures(tops):
+    """The pictures of those of these trees that nobody removes meanwhile."""
+    found = set()
+    for top in tops:
+        try:
+            found.add(picture(top))
+        except FileNotFoundError:
+            pass
+    return found
+
+
+def set_up(source, replica):
+    made = json.loads(source.command("token", "create", "replicas", "--scope", "replicate", "--json").stdout)
+    token = os.path.join(SCRATCH, "token")
+    write(token, made["token"], "w")
+    certificate = os.path.join(source.state, "control-certificate.pem")
+    return ["--from", f"https://localhost:{source.control}/{source.name}", "--token-file", token, "--certificate-file", certificate]
+
+
+def refusals(source, replica, words):
+    """What is wrong is told when a replica is made."""
+    def refused(name, says, *given):
+        said = replica.replicate(*given)
+        check(name, said.returncode != 0 and says in said.stderr, said.stderr)
+
+    def other(at, value):
+        return [value if word == words[words.index(at) + 1] else word for word in words]
+
+    wrong = os.path.join(SCRATCH, "wrong")
+    write(wrong, "x" * 43, "w")
+    refused("a wrong token is refused", "does not accept the token", *other("--token-file", wrong))
+    reads = json.loads(source.command("token", "create", "reads", "--scope", "shares", "--json").stdout)
+    write(wrong, reads["token"], "w")
+    refused("a token for something else is refused", "the token is for shares, and this is for replicate", *other("--token-file", wrong))
+    run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=x",
+        "-keyout", os.devnull, "-out", wrong, check=True)
+    refused("a server with another certificate is refused", "is not the one that is trusted", *other("--certificate-file", wrong))
+    refused("a share that is not there is refused", "no share nothing is served",
+            *other("--from", f"https://localhost:{source.control}/nothing"))
+    refused("a token does not cross a network as plain text", "only https://", *other("--from", "http://192.0.2.1:1/a"))
+    write(os.path.join(replica.share, "mine"), b"x")
+    refused("a share that holds something is refused", "holds something: mine", *words)
+    os.remove(os.path.join(replica.share, "mine"))
+    with open(os.path.join(SCRATCH, "token")) as file:
+        api = run("curl", "-sk", "-H", f"Authorization: Bearer {file.read().strip()}", f"https://localhost:{source.control}/v1/shares")
+    check("a token for replicas is for nothing else", '"scope"' in api.stdout, api.stdout)
+
+
+def first_transfer(source, replica, words):
+    made = replica.replicate(*words, "--every", "1h")
+    if not check("an empty share becomes a replica", made.returncode == 0, made.stderr):
+        return
+    now = replica.replicate("--now")
+    check("it is brought up to date", now.returncode == 0, now.stderr + replica.tail())
+    check("clients see what the source has", seen(replica) == picture(source.share), seen(replica))
+    shown = [at for at in snapshots(replica) if ".replica." in at]
+    check("nothing is missing in it", len(shown) == 1 and exact_picture(shown[0]) == exact_picture(source.share), shown)
+    written = replica.smbclient("mkdir new")
+    check("clients cannot write to it", "NT_STATUS" in written.stdout and not os.path.exists(os.path.join(replica.share, "new")), written.stdout)
+    needed = [os.path.basename(at) for at in snapshots(source)]
+    kept = source.command("snapshot", "remove", source.name, needed[0])
+    check("nobody removes what a replica needs", kept.returncode != 0 and "needed for replication" in kept.stderr, kept.stderr)
+    listed = source.replicate("--destinations")
+    check("the source knows its replica", "replica-" in listed.stdout, listed.stdout + listed.stderr)
+
+
+def later_transfers(source, replica):
+    dice = random.Random(7)
+    for at in range(3):
+        change(source.share, dice)
+        now = replica.replicate("--now")
+        check(f"changes are taken over ({at})", now.returncode == 0 and seen(replica) == picture(source.share), now.stderr)
+    shown = [at for at in snapshots(replica) if ".replica." in at]
+    check("nothing is missing after changes", exact_picture(shown[0]) == exact_picture(source.share), shown)
+    check("no snapshot is left over", (len(snapshots(source)), len(shown)) == (2, 1), (snapshots(source), shown))
+
+
+def kills(source, replica, count):
+    """Whoever is killed, and whenever: clients of the replica see one of the source's snapshots, and later the last."""
+    seed = int(os.environ.get("SEED", time.time()))
+    print(f"SEED={seed}", flush=True)
+    dice = random.Random(seed)
+    for at in range(count):
+        change(source.share, dice)
+        before = seen_at_once(replica)
+        starting = subprocess.Popen([PROGRAM, "share", "replicate", replica.name, "--now", "--state", replica.state],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(dice.random() * float(os.environ.get("WITHIN", "0.8")))
+        victim = dice.choice([source, replica])
+        victim.kill()
+        starting.kill()
+        starting.wait()
+        # A snapshot that is taken from now on is of what the source has now.
+        complete = {before, picture(source.share)} | pictures(snapshots(source))
+        if victim is source:
+            check(f"kill {at} of {victim.name}: the replica is complete", seen_at_once(replica) in complete)
+        victim.start()
+        if not check(f"kill {at} of {victim.name}: the replica is complete afterwards", seen_at_once(replica) in complete, seen(replica)):
+            return
+        now = replica.replicate("--now")
+        for _ in range(20):
+            if now.returncode == 0:
+                break
+            # The transfer that was under way may have failed meanwhile.
+            time.sleep(0.5)
+            now = replica.replicate("--now")
+        if not check(f"kill {at} of {victim.name}: it is brought up to date", seen(replica) == picture(source.share), now.stderr):
+            return
+    shown = [at for at in snapshots(replica) if ".replica." in at]
+    check("nothing is missing after kills", exact_picture(shown[0]) == exact_picture(source.share), shown)
+
+
+def broken_off(source, replica):
+    state = picture(source.share)
+    broken = replica.replicate("--break")
+    check("a replica is broken off", broken.returncode == 0 and replica.status()["state"] == "broken", broken.stderr)
+    check("it is as it was last complete", seen(replica) == state and picture(replica.share) == state)
+    write(os.path.join(SCRATCH, "local"), b"of here")
+    put = replica.smbclient("put local written; del link*")
+    check("clients can write to it", "NT_STATUS" not in put.stdout and os.path.exists(os.path.join(replica.share, "written")), put.stdout)
+    here = picture(replica.share)
+    write(os.path.join(source.share, "later"), b"of there")
+    again = replica.replicate("--now")
+    check("it is not brought up to date", again.returncode != 0 and "is broken off" in again.stderr, again.stderr)
+    replica.kill()
+    replica.start()
+    check("it stays broken off after a restart", replica.status()["state"] == "broken" and seen(replica) == here)
+    resync = replica.replicate("--resync")
+    check("it becomes a replica again", resync.returncode == 0 and replica.status()["state"] in ("resync", "mirrored"), resync.stderr)
+    now = replica.replicate("--now")
+    check("it is like the source again", now.returncode == 0 and seen(replica) == picture(source.share), now.stderr)
+    kept = [at for at in snapshots(replica) if ".before-revert." in at]
+    check("what was changed meanwhile is a snapshot", here in [picture(at) for at in kept], kept)
+    check("its state is told", replica.status()["state"] == "mirrored", replica.status())
+    metrics = run("curl", "-s", f"http://127.0.0.1:{replica.control}/metrics").stdout
+    check("metrics tell its age", "anabranch_replica_as_of_timestamp_seconds{share=" in metrics)
+    removed = replica.command("share", "replicate", replica.name, "--stop")
+    check("it becomes an ordinary share", removed.returncode == 0 and seen(replica) == picture(source.share), removed.stderr)
+    check("the source keeps nothing for it", not any(".replica" in at for at in snapshots(source)), snapshots(source))
+
+
+def measure(source, replica, words, files):
+    """How long 100 changed files among many take."""
+    for at in range(files):
+        directory = os.path.join(source.share, f"d{at // 500}")
+        if at % 500 == 0:
+            os.mkdir(directory)
+        with open(os.path.join(directory, f"f{at}"), "wb") as file:
+            file.write(os.urandom(4096))
+    os.sync()
+    made = replica.replicate(*words, "--every", "7d")
+    check("an empty share becomes a replica", made.returncode == 0, made.stderr)
+    begun = time.time()
+    now = replica.replicate("--now")
+    check("it is brought up to date", now.returncode == 0, now.stderr)
+    print(f"{files} files of 4 KiB, the first transfer: {time.time() - begun:.1f} s", flush=True)
+    time.sleep(2)
+    for at in range(3):
+        for changed in range(100):
+            number = changed * (files // 100)
+            with open(os.path.join(source.share, f"d{number // 500}/f{number}"), "wb") as file:
+                file.write(os.urandom(4096))
+        time.sleep(2)
+        begun = time.time()
+        now = replica.replicate("--now")
+        took = time.time() - begun
+        told = replica.status()
+        check("it is brought up to date", now.returncode == 0, now.stderr)
+        print(f"{files} files, 100 of them changed: {took:.2f} s, {told['files']} files, {told['directories']} directories, {told['bytes']} bytes",
+              flush=True)
+
+
+def main():
+    source, replica = Server("office", tls=True), Server("copy")
+    source.start()
+    replica.start()
+    try:
+        words = set_up(source, replica)
+        if "FILES" in os.environ:
+            measure(source, replica, words, int(os.environ["FILES"]))
+        else:
+            populate(source.share)
+            refusals(source, replica, words)
+            first_transfer(source, replica, words)
+            later_transfers(source, replica)
+            kills(source, replica, int(os.environ.get("KILLS", "4")))
+            broken_off(source, replica)
+            for server in (source, replica):
+                check(f"the server {server.name} ends", server.end() == 0, server.tail())
+                with open(os.path.join(server.at, "log")) as log:
+                    check(f"the server {server.name} has not panicked", "panicked" not in log.read())
+    finally:
+        for server in (source, replica):
+            if server.process.poll() is None:
+                server.kill()
+            if failed:
+                print(f"--- {server.name}\n{server.tail()}")
+    print(f"{failed} failed")
+    sys.exit(failed != 0)
+
+
+main()
