@@ -19,13 +19,14 @@ import time
 PROGRAM, SCRATCH = sys.argv[1:3]
 DISK = os.path.join(SCRATCH, "disk")
 USER, PASSWORD = "tester", "test-Pass1"
-failed = 0
+passed, failed = 0, 0
 
 
 def check(name, is_good, said=""):
-    global failed
+    global passed, failed
     if is_good:
-        print(f"PASS {name}", flush=True)
+        passed += 1
+        print(f"ok {name}", flush=True)
     else:
         failed += 1
         print(f"FAIL {name}: {said}", flush=True)
@@ -415,7 +416,7 @@ def main():
                 server.kill()
             if failed:
                 print(f"--- {server.name}\n{server.tail()}")
-    print(f"{failed} failed")
+    print(f"{passed} passed, {failed} failed")
     sys.exit(failed != 0)
 
 
