@@ -1,11 +1,12 @@
 #!/bin/bash
-# Quotas as clients list and set them: Samba's smbcquotas, which uses only port 445, and smbtorture's test. Runs in a network of
-# its own. (root)
+# Quotas as clients list and set them: Samba's smbcquotas, which uses only port 445, and for NFS the command quota, which asks over
+# UDP and finds the program through port 111. Runs in a network of its own. (root)
 if [ -z "${QUOTAS_INSIDE:-}" ]; then
   [ "$(id -u)" = 0 ] || { echo "needs root (network namespaces)"; exit 1; }
   QUOTAS_INSIDE=1 exec unshare --net --mount --propagation private "$0" "$@"
 fi
 ip link set lo up && mount -t tmpfs tmpfs /run || exit 1
+SQUASH=default
 . "$(dirname "$0")/server.sh"
 # In memory, no blocks are allocated for anything but data.
 share_dir=$(mktemp -d /dev/shm/anabranch-quotas.XXXXXX)
@@ -22,7 +23,7 @@ mkdir "$scratch/declared"
 passwords=()
 for user in anna=1000 otto=1001 boss=1002; do passwords+=(--user "$user:$SMB_PASS"); done
 config=$scratch/config.toml want_smb=445 want_nfs=2049
-must "the server starts" start_server "${passwords[@]}" || { finish; exit 1; }
+must "the server starts" start_server "${passwords[@]}" --portmap on || { finish; exit 1; }
 printf '[global]\n' >"$scratch/smb.conf"
 
 anabranch() { "$ANABRANCH" "$@" --state "$scratch/state"; }
@@ -60,12 +61,25 @@ check "and no other" says NT_STATUS_ACCESS_DENIED quotas anna -u otto
 check "not in the list either" not says otto quotas anna -L
 check "and sets none" says NT_STATUS_ACCESS_DENIED quotas anna -S UQLIM:anna:0/0
 check "nor the default" says NT_STATUS_ACCESS_DENIED quotas anna -S FSQLIM:0/0
+# quota asks for each mount of NFS that it finds in /proc/mounts. This kernel may have no client of NFS.
+chmod 755 "$scratch" && mkdir "$scratch/proc" /run/mnt && echo "127.0.0.1:/made /run/mnt nfs rw,vers=3 0 0" >"$scratch/proc/mounts"
+# quota_as UID OPTION...
+quota_as() {
+  local uid=$1; shift
+  timeout 60 unshare --mount --propagation private sh -c \
+    'mount --bind "$0" /proc && exec setpriv --reuid "$1" --regid "$1" --clear-groups quota $2' "$scratch/proc" "$uid" "$*" 2>&1
+}
+check "quota: an NFS user's own" says "127.0.0.1:/made 100 1024 2048 " quota_as 1000 -w -u
+check "quota: what is like each other's" says "127.0.0.1:/made 0 976 1953 " quota_as 1003 -w -v -u
+check "quota: root is not believed" says "Operation not permitted" quota_as 0 -w -u 1000
+check "rquotad over TCP" rpcinfo -T tcp 127.0.0.1 100011 2
+check "rquotad over UDP" rpcinfo -T udp 127.0.0.1 100011 1
 check "an administrator of the share may" anabranch share set made --admin otto
 check "and does" says "^ANABRANCH.anna : 102400/ 200000/ 300000\$" quotas otto -S UQLIM:anna:200000/300000
 check "the configuration's quotas are listed" says "Default Hard Limit: 1073741824" quotas_of declared boss -F
 check "and changed nowhere else" says NT_STATUS_NOT_SUPPORTED quotas_of declared boss -S UQLIM:anna:1/2
 must "the server ends" stop_server
-must "it starts again" start_server "${passwords[@]}"
+must "it starts again" start_server "${passwords[@]}" --portmap on
 check "what was set is there" says "hard.*: 300000" anabranch quota show made anna --json
 check "no panic, no password in the log" log_is_clean
 must "the server ends" stop_server

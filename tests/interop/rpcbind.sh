@@ -30,7 +30,7 @@ knows() {  # ADDRESS PROGRAM VERSION NETWORK
   rpcinfo -p "$1" 2>&1 | tee "$scratch/rpcinfo" | awk -v p="$2" -v v="$3" -v n="$4" '$1 == p && $2 == v && $3 == n && $4 == 2049 {found = 1} END {exit !found}' || { cat "$scratch/rpcinfo"; return 1; }
 }
 knows6() { rpcinfo -s "$1" 2>&1 | tee "$scratch/rpcinfo" | awk -v p="$2" '$1 == p && $3 ~ /tcp6/ {found = 1} END {exit !found}' || { cat "$scratch/rpcinfo"; return 1; }; }
-all=("100003 3 tcp" "100003 4 tcp" "100005 3 tcp" "100021 4 tcp" "100024 1 tcp" "100024 1 udp")
+all=("100003 3 tcp" "100003 4 tcp" "100005 3 tcp" "100021 4 tcp" "100024 1 tcp" "100024 1 udp" "100011 1 udp" "100011 2 tcp" "100011 2 udp")
 knows_all() { local program; for program in "${all[@]}"; do knows "$1" $program || return 1; done; }
 knows_none() { local program; for program in "${all[@]}"; do not knows "$1" $program || { cat "$scratch/rpcinfo"; return 1; }; done; }
 exports() { showmount -e "$1" --no-headers 2>&1 | tee "$scratch/said" | grep -qE "^$EXPORT +\(everyone\)" || { cat "$scratch/said"; return 1; }; }

@@ -43,6 +43,7 @@ pub mod portmap;
 mod received;
 mod repeated;
 mod reply;
+mod rquota;
 mod run;
 mod serve;
 mod server;

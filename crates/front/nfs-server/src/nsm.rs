@@ -11,12 +11,16 @@ use nfs_wire::xdr::{Decode, Encode, Reader};
 
 use crate::NfsServer;
 use crate::reply::unmarked;
+use crate::rquota;
 use crate::server::ServerState;
 
-/// Answers NSM over UDP: hosts that start tell others of it so.
+/// Answers NSM over UDP: hosts that start tell others of it so. And the program of `rquotad`, which clients ask over UDP only.
 impl net::Datagrams for NfsServer {
     fn answer(&self, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>> {
         unmarked(datagram, |call, reader| {
+            if rquota::is_meant(&call) {
+                return rquota::answer_datagram(&self.state, from, &call, reader);
+            }
             let procedure = admitted(&call)?;
             answer(&self.state, from.ip().to_canonical(), procedure, reader)
         })

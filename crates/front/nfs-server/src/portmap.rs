@@ -20,7 +20,7 @@ use nfs_wire::record_mark::{MARK_BYTES, Mark};
 use nfs_wire::rpc::{AcceptStatus, Call};
 use nfs_wire::rpcbind::{self, Binding, Text, netid};
 use nfs_wire::xdr::{Decode, Encode, Reader, Writer};
-use nfs_wire::{mount, nlm, nsm, v3, v4};
+use nfs_wire::{mount, nlm, nsm, rquota, v3, v4};
 
 use crate::reply::{mark, unmarked};
 
@@ -40,12 +40,14 @@ pub struct Registration {
 }
 
 /// The programs and versions, and whether they are served over UDP too.
-const PROGRAMS: [(u32, u32, bool); 5] = [
+const PROGRAMS: [(u32, u32, bool); 7] = [
     (v3::PROGRAM, v3::VERSION, false),
     (v4::PROGRAM, v4::VERSION, false),
     (mount::PROGRAM, mount::VERSION, false),
     (nlm::PROGRAM, nlm::VERSION, false),
     (nsm::PROGRAM, nsm::VERSION, true),
+    (rquota::PROGRAM, rquota::VERSION_1, true),
+    (rquota::PROGRAM, rquota::VERSION_2, true),
 ];
 
 /// What a server that listens on these addresses has to register. A port mapper has one address for each program, version and
@@ -331,7 +333,11 @@ mod tests {
         assert_eq!(of(&["[::]:2049"], "tcp"), Some(at("0.0.0.0:2049")));
         assert_eq!(of(&["[::]:2049"], "udp6"), Some(at("[::]:2049")));
         assert_eq!(of(&["0.0.0.0:2049", "[::]:2049"], "tcp"), Some(at("0.0.0.0:2049")));
-        assert_eq!(registrations(&[at("0.0.0.0:2049")]).len(), 6, "five programs, one of them over UDP too");
+        assert_eq!(
+            registrations(&[at("0.0.0.0:2049")]).len(),
+            10,
+            "seven versions of programs, three of them over UDP too"
+        );
     }
 
     fn asked(
@@ -380,9 +386,9 @@ mod tests {
         let tcp = Asker { netid: "tcp", local: None, is_proved: true };
         let udp = Asker { netid: "udp", local: None, is_proved: false };
         let reply = asked(&portmapper, &tcp, 2, portmap::Procedure::Dump as u32, &());
-        assert_eq!(List::<Mapping>::from_bytes(&reply[24..]).unwrap().0.len(), 12);
+        assert_eq!(List::<Mapping>::from_bytes(&reply[24..]).unwrap().0.len(), 16);
         let reply = asked(&portmapper, &tcp, 4, rpcbind::Procedure::Dump as u32, &());
-        assert_eq!(List::<Binding<'_>>::from_bytes(&reply[24..]).unwrap().0.len(), 12);
+        assert_eq!(List::<Binding<'_>>::from_bytes(&reply[24..]).unwrap().0.len(), 16);
         for version in 2..=4 {
             let reply = asked(&portmapper, &udp, version, 4, &());
             let status = Reply::from_bytes(&reply).unwrap().body;

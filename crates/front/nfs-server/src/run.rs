@@ -7,8 +7,11 @@ use std::rc::Rc;
 use net::Buffer;
 use nfs_wire::rpc::{AcceptStatus, AuthStatus, Call, Denied, Reply, ReplyBody};
 use nfs_wire::xdr::Reader;
-use nfs_wire::{mount as mount_wire, nlm as nlm_wire, nsm as nsm_wire, v3 as v3_wire, v4 as v4_wire};
-use share::as_of_one_moment;
+use nfs_wire::{
+    mount as mount_wire, nlm as nlm_wire, nsm as nsm_wire, rquota as rquota_wire, v3 as v3_wire,
+    v4 as v4_wire,
+};
+use share::{Share, as_of_one_moment};
 
 use crate::call::{CallError, Request};
 use crate::connection::Connection;
@@ -18,7 +21,7 @@ use crate::gss::{Flavor, Protected};
 use crate::received::Received;
 use crate::reply::{Encoded, reply, success};
 use crate::traffic::Traffic;
-use crate::{credentials, mount, nlm, nsm, v3, v4};
+use crate::{credentials, mount, nlm, nsm, rquota, v3, v4};
 
 /// Runs a call, and reports its end to `ended`. There always is a reply; [`net::Later`] allows none.
 ///
@@ -37,6 +40,7 @@ pub(crate) async fn answer(
             if request.is_too_weak.get() { Err(AuthStatus::TooWeak.into()) } else { ran }
         }
         Ok(Some(request)) if call.program == nsm_wire::PROGRAM => monitor(&request, arguments),
+        Ok(Some(request)) if call.program == rquota_wire::PROGRAM => quota(&request, arguments),
         Ok(Some(request)) => {
             as_of_one_moment(&connection.moment, pin!(mount::run::dispatch(&request, arguments))).await
         }
@@ -94,6 +98,13 @@ fn monitor(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, CallE
     Ok(request.success(&Encoded(result)))
 }
 
+/// Runs a call of the program of `rquotad`.
+fn quota(request: &Request<'_>, arguments: Reader<'_>) -> Result<Buffer, CallError> {
+    let asker = |share: &Share| request.caller_so_far(share);
+    let result = rquota::answer(&request.connection.server, &asker, request.call, arguments)?;
+    Ok(request.success(&Encoded(result)))
+}
+
 /// The reply to a call that did not run.
 pub(crate) fn not_run(xid: u32, why: CallError) -> Buffer {
     let body = match why {
@@ -110,6 +121,7 @@ pub(crate) fn check_program(connection: &Connection, program: u32, version: u32)
         mount_wire::PROGRAM => (mount_wire::VERSION, mount_wire::VERSION),
         nlm_wire::PROGRAM if connection.server.nlm.is_some() => (nlm_wire::VERSION, nlm_wire::VERSION),
         nsm_wire::PROGRAM if connection.server.nlm.is_some() => (nsm_wire::VERSION, nsm_wire::VERSION),
+        rquota_wire::PROGRAM => rquota::VERSIONS,
         _ => return Err(AcceptStatus::ProgramUnavailable.into()),
     };
     if (low..=high).contains(&version) {

@@ -20,6 +20,7 @@ pub mod portmap;
 pub mod record_mark;
 pub mod rpc;
 pub mod rpcbind;
+pub mod rquota;
 pub mod v3;
 pub mod v4;
 pub mod xdr;

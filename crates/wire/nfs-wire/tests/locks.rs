@@ -7,6 +7,7 @@ use anabranch_nfs_wire::nlm::{self, CallerName, Found, NetObject, Procedure, Sta
 use anabranch_nfs_wire::nsm::{self, HostName};
 use anabranch_nfs_wire::portmap::{self, Mapping};
 use anabranch_nfs_wire::rpcbind::{self, Binding, Text};
+use anabranch_nfs_wire::rquota;
 use anabranch_nfs_wire::v3::types::FileHandle;
 use anabranch_nfs_wire::xdr::{Decode, Encode, XdrError};
 use proptest::collection::vec;
@@ -27,7 +28,7 @@ macro_rules! again {
 fn anything() {
     bolero::check!().for_each(|bytes: &[u8]| {
         let Some((kind, bytes)) = bytes.split_first() else { return };
-        match kind % 12 {
+        match kind % 15 {
             0 => again!(nlm::LockArgs<'_>, bytes),
             1 => again!(nlm::CancelArgs<'_>, bytes),
             2 => again!(nlm::TestArgs<'_>, bytes),
@@ -39,6 +40,9 @@ fn anything() {
             8 => again!(nlm::FreeAllArgs<'_>, bytes),
             9 => again!(nsm::StateChange<'_>, bytes),
             10 => again!(List<Mapping>, bytes),
+            11 => again!(rquota::UserArgs<'_>, bytes),
+            12 => again!(rquota::Args<'_>, bytes),
+            13 => again!(rquota::Res, bytes),
             _ => again!(List<Binding<'_>>, bytes),
         }
         if let Some(address) = rpcbind::from_universal(bytes) {
@@ -92,6 +96,11 @@ proptest! {
         let host = HostName(caller.0);
         same!(nsm::StateChange<'_>, nsm::StateChange { host, state });
         same!(nsm::StatRes, nsm::StatRes { result: u32::from(block), state });
+        let path = rquota::Path(caller.0);
+        same!(rquota::UserArgs<'_>, rquota::UserArgs { path, uid: state });
+        let kind = if block { rquota::Kind::Group } else { rquota::Kind::User };
+        same!(rquota::Args<'_>, rquota::Args { path, kind, id: state });
+        same!(rquota::Res, if block { rquota::Res::None } else { rquota::Res::NotPermitted });
     }
 
     #[test]

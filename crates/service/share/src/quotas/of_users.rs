@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::pin::Pin;
 
-use quota::{Limits, Standing};
+use quota::{Account, Limits, Standing};
 
 use super::{QuotaStatus, QuotaSubject};
 use crate::Caller;
@@ -36,6 +36,24 @@ impl QuotaStatus {
     #[must_use]
     pub fn of_each_user(&self) -> Option<Limits> {
         self.own(&QuotaSubject::EachUser)
+    }
+
+    /// How a user or group stands, also one that holds nothing; None if nothing is known and no quota holds.
+    #[must_use]
+    pub fn standing_of(&self, subject: &QuotaSubject) -> Option<Standing> {
+        let known = self.standings.iter().find(|(known, _)| known == subject);
+        if let Some((_, standing)) = known {
+            return Some(*standing);
+        }
+        let (account, each) = match subject {
+            QuotaSubject::User(uid) => (Account::User(*uid), QuotaSubject::EachUser),
+            QuotaSubject::Group(gid) => (Account::Group(*gid), QuotaSubject::EachGroup),
+            _ => return None,
+        };
+        let own = self.own(subject).map(|limits| (limits, false));
+        let of_each = account.default().and_then(|_| self.own(&each)).map(|limits| (limits, true));
+        let (limits, is_default) = own.or(of_each)?;
+        Some(Standing { account, used: 0, limits: Some(limits), is_default, over_since: None })
     }
 
     /// The users who hold something or have a quota of their own, by number.
@@ -133,8 +151,6 @@ pub trait QuotaAuthority: fmt::Debug + Send + Sync {
 
 #[cfg(test)]
 mod tests {
-    use quota::Account;
-
     use super::*;
 
     fn status(rules: &[(&str, QuotaSubject)], standings: &[(u32, u64, &str)]) -> QuotaStatus {
@@ -176,5 +192,11 @@ mod tests {
         assert_eq!(hard(&counted, 0), None);
         assert_eq!(status(&rules[..2], &[]).user(1002), None);
         assert_eq!(status(&rules, &[]).user(0), None);
+        let standing =
+            |subject| counted.standing_of(&subject).map(|of| (of.used, of.is_default, of.limits.is_some()));
+        assert_eq!(standing(QuotaSubject::User(1000)), Some((7, false, true)));
+        assert_eq!(standing(QuotaSubject::User(1002)), Some((0, true, true)));
+        assert_eq!(standing(QuotaSubject::User(0)), Some((9, false, false)));
+        assert_eq!((standing(QuotaSubject::Group(5)), standing(QuotaSubject::EachUser)), (None, None));
     }
 }
