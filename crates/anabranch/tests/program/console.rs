@@ -243,6 +243,52 @@ fn a_snapshot_is_taken_and_a_directory_restored_from_it() {
 }
 
 #[test]
+fn quotas_are_set_changed_and_removed() {
+    let machine = Machine::start();
+    machine.run(&["share", "create", "projects", &path(&machine.directory, "projects")]);
+    let token = machine.token("admin", "all");
+    let mut console = Console::open(&machine, WIDE, "en-US");
+    console.sign_in(&token);
+    console.go("shares/projects", "projects");
+    console.wait_for_text("#content a", "Quotas");
+    console.go("shares/projects/quotas", "Quotas of projects");
+    console.wait_for_text("#content", "The share has no quotas.");
+    console.click("#content", "Add a quota");
+    console.fill("subject", "/a b");
+    console.click("dialog", "Set");
+    console.wait_for_text("dialog .problem", "a quota needs a soft or a hard limit");
+    console.fill("soft", "512 MiB");
+    console.fill("hard", "2 GiB");
+    console.browser.press(&console.page, ENTER);
+    console.wait_for_text("#messages", "The quota of /a b was set.");
+    console.wait_for_text("#content tbody", "2 GiB");
+    console.wait_for_text("#content", "All files were last counted at");
+    console.check_that_it_fits("the quotas", WIDE);
+    console.click("#content tbody", "Change");
+    assert_eq!([console.filled("soft"), console.filled("hard")], ["512 MiB", "2 GiB"]);
+    console.fill("soft", "");
+    console.fill("hard", "3 TiB");
+    console.click("dialog", "Set");
+    console.wait_for_text("#content tbody", "3 TiB");
+    let told = machine.run(&["quota", "show", "projects", "/a b", "--json"]);
+    assert!(
+        told.contains("\"soft\": null") && told.contains(&format!("\"hard\": {}", 3_u64 << 40)),
+        "{told}"
+    );
+    console.click("#content tbody", "Remove");
+    console.click("dialog", "Remove");
+    console.wait_for_text("#content", "The share has no quotas.");
+    console.check_that_all_is_well();
+    for screen in [WIDE, PHONE] {
+        let mut german = Console::open(&machine, screen, "de-DE");
+        german.sign_in(&token);
+        german.go("shares/projects/quotas", "Kontingente von projects");
+        german.wait_for_text("#content", "Die Freigabe hat keine Kontingente.");
+        german.check_that_it_fits("the quotas", screen);
+    }
+}
+
+#[test]
 fn a_share_is_made_used_changed_and_its_client_disconnected() {
     let mut machine = Machine::start();
     let token = machine.token("admin", "all");

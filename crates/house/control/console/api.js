@@ -22,6 +22,7 @@ export const path = (...parts) => parts.map((part) => `/${encodeURIComponent(par
 
 export const get = (where) => call('GET', where);
 export const post = (where, body) => call('POST', where, body);
+export const put = (where, body) => call('PUT', where, body);
 export const change = (where, body) => call('PATCH', where, body);
 export const remove = (where) => call('DELETE', where);
 

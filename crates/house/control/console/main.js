@@ -17,10 +17,24 @@ import { tokens } from './tokens.js';
 import { users } from './users.js';
 import { language, t } from './texts.js';
 
+/** The page of quotas, whose script is loaded when somebody goes there. */
+function quotas(main, name) {
+  let [left, stop] = [false, null];
+  import('./quotas.js').then((page) => {
+    if (left) return;
+    stop = page.quotas(main, name);
+    main.querySelector('h1').focus({ preventScroll: true });
+  });
+  return () => {
+    left = true;
+    stop?.();
+  };
+}
+
 /** All pages: their names in the address, who may see them, and what draws them. */
 const PAGES = [
   { name: 'overview', draw: overview },
-  { name: 'shares', draw: (main, [name, part]) => (part === 'snapshots' ? snapshots(main, name) : name ? share(main, [name]) : shares(main)) },
+  { name: 'shares', draw: (main, [name, part]) => (part === 'snapshots' ? snapshots(main, name) : part === 'quotas' ? quotas(main, name) : name ? share(main, [name]) : shares(main)) },
   { name: 'clients', draw: clients },
   { name: 'files', draw: files },
   { name: 'users', draw: users },

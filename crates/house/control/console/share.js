@@ -207,7 +207,8 @@ export function share(main, [name]) {
       known = await api.get(`/shares${api.path(name)}`);
       plan.hidden = !may('shares') || known.declared_in !== null;
       show(below, settings(known, ask), h('p', {}, h('a', { href: `#/files/${encodeURIComponent(known.name)}` }, t('share.used-files'))),
-        known.served ? h('p', {}, h('a', { href: `#/shares/${encodeURIComponent(known.name)}/snapshots` }, t('snapshots.title'))) : null);
+        known.served ? h('p', {}, h('a', { href: `#/shares/${encodeURIComponent(known.name)}/snapshots` }, t('snapshots.title'))) : null,
+        h('p', {}, h('a', { href: `#/shares/${encodeURIComponent(known.name)}/quotas` }, t('quotas.title'))));
     } catch (refused) {
       show(below, problem(refused));
     }

@@ -54,6 +54,7 @@ const ASSETS: &[Asset] = &[
     asset!(SCRIPT, "overview.js"),
     asset!(SCRIPT, "page.js"),
     asset!(SCRIPT, "plan.js"),
+    asset!(SCRIPT, "quotas.js"),
     asset!(SCRIPT, "share.js"),
     asset!(SCRIPT, "shares.js"),
     asset!(SCRIPT, "snapshots.js"),
