@@ -426,7 +426,8 @@ impl Opener {
         let store = self.open_store(&given.name, directory, &given.reserved_names)?;
         tell_read_only(&settings, directory, &*store);
         tell_missing_folder(&settings, directory, &*store);
-        let store = self.mirrored(&given.name, directory, store)?;
+        let (store, is_replica) = self.mirrored(&given.name, directory, store)?;
+        let settings = share::Settings { caching: !is_replica, ..settings };
         let store = match self.metadata_latency {
             Some(by) => slowed(store, by),
             None => store,
@@ -452,7 +453,8 @@ impl Opener {
         let store = self.open_store(&record.name, directory, &[])?;
         tell_read_only(&settings, directory, &*store);
         tell_missing_folder(&settings, directory, &*store);
-        let store = self.mirrored(&record.name, directory, store)?;
+        let (store, is_replica) = self.mirrored(&record.name, directory, store)?;
+        let settings = share::Settings { caching: !is_replica, ..settings };
         self.open(settings, store, record.quotas()?)
     }
 
@@ -490,11 +492,16 @@ impl Opener {
         Ok(Arc::new(store))
     }
 
-    /// What clients see of a store: of a replica the last complete snapshot.
-    fn mirrored(&self, name: &str, directory: &Path, live: Arc<dyn Storage>) -> Result<Arc<dyn Storage>> {
+    /// What clients see of a store: of a replica the last complete snapshot. Whether it is one.
+    fn mirrored(
+        &self,
+        name: &str,
+        directory: &Path,
+        live: Arc<dyn Storage>,
+    ) -> Result<(Arc<dyn Storage>, bool)> {
         let record = self.state.replication_of(name)?;
         let record = record.filter(|record| !record.broken && record.directory == directory);
-        let Some(record) = record else { return Ok(live) };
+        let Some(record) = record else { return Ok((live, false)) };
         let problem = |why: String| {
             let what = format!("share {name}: the snapshot {}, which the replica shows: {why}", record.shown);
             let advice = "End the replication: anabranch share replicate NAME --stop; and begin it again with an empty share.";
@@ -506,7 +513,7 @@ impl Opener {
         let shown = open_snapshot(&snapshots, &record.shown, may).map_err(|e| problem(e.to_string()))?;
         let mirror = MirrorStore::new(live, shown.id, may).map_err(|e| problem(e.to_string()))?;
         self.mirrors.enter(name, mirror.shown());
-        Ok(Arc::new(mirror))
+        Ok((Arc::new(mirror), true))
     }
 
     fn open(

@@ -50,6 +50,8 @@ pub(crate) struct Agreement {
     share: ShareId,
     /// The name of the share, for the log.
     name: String,
+    /// Clients may cache.
+    caching: bool,
     break_timeout: Duration,
     retry_after: Duration,
     files: Files,
@@ -68,6 +70,7 @@ impl Agreement {
         Self {
             share,
             name: settings.name.clone(),
+            caching: settings.caching,
             break_timeout: settings.break_timeout,
             retry_after: settings.retry_after,
             files: Files::default(),

@@ -26,6 +26,9 @@ pub struct Settings {
     pub opens_max: usize,
     /// Watches for changes of all clients together.
     pub watches_max: usize,
+    /// Whether clients may cache what they have read and written. Not where files change without an operation of this server: it could
+    /// not tell them.
+    pub caching: bool,
     /// How long a client may take to give up what it caches, before its grant is revoked.
     pub break_timeout: Duration,
     /// How long an operation with [`Patience::UntilRetry`] waits for that, before its client is told to retry: less than the
@@ -61,6 +64,7 @@ impl Settings {
             comment: String::new(),
             opens_max: 262_144,
             watches_max: 65_536,
+            caching: true,
             break_timeout: Duration::from_secs(35),
             retry_after: Duration::from_secs(3),
             provisioned: limits::Provisioned::default(),

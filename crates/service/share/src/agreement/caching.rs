@@ -287,14 +287,14 @@ impl OpenFile {
     }
 
     /// Lets an open work under a grant, and grants it what the other opens allow.
-    fn grant(&mut self, open: OpenKey, request: &GrantRequest) -> Granted {
+    fn grant(&mut self, open: OpenKey, request: &GrantRequest, wanted: Caching) -> Granted {
         let holder = request.key.holder(open);
         if self.held.clients.get(&holder).is_none() {
             self.held.clients.insert(holder, Arc::clone(&request.client));
         }
         self.state.work_under(open, holder);
         let before = self.state.granted(holder);
-        let state = self.state.grant(holder, request.wanted);
+        let state = self.state.grant(holder, wanted);
         let breaking = self.state.breaking_to(holder).is_some();
         Granted { state, breaking, grown: state != before }
     }
@@ -398,7 +398,8 @@ impl Agreement {
         request: &GrantRequest,
     ) -> Granted {
         let before = entry.held.len();
-        let granted = entry.grant(open, request);
+        let wanted = if self.caching { request.wanted } else { Caching::empty() };
+        let granted = entry.grant(open, request, wanted);
         if node.kind() == FileKind::Directory {
             self.grants.on_directories.fetch_add(entry.held.len() - before, Ordering::Relaxed);
         }

@@ -100,6 +100,17 @@ fn an_open_that_excludes_others_is_agreed_on_until_it_ends() {
 }
 
 #[test]
+fn where_files_change_without_the_server_nobody_caches() {
+    for is_allowed in [true, false] {
+        let settings = Settings { caching: is_allowed, ..Settings::new("data") };
+        let (agreement, found) = (Agreement::new(ShareId(1), &settings), file());
+        let keeper = Arc::<Keeper>::default();
+        let one = open(&agreement, &found, &caching(&keeper, Caching::READ | Caching::WRITE));
+        assert_eq!(!agreement.granted(&one).state.is_empty(), is_allowed);
+    }
+}
+
+#[test]
 fn opens_are_limited_and_what_was_refused_is_not_counted() {
     let (agreement, found) = (agreement(Duration::ZERO, 3), file());
     let refuse = |of_object, of_share| {
