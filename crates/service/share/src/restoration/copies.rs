@@ -1,11 +1,12 @@
 //! Copies of objects of a snapshot, with all that belongs to them.
 
+use std::collections::BTreeMap;
 use std::io::IoSlice;
 use std::sync::Arc;
 
 use storage::{
     Attributes, Capabilities, FileKind, MayWait, Name, NewKind, NewNode, Node, NodeRef, SeekTo,
-    SetAttributes, SetTime, Stability, StreamName, Wait, Want, XattrMode,
+    SetAttributes, SetTime, Stability, StreamEntry, StreamName, Wait, Want, XattrMode,
 };
 
 use super::RestoreProgress;
@@ -232,6 +233,19 @@ impl Copies<'_> {
             now.set_xattr(&name, &value, XattrMode::Set, self.may)?;
         }
         Ok(())
+    }
+
+    /// The streams of an object by their names; none of one that can have none.
+    pub(super) fn streams(&self, of: &NodeRef) -> Result<BTreeMap<Vec<u8>, Attributes>> {
+        let streams = match of.streams(self.may) {
+            Err(storage::Error::NotSupported | storage::Error::WrongKind) => return Ok(BTreeMap::new()),
+            streams => streams?,
+        };
+        let attributes = |stream: StreamEntry| {
+            let data = of.stream(StreamName::new(&stream.name)?, self.may)?;
+            Ok((stream.name, data.attributes(Want::empty(), Wait::May(self.may))?))
+        };
+        streams.into_iter().map(attributes).collect()
     }
 
     fn copy_streams(&self, then: &dyn Node, now: &dyn Node) -> Result<()> {

@@ -1,5 +1,6 @@
 //! What needs no restoring: what has not changed since the snapshot, and what an earlier attempt has restored.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use storage::Attributes;
@@ -25,6 +26,16 @@ impl Known {
             && then.size == now.size
             && then.ctime == now.ctime
             && then.ctime.is_settled_at(self.taken)
+    }
+
+    /// The same of the streams of an object, by their names: a change of a stream is none of its object.
+    pub(super) fn are_unchanged(
+        self,
+        then: &BTreeMap<Vec<u8>, Attributes>,
+        now: &BTreeMap<Vec<u8>, Attributes>,
+    ) -> bool {
+        then.keys().eq(now.keys())
+            && then.values().zip(now.values()).all(|(then, now)| self.is_unchanged(then, now))
     }
 
     /// Whether the present object is what an earlier attempt has made of that of the snapshot: another one, made since it was
@@ -94,5 +105,18 @@ mod tests {
         let unprivileged = Known { sets_owners: false, ..KNOWN };
         assert!(unprivileged.is_restored(&then, &Attributes { uid: 0, ..file(20, 2000) }));
         assert!(!KNOWN.is_restored(&then, &Attributes { mtime: Timestamp::default(), ..file(20, 2000) }));
+    }
+
+    #[test]
+    fn streams_are_unchanged_if_each_is_and_there_are_no_others() {
+        let streams = |ctimes: &[(&str, i64)]| {
+            ctimes.iter().map(|(name, ctime)| (name.as_bytes().to_vec(), file(9, *ctime))).collect()
+        };
+        let then = streams(&[("a", 500), ("b", 600)]);
+        assert!(KNOWN.are_unchanged(&then, &then));
+        for now in [&[("a", 500)][..], &[("a", 500), ("c", 600)], &[("a", 500), ("b", 601)]] {
+            assert!(!KNOWN.are_unchanged(&then, &streams(now)) && !KNOWN.are_unchanged(&streams(now), &then));
+        }
+        assert!(KNOWN.are_unchanged(&streams(&[]), &streams(&[])));
     }
 }

@@ -236,7 +236,7 @@ impl<'a> Run<'a> {
             self.share().check_writable(now.id())?;
             self.remove_temporary(&now);
             let present = now.attributes(Want::FLAGS, Wait::May(self.may()))?;
-            if !self.known.is_unchanged(&then.attributes, &present) {
+            if !self.is_unchanged(&then, &now, &present)? {
                 let _under_way = self.share().changes.work_begins();
                 self.copies.make_alike(&then, &now)?;
                 self.share().tell_modified(
@@ -274,19 +274,20 @@ impl<'a> Run<'a> {
     /// Restores an object that is no directory.
     fn restore(&mut self, then: &Source, dir: &NodeRef, name: &[u8]) -> Result<Step> {
         let name = Name::new(name)?;
-        let present = match dir.lookup_attributes(name, Want::FLAGS, Wait::May(self.may())) {
-            Ok((_, present)) => Some(present),
+        let found = match dir.lookup_attributes(name, Want::FLAGS, Wait::May(self.may())) {
+            Ok(found) => Some(found),
             Err(storage::Error::NotFound) => None,
             Err(e) => return Err(e.into()),
         };
         let other_name = self.other_name(then);
-        let needs_nothing = present.is_some_and(|present| match &other_name {
-            Some(file) => file.id() == present.id,
-            None => {
-                self.known.is_unchanged(&then.attributes, &present)
-                    || self.known.is_restored(&then.attributes, &present)
+        let needs_nothing = match (&found, &other_name) {
+            (None, _) => false,
+            (Some((_, present)), Some(file)) => file.id() == present.id,
+            (Some((now, present)), None) => {
+                self.is_unchanged(then, now, present)? || self.known.is_restored(&then.attributes, present)
             }
-        });
+        };
+        let present = found.map(|(_, present)| present);
         if needs_nothing {
             self.copies.progress.unchanged(then.attributes.size);
             let may = self.may();
@@ -300,6 +301,12 @@ impl<'a> Run<'a> {
             _ => {}
         }
         self.make_and_place(then, dir, name, other_name)
+    }
+
+    /// Whether the present object is that of the snapshot, with its streams: a change of a stream is none of its object.
+    fn is_unchanged(&self, then: &Source, now: &NodeRef, present: &Attributes) -> Result<bool> {
+        Ok(self.known.is_unchanged(&then.attributes, present)
+            && self.known.are_unchanged(&self.copies.streams(&then.node)?, &self.copies.streams(now)?))
     }
 
     /// The file in the share that has another name of this one already.
