@@ -6,14 +6,17 @@ use control::ransomware::{RansomwareAlarm, RansomwareAlarms};
 use control::snapshots::NewSnapshot;
 use control::{Refusal, RefusalKind};
 use share::Share;
+use storage::{Snapshot, SnapshotName};
 
 use super::Administration;
-use crate::snapshots::AtAlarm;
+use crate::snapshots::{AtAlarm, asked};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
 /// The label of the snapshots that are taken at an alarm.
 const LABEL: &str = "ransomware";
+/// The most of them that a share has: nobody may remove them for a while, and clients can raise alarms.
+const SNAPSHOTS_MAX: usize = 24;
 
 impl Administration {
     pub(super) fn all_ransomware_alarms(&self, share: &str) -> Result<RansomwareAlarms> {
@@ -63,10 +66,25 @@ impl Administration {
             protect_for_seconds: Some(protect_for_seconds),
             protected_until: None,
         };
-        self.enter_snapshot(share.name(), &new).map(|taken| taken.name).map_err(|refusal| {
+        let taken = self.check_taken_at_alarms(share).and_then(|()| self.enter_snapshot(share.name(), &new));
+        taken.map(|taken| taken.name).map_err(|refusal| {
             let problem = format!("{}. {}", refusal.what, refusal.advice);
             tracing::error!(share = share.name(), "no snapshot was taken at a ransomware alarm: {problem}");
             problem
         })
+    }
+
+    /// Refuses one more if there are as many as a share may have.
+    fn check_taken_at_alarms(&self, share: &Arc<Share>) -> Result<()> {
+        let listed = asked(share, |snapshots, may| snapshots.list(may))?;
+        let is_of_alarm = |snapshot: &&Snapshot| {
+            snapshot.is_own && SnapshotName::parse(&snapshot.name).is_some_and(|name| name.label() == LABEL)
+        };
+        if listed.iter().filter(is_of_alarm).count() < SNAPSHOTS_MAX {
+            return Ok(());
+        }
+        let what =
+            format!("{SNAPSHOTS_MAX} snapshots of the share {} were taken at alarms already", share.name());
+        Err(Refusal::new(RefusalKind::TooMany, what, "Remove those that nobody needs."))
     }
 }
