@@ -10,6 +10,7 @@ mod accounts;
 pub mod burst_credits;
 pub mod cluster;
 pub mod copies;
+mod deleted_shares;
 pub mod directory;
 mod error;
 mod handles;
@@ -31,6 +32,7 @@ mod state;
 mod state_file;
 pub mod store;
 
+pub use deleted_shares::DeletedShare;
 pub use error::{Error, Result};
 pub use lock_hosts::LockHostTable;
 pub use nfs_clients::NfsClientTable;

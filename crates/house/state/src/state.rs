@@ -13,14 +13,10 @@ use redb::{Database, DatabaseError};
 use storage_local::HandleRecords;
 
 use crate::accounts::RIDS;
-use crate::handles::{self, HandleTables};
+use crate::handles::HandleTables;
 use crate::lock::{Holder, Lock};
-use crate::policies::DONE;
-use crate::quotas::GRACES;
 use crate::records::{ShareRecord, TokenRecord, UserRecord};
 use crate::redb_store::RedbStore;
-use crate::replications::{DESTINATIONS, REPLICATIONS};
-use crate::restores::RESTORES;
 use crate::state_file::{Closed, StateFile};
 use crate::store::{Batch, Change, Form, Store, Table};
 use crate::{Error, Result, copies, directory, image};
@@ -293,7 +289,8 @@ impl State {
         for (_, id) in self.store.scan(SHARES).map_err(|e| self.trouble(e))? {
             highest = highest.max(u32::from_le_bytes(self.number(id)?));
         }
-        Ok(highest)
+        // In a database of long ago, only these tell.
+        Ok(self.deleted_shares()?.iter().fold(highest, |highest, gone| highest.max(gone.number)))
     }
 
     /// The shares that were created by command.
@@ -329,12 +326,7 @@ impl State {
     }
 
     fn forget_of_share(&self, name: &str, is_removed: bool) -> Result<()> {
-        let name = name.to_lowercase();
-        let key = name.as_bytes();
-        let of_share = [MADE_SHARES, DONE, RESTORES, GRACES, REPLICATIONS, DESTINATIONS];
-        let made = is_removed.then(|| of_share.map(|table| table.remove(key)));
-        let rest = [SHARES.remove(key), CREDITS.remove(key), Change::Drop { prefix: handles::prefix(&name) }];
-        self.change(made.into_iter().flatten().chain(rest).collect())
+        self.change(Self::without_share(name, is_removed))
     }
 
     /// The burst credits that were written down for a share.
