@@ -121,7 +121,14 @@ call("signIn", 201, client=Client(base_url=f"{url}/v1"), body=m.NewSignIn(token=
 call("signOut", 404)
 call("removeToken", 200, name="look")
 call("disconnectClient", 200, client_path=session["id"])
-call("removeShare", 200, name="made")
+assert call("removeShare", 200, name="made").restorable_until > time.time()
+deleted = call("listDeletedShares", 200).shares
+assert [share.name for share in deleted] == ["made"]
+assert call("undeleteShare", 201, id=deleted[0].id, body=m.Undelete(name="back")).plan == "custom iops=50"
+call("undeleteShare", 404, id=deleted[0].id, body=m.Undelete())
+call("removeShare", 200, name="back")
+assert call("purgeShare", 200, id=deleted[0].id).name == "back"
+call("purgeShare", 404, id=deleted[0].id)
 
 methods = [call for path in described["paths"].values() for name, call in path.items() if name != "parameters"]
 assert called == {call["operationId"] for call in methods}, {call["operationId"] for call in methods} ^ called

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod deleted_shares;
 mod quotas;
 mod replicate;
 mod restore;
@@ -20,6 +21,7 @@ use crate::rules_given::RulesGiven;
 use crate::settings::Given;
 use crate::state_directory;
 
+pub(crate) use self::deleted_shares::{SharePurge, ShareUndelete};
 pub(crate) use self::quotas::{QuotaCommand, QuotaSet};
 pub(crate) use self::replicate::ShareReplicate;
 pub(crate) use self::restore::ShareRestore;
@@ -177,7 +179,13 @@ pub(crate) enum ShareCommand {
     /// Create a share and serve it
     Create(ShareCreate),
     /// List the shares of the configuration and those created by command
-    List(Asking),
+    List {
+        /// List the removed shares that can be brought back
+        #[arg(long)]
+        deleted: bool,
+        #[command(flatten)]
+        asking: Asking,
+    },
     /// Show one share: its plan, its usage, which operations waited and why, and what its calls cost
     Show {
         /// The share
@@ -187,13 +195,15 @@ pub(crate) enum ShareCommand {
     },
     /// Change a share that was created by command, while clients use it
     Set(ShareSet),
-    /// Remove a share that was created by command; its directory and files are kept
+    /// Remove a share that was created by command; its directory and files are kept, and `anabranch share undelete` brings it back
     Remove {
         /// The share
         name: String,
         #[command(flatten)]
         asking: Asking,
     },
+    Undelete(ShareUndelete),
+    Purge(SharePurge),
     /// Make a share what it was when a snapshot was taken: its clients lose what they have open, and what the share holds now becomes
     /// a snapshot
     Revert {

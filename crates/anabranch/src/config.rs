@@ -201,6 +201,7 @@ mod tests {
             nfs-squash = "none"
             nfs-groups = "server"
             nfs-lease = 30
+            deleted-share-retention = "30d"
             portmap = "register"
             bench-metadata-latency = 1000
             bench-accounting = false
@@ -312,6 +313,7 @@ mod tests {
         assert_eq!(named, (Some("/etc/ceph/other.conf"), "client.files", Some("cephfs")));
         assert_eq!(settings.nfs, ["[::1]:12049".parse().unwrap()]);
         assert_eq!(settings.gateway.nfs_lease.as_secs(), 30);
+        assert_eq!(settings.gateway.deleted_share_retention.to_string(), "30d");
         assert!(settings.gateway.discovery.wsd && settings.gateway.discovery.mdns);
         let log = &settings.gateway.access_log;
         assert_eq!(log.file.as_ref().and_then(|file| file.bytes_max), Some(10 << 20));

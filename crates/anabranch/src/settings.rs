@@ -5,6 +5,7 @@ mod admin;
 mod ceph;
 mod choices;
 mod consistent;
+mod deleted_shares;
 mod interface;
 mod kerberos;
 mod keys;
@@ -42,6 +43,7 @@ pub(crate) use self::choices::{
     ChannelBindingGiven, DiscoveryGiven, LogFormat, NfsGroupsGiven, NfsTlsGiven, NtlmGiven, Requirement,
     Squash,
 };
+pub(crate) use self::deleted_shares::DeletedSharesGiven;
 pub(crate) use self::interface::InterfaceGiven;
 pub(crate) use self::kerberos::KerberosGiven;
 pub(crate) use self::keys::{CLIENT_KEYS, Key, POLICY_KEYS, SERVER_KEYS, SHARE_KEYS, USER_KEYS};
@@ -179,6 +181,9 @@ pub(crate) struct Given {
     pub(crate) discovery: Vec<DiscoveryGiven>,
     #[command(flatten)]
     #[serde(flatten)]
+    pub(crate) deleted_shares: DeletedSharesGiven,
+    #[command(flatten)]
+    #[serde(flatten)]
     pub(crate) ceph: CephGiven,
     #[command(flatten)]
     #[serde(flatten)]
@@ -310,6 +315,7 @@ impl Given {
             log_format: self.log_format.or(file.log_format),
             log: self.log.or(file.log),
             discovery: list_of(lists, self.discovery, file.discovery),
+            deleted_shares: self.deleted_shares.or(file.deleted_shares),
             ceph: self.ceph.combined(file.ceph),
             two_machines: self.two_machines.combined(file.two_machines, lists),
             kerberos: self.kerberos.or(file.kerberos),
@@ -426,6 +432,7 @@ impl Settings {
             smb_interfaces: given.smb_interface.into_iter().map(InterfaceGiven::whole).collect(),
             nfs_tls: given.nfs_tls.map_or(default.nfs_tls, NfsTlsGiven::whole),
             nfs_client_ca: given.nfs_client_ca,
+            deleted_share_retention: given.deleted_shares.whole(),
             nfs_squash: given.nfs_squash.map_or(default.nfs_squash, Squash::whole),
             nfs_groups: given.nfs_groups.map_or(default.nfs_groups, NfsGroupsGiven::whole),
             portmap: given.portmap.map_or(default.portmap, PortmapGiven::whole),

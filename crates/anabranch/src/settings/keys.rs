@@ -19,9 +19,10 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 61] = [
+pub(crate) const SERVER_KEYS: [Key; 62] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("snapshot-policy", "[{ name = \"office\", hourly = \":05/24\" }]"),
+    key("deleted-share-retention", "\"30d\"", "\"7d\""),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
     key("smb-quic", "[\"0.0.0.0:443\", \"[::]:443\"]", "[]"),

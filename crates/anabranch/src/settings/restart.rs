@@ -16,6 +16,7 @@ impl Given {
             "share",
             "snapshot-policy",
             "continuous-availability",
+            "deleted-share-retention",
             "user",
             "password-file",
             "keytab",
@@ -62,6 +63,15 @@ impl Given {
         ])
     }
 
+    /// Of the settings of the control address's certificate, those that differ and count from the next start on.
+    fn certificates_differ(&self, other: &Self) -> impl Iterator<Item = &'static str> + use<> {
+        let is_late = !self.is_certificate_used_at_once(other);
+        named([
+            ("control-certificate", is_late && self.control_certificate != other.control_certificate),
+            ("control-key", is_late && self.control_key != other.control_key),
+        ])
+    }
+
     /// The names of the settings that differ here and count from the next start on: all but [`Self::used_at_once`].
     pub(crate) fn differs_until_restart(&self, other: &Self) -> Vec<&'static str> {
         let Self {
@@ -73,14 +83,15 @@ impl Given {
             password_file: _,
             access_log: _,
             kerberos: _,
+            deleted_shares: _,
             admins: _,
             smb,
             smb_quic,
             nfs,
             control,
             control_name,
-            control_certificate,
-            control_key,
+            control_certificate: _,
+            control_key: _,
             state,
             smb_signing,
             smb_encryption,
@@ -104,15 +115,12 @@ impl Given {
             ceph,
             two_machines,
         } = self;
-        let is_certificate_late = !self.is_certificate_used_at_once(other);
         let differ = named([
             ("smb", *smb != other.smb),
             ("smb-quic", *smb_quic != other.smb_quic),
             ("nfs", *nfs != other.nfs),
             ("control", *control != other.control),
             ("control-name", *control_name != other.control_name),
-            ("control-certificate", is_certificate_late && *control_certificate != other.control_certificate),
-            ("control-key", is_certificate_late && *control_key != other.control_key),
             ("state", *state != other.state),
             ("smb-signing", *smb_signing != other.smb_signing),
             ("smb-encryption", *smb_encryption != other.smb_encryption),
@@ -132,7 +140,7 @@ impl Given {
             ("log", *log != other.log),
             ("discovery", *discovery != other.discovery),
         ]);
-        let differ = differ.chain(self.measurements_differ(other));
+        let differ = differ.chain(self.certificates_differ(other)).chain(self.measurements_differ(other));
         differ.chain(ceph.differ(&other.ceph)).chain(two_machines.differ(&other.two_machines)).collect()
     }
 }

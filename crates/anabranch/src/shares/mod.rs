@@ -2,6 +2,7 @@
 
 mod alarms;
 mod check;
+mod deleted;
 mod for_group;
 mod record;
 mod replicate;
@@ -40,7 +41,8 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
             directory.into_iter().for_each(for_group::Made::keep);
             tell(&create.asking, &share, "was created")
         }
-        ShareCommand::List(asking) => {
+        ShareCommand::List { deleted: true, asking } => deleted::list(asking),
+        ShareCommand::List { deleted: false, asking } => {
             let administrator = Administrator::find(asking, Intent::Look)?;
             let shares = administrator.call(("GET", "/v1/shares"), None::<&()>, |here| here.shares())?;
             print(&if asking.json { json(&shares)? } else { render(&shares) })
@@ -58,8 +60,11 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
             let administrator = Administrator::find(asking, Intent::Change)?;
             let share =
                 administrator.call(("DELETE", &*path(name)), None::<&()>, |here| here.remove_share(name))?;
-            tell(asking, &share, "was removed; its directory is unchanged")
+            let what = format!("was removed; its directory is unchanged.{}", deleted::how_long(&share));
+            tell(asking, &share, what.trim_end_matches('.'))
         }
+        ShareCommand::Undelete(undelete) => deleted::undelete(undelete),
+        ShareCommand::Purge(purge) => deleted::purge(purge),
         ShareCommand::Revert { name, to, asking } => revert(name, to, asking),
         ShareCommand::Restore(order) => restore::run(order),
         ShareCommand::Alarms { name, end, asking } => alarms::run(name, *end, asking),

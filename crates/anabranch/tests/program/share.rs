@@ -12,6 +12,8 @@ use crate::connected::Connected;
 use crate::needs;
 use crate::server::{Server, flags, path, program};
 
+mod deleted;
+
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A machine with a state directory, on which a server may run.

@@ -3,6 +3,7 @@
 use axum::http::StatusCode;
 
 use crate::configuration::{Configuration, Reload};
+use crate::deleted_shares::{DeletedShare, DeletedShares, Undelete};
 use crate::domain::Domain;
 use crate::identities::TestedUser;
 use crate::policies::{NewPolicy, Policies, Policy};
@@ -40,11 +41,26 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// There is no share with this name, the configuration declares it, or a value is invalid.
     fn change_share(&self, name: &str, change: ShareChange) -> Result<Share, Refusal>;
-    /// Stops serving a share that was created by command. Its directory is not changed.
+    /// Stops serving a share that was created by command. Its directory is not changed, and it can be brought back for some time.
     ///
     /// # Errors
     /// There is no share with this name, or the configuration declares it.
     fn remove_share(&self, name: &str) -> Result<Share, Refusal>;
+    /// The removed shares that can be brought back.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    fn deleted_shares(&self) -> Result<DeletedShares, Refusal>;
+    /// Brings a removed share back as it was, under its number.
+    ///
+    /// # Errors
+    /// There is no such share, its name or its directory is in use, or the directory cannot be served.
+    fn undelete_share(&self, id: u32, how: &Undelete) -> Result<Share, Refusal>;
+    /// Ends the time in which a removed share can be brought back.
+    ///
+    /// # Errors
+    /// There is no such share, or a snapshot of it is protected.
+    fn purge_share(&self, id: u32) -> Result<DeletedShare, Refusal>;
     /// The snapshots of a share that is served.
     ///
     /// # Errors

@@ -28,8 +28,8 @@ use crate::simulation::{NewSimulation, SimulatedPlan};
 use crate::tokens as of_tokens;
 use crate::trace::{NewTrace, TracePart};
 use crate::{
-    About, activity, findings, policy_calls, quota_calls, ransomware_calls, replication_calls, restore_calls,
-    simulation, snapshot_calls, trace,
+    About, activity, deleted_share_calls, findings, policy_calls, quota_calls, ransomware_calls,
+    replication_calls, restore_calls, simulation, snapshot_calls, trace,
 };
 
 /// The most bytes of a request's body: no call has a long one.
@@ -171,6 +171,17 @@ pub(crate) const ROUTES: &[Route] = &[
         path: "/policies/{name}",
         methods: &["get", "delete"],
         handlers: || get(policy_calls::show).delete(policy_calls::remove),
+    },
+    Route { path: "/deleted-shares", methods: &["get"], handlers: || get(deleted_share_calls::list) },
+    Route {
+        path: "/deleted-shares/{id}",
+        methods: &["delete"],
+        handlers: || delete(deleted_share_calls::purge),
+    },
+    Route {
+        path: "/deleted-shares/{id}/undelete",
+        methods: &["post"],
+        handlers: || post(deleted_share_calls::undelete),
     },
     Route { path: "/domain", methods: &["get"], handlers: || get(domain) },
     Route { path: "/identities/{name}", methods: &["get"], handlers: || get(identity) },

@@ -17,6 +17,8 @@ mod console;
 mod contents;
 mod cookie;
 mod counters;
+mod deleted_share_calls;
+pub mod deleted_shares;
 pub mod domain;
 pub mod explain;
 pub mod files;

@@ -83,6 +83,9 @@ pub struct Share {
     /// Its snapshots, where one share is asked for that is served and answers.
     #[serde(default)]
     pub snapshots: Option<SnapshotSummary>,
+    /// Of a share that was removed just now: until when it can be brought back, in seconds of the Unix epoch.
+    #[serde(default)]
+    pub restorable_until: Option<u64>,
 }
 
 /// Who may use a share.

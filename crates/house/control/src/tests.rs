@@ -28,6 +28,15 @@ impl Administration for Nobody {
     fn remove_share(&self, name: &str) -> Result<shares::Share, Refusal> {
         Err(Refusal::new(RefusalKind::Declared, name, ""))
     }
+    fn deleted_shares(&self) -> Result<deleted_shares::DeletedShares, Refusal> {
+        Ok(deleted_shares::DeletedShares::default())
+    }
+    fn undelete_share(&self, _: u32, _: &deleted_shares::Undelete) -> Result<shares::Share, Refusal> {
+        none()
+    }
+    fn purge_share(&self, _: u32) -> Result<deleted_shares::DeletedShare, Refusal> {
+        none()
+    }
     fn snapshots(&self, _: &str) -> Result<snapshots::Snapshots, Refusal> {
         Err(Refusal::new(RefusalKind::NoSnapshots, "there are none", ""))
     }

@@ -9,6 +9,7 @@ use auth::{Account, same_name};
 
 use crate::cephfs::Cluster;
 use crate::replication::Mirrors;
+use crate::retention::Retention;
 use crate::settings::{COMMAND_LINE, Encryption, PolicySettings, ShareSettings, same_share_name};
 
 /// The declarations of the configuration.
@@ -34,6 +35,8 @@ pub(crate) struct Declared {
     pub(crate) ceph: Arc<Cluster>,
     /// What clients of replicas see.
     pub(crate) mirrors: Arc<Mirrors>,
+    /// For how long a share that is removed can be brought back.
+    pub(crate) retention: Retention,
     /// What of encryption concerns all shares.
     pub(crate) encryption: Encryption,
     /// For measurements: how much slower the metadata of all shares is.

@@ -46,6 +46,7 @@ mod problem;
 mod registered;
 mod renewal;
 pub mod replication;
+pub mod retention;
 mod servers;
 pub mod settings;
 mod sid_names;

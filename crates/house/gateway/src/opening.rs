@@ -163,6 +163,7 @@ pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declare
         ceph: before
             .map_or_else(|| Arc::new(Cluster::new(settings.ceph.clone())), |before| Arc::clone(&before.ceph)),
         mirrors: before.map_or_else(Arc::default, |before| Arc::clone(&before.mirrors)),
+        retention: settings.deleted_share_retention,
         encryption: settings.encryption(),
         metadata_latency: settings.bench_metadata_latency,
         is_uncounted: !settings.bench_accounting,

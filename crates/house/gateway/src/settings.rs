@@ -14,6 +14,7 @@ pub use storage_ceph::Place as CephPlace;
 use crate::admins::Admin;
 use crate::control_tls::CertificateFiles;
 use crate::kerberos::KerberosSettings;
+use crate::retention::Retention;
 
 /// The place of declarations that are not in a file, in messages.
 pub const COMMAND_LINE: &str = "the command line of the server";
@@ -69,6 +70,8 @@ pub struct Settings {
     /// Whether accounts of which there is an NT hash alone may be left without a password when NTLM is off. Otherwise the
     /// gateway does not start.
     pub drop_passwords: bool,
+    /// For how long a share that is removed by command can be brought back.
+    pub deleted_share_retention: Retention,
     /// The users of NFS clients who are treated as nobody.
     pub nfs_squash: Squash,
     /// Who says in which groups the users of NFS clients are.
@@ -242,6 +245,7 @@ impl Settings {
             kerberos: KerberosSettings::default(),
             ntlm: Ntlm::On,
             drop_passwords: false,
+            deleted_share_retention: Retention::default(),
             nfs_squash: Squash::Root,
             nfs_groups: GroupsBy::Client,
             nfs_lease: Duration::from_secs(90),

@@ -122,7 +122,7 @@ mod tests {
         assert_ne!(other, number);
         drop(state);
         let state = open();
-        assert_eq!(state.deleted_shares().unwrap(), [gone.clone()]);
+        assert_eq!(state.deleted_shares().unwrap(), std::slice::from_ref(&gone));
         assert!(state.undelete_share(&gone).unwrap());
         assert_eq!(state.made_shares().unwrap(), [data]);
         assert_eq!((state.share_id("data").unwrap(), state.deleted_shares().unwrap()), (number, vec![]));

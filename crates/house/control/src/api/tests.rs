@@ -11,6 +11,7 @@ use crate::activity::{
 };
 use crate::clients::Clients;
 use crate::configuration::{ConfigurationMistake, Section, Setting, Source};
+use crate::deleted_shares::{DeletedShare, DeletedShares, Undelete};
 use crate::domain::{Domain, DomainRange, Lookups};
 use crate::explain::Finding;
 use crate::files::{Files, Lock, Locks, OpenFile, OpenedBy};
@@ -122,6 +123,7 @@ fn a_share() -> Share {
         recycle_bin: "off".to_owned(),
         ransomware_alarm: "off".to_owned(),
         encryption_at_rest: None,
+        restorable_until: None,
         snapshots: None,
     }
 }
@@ -286,7 +288,7 @@ fn of_identities() -> [(&'static str, Value); 7] {
 }
 
 /// The types of shares.
-fn of_shares() -> [(&'static str, Value); 6] {
+fn of_shares() -> [(&'static str, Value); 9] {
     let yes = Some(true);
     [
         ("Share", json(a_share())),
@@ -305,6 +307,9 @@ fn of_shares() -> [(&'static str, Value); 6] {
                 ..NewShare::default()
             }),
         ),
+        ("DeletedShares", json(DeletedShares::default())),
+        ("DeletedShare", json(DeletedShare::default())),
+        ("Undelete", json(Undelete { name: Some(String::new()) })),
         ("ShareChange", json(a_share_change())),
         ("Rules", json(Rules::default())),
         ("RulesChange", json(all_rules())),

@@ -8,6 +8,7 @@ mod awaited;
 mod client_quotas;
 mod clones;
 mod cluster;
+mod deleted_shares;
 mod domain;
 mod identities;
 mod policies;
@@ -33,6 +34,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
 use control::configuration::{Configuration, Configured, Reload};
+use control::deleted_shares::{DeletedShare, DeletedShares, Undelete};
 use control::domain::Domain;
 use control::identities::TestedUser;
 use control::policies::{NewPolicy, Policies, Policy};
@@ -203,6 +205,18 @@ impl control::Administration for Administration {
 
     fn remove_share(&self, name: &str) -> Result<Share, Refusal> {
         self.end_share(name)
+    }
+
+    fn deleted_shares(&self) -> Result<DeletedShares, Refusal> {
+        self.all_deleted_shares()
+    }
+
+    fn undelete_share(&self, id: u32, how: &Undelete) -> Result<Share, Refusal> {
+        self.bring_back(id, how)
+    }
+
+    fn purge_share(&self, id: u32) -> Result<DeletedShare, Refusal> {
+        self.purge(id)
     }
 
     fn snapshots(&self, share: &str) -> Result<Snapshots, Refusal> {

@@ -69,7 +69,7 @@ impl Administration {
         Ok(Share { alarms: self.alarms(&share.name), snapshots, encryption_at_rest, ..share })
     }
 
-    fn tell_made(&self, record: &ShareRecord) -> Share {
+    pub(super) fn tell_made(&self, record: &ShareRecord) -> Share {
         let plan = if record.plan.is_empty() { Plan::Unlimited.to_string() } else { record.plan.clone() };
         let declared = self.declared();
         let problem = match declared.share(&record.name) {
@@ -279,7 +279,7 @@ impl Administration {
     }
 
     /// Makes the running server use a share as it is now. A share that could not be served is tried again.
-    fn use_share(&self, record: &ShareRecord, idle: &mut Idle) -> Result<()> {
+    pub(super) fn use_share(&self, record: &ShareRecord, idle: &mut Idle) -> Result<()> {
         let Some(serving) = &self.serving else { return Ok(()) };
         let present = serving.shares.present();
         let Some(share) = present.by_name(&record.name) else {
@@ -323,7 +323,7 @@ impl Administration {
         let mut idle = self.idle.lock();
         let record = self.made_share(name)?;
         self.check_is_no_replica(&record.name)?;
-        self.state.forget_share(&record.name).map_err(failed)?;
+        let restorable_until = self.take_off(&record)?;
         idle.remove(&folded_name(&record.name));
         if let Some(serving) = &self.serving {
             serving.shares.await_no_more(&record.name);
@@ -338,10 +338,10 @@ impl Administration {
         }
         drop(idle);
         tracing::info!(share = record.name, "a share was removed");
-        Ok(Share { served: false, ..self.tell_made(&record) })
+        Ok(Share { served: false, restorable_until, ..self.tell_made(&record) })
     }
 
-    fn check_name_is_free(&self, name: &str, made: &[ShareRecord]) -> Result<()> {
+    pub(super) fn check_name_is_free(&self, name: &str, made: &[ShareRecord]) -> Result<()> {
         let taken = |taken: &str, how: &str| {
             let what = format!("the name {name} is taken: the share {taken} {how}");
             Refusal::new(RefusalKind::NameTaken, what, "Names do not differ by case. Choose another name.")
@@ -383,7 +383,7 @@ impl Administration {
     }
 
     /// Whether the capacity pools of Azure NetApp Files have room for the plan.
-    fn check_pools(&self, name: &str, plan: &Plan, made: &[ShareRecord]) -> Result<()> {
+    pub(super) fn check_pools(&self, name: &str, plan: &Plan, made: &[ShareRecord]) -> Result<()> {
         let configuration = self.declared();
         let declared = configuration.shares.iter().map(|share| share.given.plan.clone());
         let others = made.iter().filter(|share| !same_share_name(&share.name, name));
@@ -456,7 +456,7 @@ fn write_kept_bin(kept: &str) -> String {
     if kept.is_empty() { "off".to_owned() } else { kept.to_owned() }
 }
 
-const NAME_ADVICE: &str =
+pub(super) const NAME_ADVICE: &str =
     "A name has 1 to 80 bytes, none of \" \\ / [ ] : | < > + = ; , * ? and no control characters.";
 
 const HOMES_ADVICE: &str = "Each SMB user sees the directory that has the name of the user there.";
@@ -511,6 +511,7 @@ fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
         ransomware_alarm: String::new(),
         snapshots: None,
         encryption_at_rest: None,
+        restorable_until: None,
         plan,
     }
 }
@@ -596,7 +597,7 @@ fn parse_plan(name: &str, plan: &str) -> Result<Plan> {
         .map_err(|e| invalid(format!("the plan of the share {name}: {e}"), "docs/plans.md has all plans."))
 }
 
-fn check_directory(name: &str, directory: &Path, terms: Terms) -> Result<PathBuf> {
+pub(super) fn check_directory(name: &str, directory: &Path, terms: Terms) -> Result<PathBuf> {
     if !directory.is_absolute() && cephfs::path_of(directory).is_none() {
         return Err(Refusal::new(
             RefusalKind::Directory,

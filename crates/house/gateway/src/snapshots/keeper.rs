@@ -1,4 +1,4 @@
-//! The thread that carries out the policies, and has restores go on that were interrupted.
+//! The thread that carries out the policies, has restores go on that were interrupted, and forgets deleted shares whose time is over.
 
 use std::io;
 use std::sync::Arc;
@@ -36,6 +36,7 @@ impl Keeper {
             let mut counted: Option<Instant> = None;
             loop {
                 administration.resume_restores();
+                administration.purge_expired(now().secs_since_1970());
                 if counted.is_none_or(|counted| counted.elapsed() >= COUNTED_EVERY) {
                     administration.count_snapshots();
                     counted = Some(Instant::now());

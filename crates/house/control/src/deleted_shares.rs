@@ -1,0 +1,36 @@
+//! Shares that were removed and can be brought back, in the form of the API: `/v1/deleted-shares`.
+
+use serde::{Deserialize, Serialize};
+
+/// The removed shares that can be brought back, in the order of their removal.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeletedShares {
+    /// The shares.
+    pub shares: Vec<DeletedShare>,
+}
+
+/// A share that was removed, and can be brought back.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeletedShare {
+    /// The number of the share: two deleted shares of one name are told apart by it.
+    pub id: u32,
+    /// The name that it had.
+    pub name: String,
+    /// The directory that it served.
+    pub directory: String,
+    /// The plan that it had.
+    pub plan: String,
+    /// When it was removed, in seconds of the Unix epoch.
+    pub deleted: u64,
+    /// Until when it can be brought back, in seconds of the Unix epoch.
+    pub until: u64,
+}
+
+/// How a share is brought back.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Undelete {
+    /// The name that it gets. None: the one that it had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
