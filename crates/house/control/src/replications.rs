@@ -118,6 +118,9 @@ pub struct NewTransfer {
     /// The snapshot that it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed: Option<String>,
+    /// The snapshot that it was about to have, and of which it may have a part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pending: Option<String>,
 }
 
 /// A transfer.

@@ -43,6 +43,8 @@ pub struct ReplicationRecord {
     pub of: String,
     /// When that one was taken, in seconds of the Unix epoch.
     pub of_taken: i64,
+    /// The snapshot of the source of which it may have a part; empty: none.
+    pub toward: String,
     /// How many transfers were completed.
     pub transfers: u64,
 }

@@ -352,7 +352,11 @@ fn of_replications() -> [(&'static str, Value); 8] {
         bandwidth: Some(1),
         ..NewReplication::default()
     };
-    let transfer = NewTransfer { completed: Some(String::new()), ..NewTransfer::default() };
+    let transfer = NewTransfer {
+        completed: Some(String::new()),
+        pending: Some(String::new()),
+        ..NewTransfer::default()
+    };
     [
         ("Replication", json(Replication::default())),
         ("NewReplication", json(new)),

@@ -80,7 +80,7 @@ impl Administration {
         let Some(destination) = kept.destinations.get_mut(at) else {
             return Err(no_destination(share.name()));
         };
-        use_completed(destination, new.completed.as_deref(), &listed);
+        use_completed(destination, new, &listed);
         destination.seen = now().secs_since_1970();
         let pending = listed.into_iter().find(|one| one.name == destination.pending);
         let snapshot = match pending {
@@ -189,15 +189,21 @@ fn enter(kept: &mut DestinationsRecord, id: u64, share: &str) -> Result<usize> {
     Ok(kept.destinations.len() - 1)
 }
 
-/// Notes what a destination says that it has, as far as that is still there.
-fn use_completed(destination: &mut DestinationRecord, completed: Option<&str>, listed: &[Snapshot]) {
+/// Notes what a destination says that it has, as far as that is still there. If it may have a part of something else than what it is
+/// about to have here, it counts as having nothing: what it has moved already would not be said again.
+fn use_completed(destination: &mut DestinationRecord, said: &NewTransfer, listed: &[Snapshot]) {
     let is_there = |name: &str| listed.iter().any(|one| one.name == name);
-    let completed = completed.filter(|name| {
-        let is_known = *name == destination.completed || *name == destination.pending;
-        is_known && is_there(name)
-    });
-    destination.completed = completed.unwrap_or_default().to_owned();
-    if destination.pending == destination.completed || !is_there(&destination.pending) {
+    let known = [&destination.completed, &destination.pending];
+    let completed = said.completed.as_ref().filter(|name| known.contains(name) && is_there(name));
+    let completed = completed.cloned().unwrap_or_default();
+    let has_part_of = said.pending.as_deref().unwrap_or_default();
+    if destination.pending == completed {
+        destination.pending.clear();
+    }
+    let is_lost = !destination.pending.is_empty() && !is_there(&destination.pending);
+    let has_other_part = !has_part_of.is_empty() && has_part_of != destination.pending;
+    destination.completed = if is_lost || has_other_part { String::new() } else { completed };
+    if is_lost {
         destination.pending.clear();
     }
 }
@@ -258,15 +264,28 @@ mod tests {
             ..DestinationRecord::default()
         };
         let listed = [snapshot("a"), snapshot("b")];
-        let after = |record: DestinationRecord, said: Option<&str>| {
+        let says = |record: DestinationRecord, completed: Option<&str>, pending: Option<&str>| {
             let mut record = record;
-            use_completed(&mut record, said, &listed);
+            let (completed, pending) = (completed.map(str::to_owned), pending.map(str::to_owned));
+            let said = NewTransfer { completed, pending, ..NewTransfer::default() };
+            use_completed(&mut record, &said, &listed);
             (record.completed, record.pending)
         };
+        let after = |record: DestinationRecord, completed: Option<&str>| says(record, completed, None);
         let pair = |one: &str, other: &str| (one.to_owned(), other.to_owned());
         assert_eq!(after(known("a", "b"), Some("b")), pair("b", ""), "it has completed it");
         assert_eq!(after(known("a", "b"), Some("a")), pair("a", "b"), "it goes on");
-        assert_eq!(after(known("a", "gone"), Some("a")), pair("a", ""));
+        assert_eq!(after(known("a", "gone"), Some("a")), pair("", ""), "it may have a part of what is gone");
+        assert_eq!(after(known("", "gone"), None), pair("", ""));
+        assert_eq!(says(known("a", "b"), Some("a"), Some("b")), pair("a", "b"), "it has a part, and goes on");
+        // The source's state is older than its snapshots.
+        assert_eq!(
+            says(known("a", "b"), Some("b"), Some("later")),
+            pair("", ""),
+            "it has a part of a later one"
+        );
+        assert_eq!(says(known("a", "a"), Some("a"), Some("later")), pair("", ""));
+        assert_eq!(says(known("a", ""), Some("a"), Some("gone")), pair("", ""));
         assert_eq!(after(known("gone", "b"), Some("gone")), pair("", "b"), "it begins anew");
         assert_eq!(after(known("a", ""), None), pair("", ""), "it is empty again");
         assert_eq!(after(known("a", ""), Some("b")), pair("", ""), "it was never sent that");

@@ -48,6 +48,9 @@ impl Run<'_> {
         let access = place.access(&self.record.token, &self.record.certificate).map_err(Ended::Failed)?;
         let path = format!("/v1/replication/{}/transfers", path_part(&place.share));
         let transfer = self.begin(&access, &path)?;
+        // From here on, the store may be like neither: the source has to know from which states it can go on.
+        self.record.toward.clone_from(&transfer.snapshot);
+        self.state.keep_replication(&self.record).map_err(|e| Ended::Failed(e.what))?;
         let of_this = format!("{path}/{}", written(self.record.id));
         let changes = self.changes(&access, &of_this)?;
         let mut source = Far {
@@ -68,9 +71,11 @@ impl Run<'_> {
     }
 
     fn begin(&self, access: &Access, path: &str) -> Result<Transfer, Ended> {
+        let there = |name: &String| Some(name.clone()).filter(|name| !name.is_empty());
         let new = NewTransfer {
             destination: written(self.record.id),
-            completed: Some(self.record.of.clone()).filter(|of| !of.is_empty()),
+            completed: there(&self.record.of),
+            pending: there(&self.record.toward),
         };
         json_call(self.remote, access, ("POST", path), Some(&new)).map_err(unanswered)
     }
@@ -98,6 +103,7 @@ impl Run<'_> {
         self.record.shown.clone_from(&taken.name);
         self.record.of.clone_from(&transfer.snapshot);
         self.record.of_taken = transfer.taken;
+        self.record.toward.clear();
         self.record.transfers += 1;
         self.record.resync = false;
         self.state.keep_replication(&self.record).map_err(|e| Ended::Failed(e.what))?;
