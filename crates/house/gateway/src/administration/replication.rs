@@ -16,6 +16,7 @@ use share::Share;
 use state::ReplicationRecord;
 use storage::{MayWait, Snapshots, StoreThread, View};
 
+use super::revert::{and_served, refused};
 use super::{Administration, failed, invalid, reload};
 use crate::replication::{
     Mirrors, OWN_LABEL, Place, Remote, Replications, Unanswered, is_token, json_call, open_snapshot,
@@ -112,6 +113,8 @@ impl Administration {
     pub(super) fn make_replica(&self, name: &str, new: &NewReplication) -> Result<Replication> {
         let mut record = self.check_replication(new)?;
         let serving = self.serving()?;
+        // Before the others wait: the source may be silent.
+        self.check_source(&record)?;
         let _orders = self.replications.orders.lock();
         let (share, directory) = self.served_with_directory(name)?;
         let name = share.name().to_owned();
@@ -119,19 +122,23 @@ impl Administration {
             let what = format!("the share {name} is a replica already");
             return Err(Refusal::new(RefusalKind::NameTaken, what, "End that first: --stop"));
         }
-        self.check_source(&record)?;
         let turn = self.snapshotting.turn()?;
         self.check_nothing_is_restored(&name)?;
-        self.check_can_be_replica(&share)?;
-        let taken = asked(&share, |snapshots, may| snapshots.take(OWN_LABEL, may))?;
-        drop(turn);
-        (record.share, record.directory, record.shown) = (name.clone(), directory, taken.name);
-        self.state.keep_replication(&record).map_err(failed)?;
-        self.replications.of(&name).hurry();
+        check_can_go_back(&share)?;
+        let snapshots = self.own_snapshots(&share)?;
         let mut idle = self.idle.lock();
-        reload::end(serving, &name).map_err(super::revert::refused)?;
+        // Its clients can write no more before it is looked at, so nothing of theirs is lost.
+        let ended = reload::end(serving, &name).map_err(refused);
         drop(share);
-        self.serve_again(serving, &name, &mut idle)?;
+        let begun = ended.and_then(|_| first_state(&name, &snapshots)).and_then(|shown| {
+            (record.share, record.directory, record.shown) = (name.clone(), directory, shown);
+            self.state.keep_replication(&record).map_err(failed)
+        });
+        drop(snapshots);
+        drop(turn);
+        let served = self.serve_again(serving, &name, &mut idle);
+        and_served(begun, served)?;
+        self.replications.of(&name).hurry();
         tracing::info!(share = name, from = record.from, "a share is a replica from now on");
         Ok(self.tell_replication(&record))
     }
@@ -193,77 +200,55 @@ impl Administration {
         Ok(())
     }
 
-    /// Refuses a share whose clients could not be shown complete states only, or that holds something.
-    fn check_can_be_replica(&self, share: &Arc<Share>) -> Result<()> {
-        let name = share.name();
-        if let Err(why) = asked(share, |snapshots, may| Ok(snapshots.can_revert(may)))? {
-            let what =
-                format!("the share {name} cannot be a replica: it could not go back to what was complete");
-            return Err(Refusal::new(RefusalKind::NoSnapshots, what, why.to_string()));
-        }
-        let looked = asked(share, is_empty);
-        match looked {
-            Ok(Looked::Empty) => Ok(()),
-            Ok(Looked::NoHandles) => {
-                let what = format!(
-                    "the share {name} cannot be a replica: the server may not open files by filehandle"
-                );
-                Err(Refusal::new(
-                    RefusalKind::NoSnapshots,
-                    what,
-                    "It needs CAP_DAC_READ_SEARCH (docs/service.md).",
-                ))
-            }
-            Ok(Looked::Holds(first)) => {
-                let what = format!("the share {name} holds something: {first}");
-                Err(Refusal::new(RefusalKind::InUse, what, "A replica begins with an empty share."))
-            }
-            Err(refusal) => Err(refusal),
-        }
-    }
-
     /// Carries out an order.
     pub(super) fn order_replication(&self, name: &str, action: ReplicationAction) -> Result<Replication> {
-        let record = self.replica(name)?;
-        match (action, record.broken) {
-            (ReplicationAction::Now, false) => {
-                self.replications.of(&record.share).hurry();
-                Ok(self.tell_replication(&record))
-            }
-            (ReplicationAction::Break, false) => self.leave_mirror(&record, |record| record.broken = true),
-            (ReplicationAction::Resync, true) => {
-                self.leave_mirror(&record, |record| (record.broken, record.resync) = (false, true))
-            }
-            (ReplicationAction::Now, true) | (ReplicationAction::Break, true) => {
-                let what = format!("the replica {} is broken off", record.share);
-                Err(Refusal::new(RefusalKind::Busy, what, "--resync makes it a replica again."))
-            }
-            (ReplicationAction::Resync, false) => {
-                let what = format!("the share {} is a replica, and was not broken off", record.share);
-                Err(Refusal::new(RefusalKind::Busy, what, "--now brings it up to date."))
-            }
+        if action == ReplicationAction::Now {
+            return self.bring_up_to_date(name);
         }
+        let _orders = self.replications.orders.lock();
+        let record = self.replica(name)?;
+        let left = match (action, record.broken) {
+            (ReplicationAction::Break, false) => self.leave_mirror(name, |record| record.broken = true)?,
+            (ReplicationAction::Resync, true) => {
+                self.leave_mirror(name, |record| (record.broken, record.resync) = (false, true))?
+            }
+            (_, true) => return Err(is_broken(&record)),
+            (_, false) => {
+                let what = format!("the share {} is a replica, and was not broken off", record.share);
+                return Err(Refusal::new(RefusalKind::Busy, what, "--now brings it up to date."));
+            }
+        };
+        Ok(self.tell_replication(&left))
     }
 
-    /// Has a share go back to what was complete, and be served as what it is from now on.
+    fn bring_up_to_date(&self, name: &str) -> Result<Replication> {
+        let record = self.replica(name)?;
+        if record.broken {
+            return Err(is_broken(&record));
+        }
+        self.replications.of(&record.share).hurry();
+        Ok(self.tell_replication(&record))
+    }
+
+    /// Has a share go back to what was complete, and be served as what it is from now on. The orders are held.
     fn leave_mirror(
         &self,
-        record: &ReplicationRecord,
+        name: &str,
         change: impl FnOnce(&mut ReplicationRecord),
-    ) -> Result<Replication> {
+    ) -> Result<ReplicationRecord> {
         let serving = self.serving()?;
-        let _orders = self.replications.orders.lock();
-        let mut record = self.replica(&record.share)?;
-        self.stop_transfer(&record.share)?;
+        self.stop_transfer(name)?;
+        // What the transfer has noted last.
+        let mut record = self.replica(name)?;
         let share = self.served(&record.share)?;
         let turn = self.snapshotting.turn()?;
         self.check_nothing_is_restored(&record.share)?;
         let was_broken = record.broken;
         let snapshots = self.own_snapshots(&share)?;
         let mut idle = self.idle.lock();
-        reload::end(serving, &record.share).map_err(super::revert::refused)?;
+        let ended = reload::end(serving, &record.share).map_err(refused);
         drop(share);
-        let reverted = go_back(&snapshots, &record.shown, was_broken);
+        let reverted = ended.and_then(|_| go_back(&snapshots, &record.shown, was_broken));
         drop(snapshots);
         drop(turn);
         let kept = reverted.and_then(|()| {
@@ -271,10 +256,10 @@ impl Administration {
             self.state.keep_replication(&record).map_err(failed)
         });
         let served = self.serve_again(serving, &record.share, &mut idle);
-        kept.and(served)?;
+        and_served(kept, served)?;
         self.replications.of(&record.share).hurry();
         tracing::info!(share = record.share, broken = record.broken, "a replica has another state");
-        Ok(self.tell_replication(&record))
+        Ok(record)
     }
 
     fn stop_transfer(&self, name: &str) -> Result<()> {
@@ -302,15 +287,15 @@ impl Administration {
 
     /// Makes a replica an ordinary share.
     pub(super) fn leave_replication(&self, name: &str) -> Result<Replication> {
+        let orders = self.replications.orders.lock();
         let mut record = self.replica(name)?;
         if !record.broken {
-            self.leave_mirror(&record, |record| record.broken = true)?;
-            record = self.replica(name)?;
+            record = self.leave_mirror(name, |record| record.broken = true)?;
         }
-        let _orders = self.replications.orders.lock();
         self.state.forget_replication(&record.share).map_err(failed)?;
         let told = self.tell_replication(&record);
         self.replications.forget(&record.share);
+        drop(orders);
         // The source keeps snapshots until it hears of it.
         if let Err(why) = self.say_goodbye(&record) {
             tracing::warn!(
@@ -367,11 +352,49 @@ enum Looked {
     NoHandles,
 }
 
-fn is_empty(snapshots: &dyn Snapshots, may: MayWait<'_>) -> storage::Result<Looked> {
-    let taken = snapshots.take(OWN_LABEL, may)?;
-    let looked = look_at(snapshots, taken.id, may);
-    snapshots.remove(taken.id, may)?;
-    looked
+/// The snapshot that a replica begins with: of an empty share, whose clients could be shown complete states only.
+fn first_state(share: &str, snapshots: &Arc<dyn Snapshots>) -> Result<String> {
+    let looked = withdrawn(snapshots, |snapshots, may| {
+        let taken = snapshots.take(OWN_LABEL, may)?;
+        let looked = look_at(&**snapshots, taken.id, may);
+        if !matches!(looked, Ok(Looked::Empty)) {
+            snapshots.remove(taken.id, may)?;
+        }
+        looked.map(|looked| (looked, taken.name))
+    });
+    let cannot = |why: &str| format!("the share {share} cannot be a replica: {why}");
+    match looked {
+        Ok((Looked::Empty, taken)) => Ok(taken),
+        Ok((Looked::Holds(first), _)) => {
+            let what = format!("the share {share} holds something: {first}");
+            Err(Refusal::new(RefusalKind::InUse, what, "A replica begins with an empty share."))
+        }
+        Ok((Looked::NoHandles, _)) => {
+            let what = cannot("the server may not open files by filehandle");
+            Err(Refusal::new(
+                RefusalKind::NoSnapshots,
+                what,
+                "It needs CAP_DAC_READ_SEARCH (docs/service.md).",
+            ))
+        }
+        Err(why) => Err(Refusal::new(RefusalKind::Failed, cannot(&why), "")),
+    }
+}
+
+/// Refuses a share that could not go back to what was complete.
+fn check_can_go_back(share: &Arc<Share>) -> Result<()> {
+    asked(share, |snapshots, may| Ok(snapshots.can_revert(may)))?.map_err(|why| {
+        let what = format!(
+            "the share {} cannot be a replica: it could not go back to what was complete",
+            share.name()
+        );
+        Refusal::new(RefusalKind::NoSnapshots, what, why.to_string())
+    })
+}
+
+fn is_broken(record: &ReplicationRecord) -> Refusal {
+    let what = format!("the replica {} is broken off", record.share);
+    Refusal::new(RefusalKind::Busy, what, "--resync makes it a replica again.")
 }
 
 fn look_at(snapshots: &dyn Snapshots, id: storage::SnapshotId, may: MayWait<'_>) -> storage::Result<Looked> {
@@ -393,22 +416,30 @@ fn look_at(snapshots: &dyn Snapshots, id: storage::SnapshotId, may: MayWait<'_>)
 
 /// Goes back to a snapshot. What there was stays as a snapshot if clients could write to it.
 fn go_back(snapshots: &Arc<dyn Snapshots>, to: &str, keeps: bool) -> Result<()> {
-    let (snapshots, to) = (Arc::clone(snapshots), to.to_owned());
-    let gone = StoreThread::spawn("replica", move |thread| {
-        let may = thread.may_wait(View::FRESH);
-        let snapshot = open_snapshot(&snapshots, &to, may)?;
+    let to = to.to_owned();
+    let gone = withdrawn(snapshots, move |snapshots, may| {
+        let snapshot = open_snapshot(snapshots, &to, may)?;
         let before = snapshots.revert(snapshot.id, may)?;
         if !keeps {
             // It is removed with the next transfer, or by an administrator.
             let _ = snapshots.remove(before.id, may);
         }
-        Ok::<_, storage::Error>(())
+        Ok(())
     });
-    let failed = |e: String| {
-        let what = format!("the share cannot go back to what was complete: {e}");
+    gone.map_err(|why| {
+        let what = format!("the share cannot go back to what was complete: {why}");
         Refusal::new(RefusalKind::Failed, what, "")
-    };
-    let gone = gone.map_err(|e| failed(e.to_string()))?;
-    let gone = gone.join().map_err(|_| failed("a thread has failed".to_owned()))?;
-    gone.map_err(|e| failed(e.to_string()))
+    })
+}
+
+/// Makes calls to the snapshots of a share that is withdrawn, and waits until they have ended. If they fail, the reason.
+fn withdrawn<T: Send + 'static>(
+    snapshots: &Arc<dyn Snapshots>,
+    calls: impl FnOnce(&Arc<dyn Snapshots>, MayWait<'_>) -> storage::Result<T> + Send + 'static,
+) -> std::result::Result<T, String> {
+    let snapshots = Arc::clone(snapshots);
+    let made = StoreThread::spawn("replica", move |thread| calls(&snapshots, thread.may_wait(View::FRESH)));
+    let made = made.map_err(|e| e.to_string())?;
+    let made = made.join().map_err(|_| "a thread has failed".to_owned())?;
+    made.map_err(|e| e.to_string())
 }

@@ -44,14 +44,7 @@ impl Administration {
         drop(share);
         let served = self.serve_again(serving, &name, &mut idle);
         drop(idle);
-        let before = match (reverted, served) {
-            (Ok(before), Ok(())) => before,
-            (Ok(_), Err(refusal)) | (Err(refusal), Ok(())) => return Err(refusal),
-            (Err(why), Err(Refusal { what, advice, .. })) => {
-                let what = format!("{}; and now the share is not served: {what}", why.what);
-                return Err(Refusal::new(why.kind, what, advice));
-            }
-        };
+        let before = and_served(reverted, served)?;
         tracing::info!(share = name, to, before = before.name, "a share went back to a snapshot");
         Ok(tell(before, &[]))
     }
@@ -105,6 +98,18 @@ impl Administration {
         // It is served, whatever becomes of these.
         let _ = self.keep_credits().inspect_err(|refusal| tracing::error!("{}", refusal.what));
         Ok(())
+    }
+}
+
+/// What became of a share that was withdrawn, and whether it is served again.
+pub(super) fn and_served<T>(done: Result<T>, served: Result<()>) -> Result<T> {
+    match (done, served) {
+        (done, Ok(())) => done,
+        (Ok(_), Err(refusal)) => Err(refusal),
+        (Err(why), Err(Refusal { what, advice, .. })) => {
+            let what = format!("{}; and now the share is not served: {what}", why.what);
+            Err(Refusal::new(why.kind, what, advice))
+        }
     }
 }
 
