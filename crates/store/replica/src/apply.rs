@@ -30,6 +30,7 @@ struct Writing {
     at: u64,
     /// How long it was.
     before: u64,
+    is_stream: bool,
 }
 
 impl Taking<'_> {
@@ -37,7 +38,7 @@ impl Taking<'_> {
     pub(crate) fn plain(&self, node: &NodeRef, object: &Object, records: &mut dyn Records) -> Result<()> {
         let (mut xattrs, mut streams) = (BTreeSet::new(), BTreeSet::new());
         let mut writing = match object.kind {
-            Kind::Regular => Some(self.begin(NodeRef::clone(node), object.size)?),
+            Kind::Regular => Some(self.begin(NodeRef::clone(node), object.size, false)?),
             _ => None,
         };
         loop {
@@ -51,7 +52,7 @@ impl Taking<'_> {
                 }
                 (Record::Stream { name, size }, _) => {
                     self.end(writing.take())?;
-                    writing = Some(self.begin(self.stream(&**node, &name)?, size)?);
+                    writing = Some(self.begin(self.stream(&**node, &name)?, size, true)?);
                     streams.insert(name);
                 }
                 (Record::Data { offset, bytes }, Some(writing)) => self.write(writing, offset, &bytes)?,
@@ -115,12 +116,12 @@ impl Taking<'_> {
         Ok(())
     }
 
-    fn begin(&self, node: NodeRef, size: u64) -> Result<Writing> {
+    fn begin(&self, node: NodeRef, size: u64, is_stream: bool) -> Result<Writing> {
         let before = node.attributes(Want::empty(), Wait::May(self.may))?.size;
         if before > size {
             self.set_size(&*node, size)?;
         }
-        Ok(Writing { node, size, at: 0, before: before.min(size) })
+        Ok(Writing { node, size, at: 0, before: before.min(size), is_stream })
     }
 
     fn set_size(&self, node: &dyn Node, size: u64) -> Result<()> {
@@ -197,9 +198,13 @@ impl Taking<'_> {
         let Some(mut writing) = writing else { return Ok(()) };
         let size = writing.size;
         self.clear(&mut writing, size)?;
-        let node = writing.node;
+        let node = &writing.node;
         if node.attributes(Want::empty(), Wait::May(self.may))?.size != size {
-            self.set_size(&*node, size)?;
+            self.set_size(&**node, size)?;
+        }
+        // What it belongs to is committed when all else is there, too; but a stream is a file of its own.
+        if writing.is_stream {
+            node.commit(self.may)?;
         }
         Ok(())
     }
