@@ -2,15 +2,21 @@
 
 use control_client::Error;
 use gateway::control_access::Access;
-use gateway::replication::{Answer, Remote, Unanswered};
+use gateway::replication::{Answer, Patience, Remote, Unanswered};
 
 /// Asks other servers.
 #[derive(Debug)]
 pub(crate) struct OverControl;
 
 impl Remote for OverControl {
-    fn call(&self, access: &Access, method: &str, path: &str, body: &[u8]) -> Result<Answer, Unanswered> {
-        control_client::stream(access, method, path, body).map_err(told)
+    fn call(
+        &self,
+        access: &Access,
+        of: (&str, &str),
+        body: &[u8],
+        patience: &Patience,
+    ) -> Result<Answer, Unanswered> {
+        control_client::stream(access, of, body, patience).map_err(told)
     }
 }
 

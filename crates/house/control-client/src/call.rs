@@ -6,19 +6,19 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use gateway::control_access::Access;
+use gateway::replication::Patience;
 use rustls::StreamOwned;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::known_server;
+use crate::patient::Patient;
 
 /// How long to wait for a connection, and for the server to send or accept data.
 const SERVER_PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait for the answer to a call that waits for storages: as long as the server keeps a connection.
 const STORAGE_PATIENCE: Duration = Duration::from_secs(30);
-/// How long an answer may be silent that is read while it arrives.
-const STREAM_PATIENCE: Duration = Duration::from_secs(600);
 /// The most bytes of the head of such an answer.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 /// The most bytes of an answer.
@@ -70,13 +70,19 @@ fn call_within<T: DeserializeOwned>(
     serde_json::from_slice(body).map_err(|error| Error::NotUnderstood { address, error })
 }
 
-/// Makes a call whose answer is read while it arrives. It may be silent for long: the server makes it meanwhile.
+/// Makes a call whose answer is read while it arrives. It may be silent for as long as the patience says: the server makes it meanwhile.
 ///
 /// # Errors
 /// Those of [`call`].
-pub fn stream(access: &Access, method: &str, path: &str, body: &[u8]) -> Result<Box<dyn Read + Send>> {
+pub fn stream(
+    access: &Access,
+    (method, path): (&str, &str),
+    body: &[u8],
+    patience: &Patience,
+) -> Result<Box<dyn Read + Send>> {
     let address = access.address;
-    let (answer, rest) = begin(access, method, path, body).map_err(|e| unreachable(access, e))?;
+    let begun = begin(access, (method, path), body, patience);
+    let (answer, rest) = begun.map_err(|e| unreachable(access, e))?;
     let (status, start) = parse(&answer).ok_or(Error::NotHttp { address })?;
     let body = Cursor::new(start.to_vec()).chain(rest);
     if (200..300).contains(&status) {
@@ -90,11 +96,11 @@ pub fn stream(access: &Access, method: &str, path: &str, body: &[u8]) -> Result<
 /// The head of an answer with whatever has come behind it, and the rest.
 fn begin(
     access: &Access,
-    method: &str,
-    path: &str,
+    (method, path): (&str, &str),
     body: &[u8],
+    patience: &Patience,
 ) -> io::Result<(Vec<u8>, Box<dyn Read + Send>)> {
-    let stream = connect(STREAM_PATIENCE, access)?;
+    let stream = Patient::connect(&access.address, SERVER_PATIENCE, patience.clone())?;
     match &access.certificate {
         None => head(stream, access, method, path, body),
         Some(certificate) => {

@@ -9,6 +9,7 @@
 mod call;
 mod error;
 mod known_server;
+mod patient;
 
 pub use call::{answers, call, get, path_part, post_patiently, stream};
 pub use error::{Error, Result};

@@ -6,6 +6,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use control::replications::{
     NewReplication, Replication, ReplicationAction, ReplicationFigures, SourceShare,
@@ -19,8 +20,8 @@ use storage::{MayWait, Snapshots, StoreThread, View};
 use super::revert::{and_served, refused};
 use super::{Administration, failed, invalid, reload};
 use crate::replication::{
-    Mirrors, OWN_LABEL, Place, Remote, Replications, Unanswered, is_token, json_call, open_snapshot,
-    path_part, written,
+    Mirrors, OWN_LABEL, Patience, Place, Remote, Replications, Unanswered, is_token, json_call,
+    open_snapshot, path_part, written,
 };
 use crate::snapshots::{Snapshotting, asked};
 
@@ -30,6 +31,8 @@ type Result<T> = std::result::Result<T, Refusal>;
 const EVERY: u64 = 600;
 const EVERY_LEAST: u64 = 60;
 const EVERY_MOST: u64 = 7 * 24 * 3600;
+/// How long the source may be silent while an administrator waits.
+const SOURCE_SILENCE: Duration = Duration::from_secs(10);
 /// The least bandwidth, in bytes a second.
 const BANDWIDTH_LEAST: u64 = 64 << 10;
 
@@ -185,7 +188,8 @@ impl Administration {
         let place = Place::parse(&record.from).map_err(|what| invalid(what, ""))?;
         let access = place.access(&record.token, &record.certificate).map_err(|what| invalid(what, ""))?;
         let path = format!("/v1/replication/{}", path_part(&place.share));
-        let answer = json_call::<SourceShare>(&*remote, &access, ("GET", &path), None::<&()>);
+        let patience = Patience::new(SOURCE_SILENCE);
+        let answer = json_call::<SourceShare>(&*remote, &access, ("GET", &path), None::<&()>, &patience);
         let source = answer.map_err(|Unanswered { what, advice, .. }| {
             Refusal::new(RefusalKind::Failed, format!("the source {}: {what}", record.from), advice)
         })?;
@@ -313,7 +317,7 @@ impl Administration {
         let place = Place::parse(&record.from)?;
         let access = place.access(&record.token, &record.certificate)?;
         let path = format!("/v1/replication/{}/transfers/{}", path_part(&place.share), written(record.id));
-        let answer = remote.call(&access, "DELETE", &path, &[]);
+        let answer = remote.call(&access, ("DELETE", &path), &[], &Patience::new(SOURCE_SILENCE));
         answer.map(drop).map_err(|why| why.what)
     }
 

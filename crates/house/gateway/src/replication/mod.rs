@@ -12,7 +12,7 @@ mod running;
 mod transfer;
 
 pub(crate) use mirrors::Mirrors;
-pub use remote::{Answer, Remote, Unanswered};
+pub use remote::{Answer, Patience, Remote, Unanswered};
 pub(crate) use remote::{Place, is_token, json_call};
 pub(crate) use replicator::Replicator;
 pub(crate) use running::Replications;

@@ -73,7 +73,11 @@ impl<R> Slowed<R> {
 
 impl<R: Read> Read for Slowed<R> {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.from.read(into)?;
+        // No more than what a second may have, because a pause is no longer.
+        let most =
+            self.bandwidth.map_or(into.len(), |most| usize::try_from(most).unwrap_or(usize::MAX).max(1));
+        let most = most.min(into.len());
+        let count = self.from.read(into.get_mut(..most).unwrap_or_default())?;
         if let Some(bandwidth) = self.bandwidth {
             self.bytes += count as u64;
             let due = Duration::from_millis(self.bytes.saturating_mul(1000) / bandwidth.max(1));

@@ -1,8 +1,10 @@
 //! How another server is asked.
 
-use std::fmt;
 use std::io::Read;
 use std::net::{IpAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use std::{fmt, io};
 
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -20,7 +22,54 @@ pub trait Remote: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// The server cannot be asked, or refuses.
-    fn call(&self, access: &Access, method: &str, path: &str, body: &[u8]) -> Result<Answer, Unanswered>;
+    fn call(
+        &self,
+        access: &Access,
+        of: (&str, &str),
+        body: &[u8],
+        patience: &Patience,
+    ) -> Result<Answer, Unanswered>;
+}
+
+/// How long another server is waited for.
+#[derive(Clone)]
+pub struct Patience {
+    silence: Duration,
+    is_over: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl fmt::Debug for Patience {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Patience").field("silence", &self.silence).finish_non_exhaustive()
+    }
+}
+
+impl Patience {
+    /// For as long as it is silent, at most.
+    #[must_use]
+    pub fn new(silence: Duration) -> Self {
+        Self::until(silence, || false)
+    }
+
+    /// The same, and no longer than until that is true. It is asked often.
+    pub fn until(silence: Duration, is_over: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self { silence, is_over: Arc::new(is_over) }
+    }
+
+    /// Whether to wait on for a server that is silent since then.
+    ///
+    /// # Errors
+    /// It is over, or the silence lasts too long ([`io::ErrorKind::TimedOut`]).
+    pub fn check(&self, since: Instant) -> io::Result<()> {
+        if (self.is_over)() {
+            return Err(io::Error::other("stopped"));
+        }
+        if since.elapsed() > self.silence {
+            let why = format!("it has said nothing for {} s", self.silence.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, why));
+        }
+        Ok(())
+    }
 }
 
 /// Why another server has not answered.
@@ -110,27 +159,18 @@ impl Unanswered {
 pub(crate) fn json_call<T: DeserializeOwned>(
     remote: &dyn Remote,
     access: &Access,
-    (method, path): (&str, &str),
+    of: (&str, &str),
     body: Option<&impl Serialize>,
+    patience: &Patience,
 ) -> Result<T, Unanswered> {
     let body = body.map_or(Ok(Vec::new()), serde_json::to_vec);
     let body = body.map_err(|e| Unanswered::here(e.to_string()))?;
-    let answer = call(remote, access, (method, path), &body)?;
+    let answer = remote.call(access, of, &body, patience)?;
     let mut bytes = Vec::new();
     let read = answer.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes);
     read.map_err(|e| Unanswered::here(format!("the answer of {}: {e}", access.address)))?;
     serde_json::from_slice(&bytes)
         .map_err(|e| Unanswered::here(format!("the answer of {} is not understood: {e}", access.address)))
-}
-
-/// Makes a call.
-pub(crate) fn call(
-    remote: &dyn Remote,
-    access: &Access,
-    (method, path): (&str, &str),
-    body: &[u8],
-) -> Result<Answer, Unanswered> {
-    remote.call(access, method, path, body)
 }
 
 #[cfg(test)]

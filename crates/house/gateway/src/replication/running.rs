@@ -12,7 +12,7 @@ use share::folded_name;
 
 /// Before a transfer that has failed is begun again: at first, and each time it fails again twice as long.
 const RETRY: Duration = Duration::from_secs(2);
-/// How long a transfer may take to stop: one call to a storage, or to the source.
+/// How long a transfer may take to stop: one call to a storage. All that stop at the same time have this time together.
 const STOPS_WITHIN: Duration = Duration::from_secs(60);
 
 /// What is known of all replicas since the server started.
@@ -64,7 +64,7 @@ impl Replications {
     pub(crate) fn stop(&self, share: &str) -> bool {
         let known = self.of(share);
         known.now.lock().progress.stop();
-        known.join()
+        known.join(Instant::now() + STOPS_WITHIN)
     }
 
     /// Forgets what is known of a replica.
@@ -76,8 +76,9 @@ impl Replications {
     pub(crate) fn stop_all(&self) {
         let all: Vec<_> = self.known.lock().values().cloned().collect();
         all.iter().for_each(|known| known.now.lock().progress.stop());
+        let until = Instant::now() + STOPS_WITHIN;
         for known in all {
-            known.join();
+            known.join(until);
         }
     }
 }
@@ -140,11 +141,10 @@ impl Known {
         self.now.lock().is_running = false;
     }
 
-    fn join(&self) -> bool {
+    fn join(&self, until: Instant) -> bool {
         let thread = self.now.lock().thread.take();
         let Some(thread) = thread else { return true };
-        let begun = Instant::now();
-        while !thread.is_finished() && begun.elapsed() < STOPS_WITHIN {
+        while !thread.is_finished() && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(10));
         }
         if !thread.is_finished() {

@@ -7,6 +7,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use control::replications::{NewTransfer, Transfer};
 use replica::{Convergence, Failure, Progress, Records, Shown, Source};
@@ -15,13 +16,18 @@ use state::{ReplicationRecord, State};
 use storage::{Error, MayWait, SnapshotName, Snapshots, StoreThread, View};
 
 use super::received::{Received, Slowed};
-use super::remote::{Remote, Unanswered, call, json_call};
+use super::remote::{Patience, Remote, Unanswered, json_call};
 use super::{LABEL, Place, written};
 use crate::control_access::Access;
 use crate::snapshots::Snapshotting;
 
 /// The label of the snapshots of a replica that clients see.
 pub(crate) const OWN_LABEL: &str = LABEL;
+
+/// How long the source may be silent while it says what is different, or what objects consist of.
+const STREAM_SILENCE: Duration = Duration::from_secs(600);
+/// How long it may take for a snapshot.
+const SNAPSHOT_SILENCE: Duration = Duration::from_secs(120);
 
 /// Why a transfer has not come to its end.
 #[derive(Debug)]
@@ -37,12 +43,18 @@ pub(super) struct Run<'a> {
     pub(super) remote: &'a dyn Remote,
     pub(super) shown: &'a Shown,
     pub(super) record: ReplicationRecord,
-    pub(super) progress: &'a Progress,
+    pub(super) progress: &'a Arc<Progress>,
 }
 
 impl Run<'_> {
     /// Carries it out. Returns what is remembered then.
-    pub(super) fn carry_out(mut self, thread: &StoreThread) -> Result<ReplicationRecord, Ended> {
+    pub(super) fn carry_out(self, thread: &StoreThread) -> Result<ReplicationRecord, Ended> {
+        let progress = Arc::clone(self.progress);
+        // Whatever fails because it is to stop has not failed.
+        self.bring_up_to_date(thread).map_err(|why| if progress.is_stopped() { Ended::Stopped } else { why })
+    }
+
+    fn bring_up_to_date(mut self, thread: &StoreThread) -> Result<ReplicationRecord, Ended> {
         let may = thread.may_wait(View::FRESH);
         let place = Place::parse(&self.record.from).map_err(Ended::Failed)?;
         let access = place.access(&self.record.token, &self.record.certificate).map_err(Ended::Failed)?;
@@ -58,6 +70,7 @@ impl Run<'_> {
             access: &access,
             path: format!("{of_this}/objects"),
             bandwidth: self.record.bandwidth,
+            patience: self.patience(STREAM_SILENCE),
         };
         let convergence = Convergence {
             store: self.shown.live(),
@@ -77,13 +90,19 @@ impl Run<'_> {
             completed: there(&self.record.of),
             pending: there(&self.record.toward),
         };
-        json_call(self.remote, access, ("POST", path), Some(&new)).map_err(unanswered)
+        let patience = self.patience(SNAPSHOT_SILENCE);
+        json_call(self.remote, access, ("POST", path), Some(&new), &patience).map_err(unanswered)
+    }
+
+    fn patience(&self, silence: Duration) -> Patience {
+        let progress = Arc::clone(self.progress);
+        Patience::until(silence, move || progress.is_stopped())
     }
 
     /// What is different at the source: all of it before anything is done, so that the source need not wait.
     fn changes(&self, access: &Access, path: &str) -> Result<File, Ended> {
-        let answer =
-            call(self.remote, access, ("GET", &format!("{path}/changes")), &[]).map_err(unanswered)?;
+        let (path, patience) = (format!("{path}/changes"), self.patience(STREAM_SILENCE));
+        let answer = self.remote.call(access, ("GET", &path), &[], &patience).map_err(unanswered)?;
         let mut file = unnamed(self.state.directory()).map_err(|e| cannot_keep(&e))?;
         let mut answer =
             Stopping { from: Slowed::new(answer, self.record.bandwidth), progress: self.progress };
@@ -133,11 +152,13 @@ struct Far<'a> {
     access: &'a Access,
     path: String,
     bandwidth: Option<u64>,
+    patience: Patience,
 }
 
 impl Source for Far<'_> {
     fn objects(&mut self, wanted: &Wanted) -> replica::Result<Box<dyn Records + '_>> {
-        let answer = call(self.remote, self.access, ("POST", &self.path), &wanted.encode());
+        let of = ("POST", self.path.as_str());
+        let answer = self.remote.call(self.access, of, &wanted.encode(), &self.patience);
         let answer = answer.map_err(|why| Failure::Source(words(&why)))?;
         Ok(Box::new(Received::new(Slowed::new(answer, self.bandwidth))))
     }
