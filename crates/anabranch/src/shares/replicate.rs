@@ -110,6 +110,10 @@ impl Of<'_> {
             if told.transfers > before.transfers {
                 return Ok(told);
             }
+            if told.state == "broken" {
+                let what = format!("the replica {} was broken off meanwhile", self.name);
+                return Err(Problem::new(Cause::Refused, what, "--resync makes it a replica again."));
+            }
             if told.failures > before.failures {
                 let why = told.problem.unwrap_or_default();
                 let advice = "It is tried again by itself. Clients see what was complete before.";

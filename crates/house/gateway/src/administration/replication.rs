@@ -13,7 +13,7 @@ use control::replications::{
 };
 use control::{Refusal, RefusalKind};
 use replica::FOLDER;
-use share::Share;
+use share::{Share, folded_name};
 use state::ReplicationRecord;
 use storage::{MayWait, Snapshots, StoreThread, View};
 
@@ -261,7 +261,7 @@ impl Administration {
         });
         let served = self.serve_again(serving, &record.share, &mut idle);
         and_served(kept, served)?;
-        self.replications.of(&record.share).hurry();
+        self.replications.of(&record.share).starts_anew();
         tracing::info!(share = record.share, broken = record.broken, "a replica has another state");
         Ok(record)
     }
@@ -289,16 +289,25 @@ impl Administration {
         share.snapshot_provider().map_err(|why| Refusal::new(RefusalKind::NoSnapshots, why.to_string(), ""))
     }
 
-    /// Makes a replica an ordinary share.
+    /// Makes a replica an ordinary share. If it cannot go back to what was complete, because it is not served as a replica or the
+    /// snapshot is gone, it stays as the last transfer has left it.
     pub(super) fn leave_replication(&self, name: &str) -> Result<Replication> {
         let orders = self.replications.orders.lock();
         let mut record = self.replica(name)?;
         if !record.broken {
-            record = self.leave_mirror(name, |record| record.broken = true)?;
+            self.serving()?;
+            self.stop_transfer(name)?;
+            record = self.replica(name)?;
+            if self.can_go_back(&record)? {
+                record = self.leave_mirror(name, |record| record.broken = true)?;
+            } else {
+                tracing::warn!(share = record.share, "a replica cannot go back to what was complete");
+            }
         }
         self.state.forget_replication(&record.share).map_err(failed)?;
         let told = self.tell_replication(&record);
         self.replications.forget(&record.share);
+        self.serve_what_was_replica(&record.share);
         drop(orders);
         // The source keeps snapshots until it hears of it.
         if let Err(why) = self.say_goodbye(&record) {
@@ -310,6 +319,28 @@ impl Administration {
         }
         tracing::info!(share = record.share, "a share is no replica any more");
         Ok(told)
+    }
+
+    /// Whether a share is served as the replica of which this is the record, with the snapshot that it shows.
+    fn can_go_back(&self, record: &ReplicationRecord) -> Result<bool> {
+        let is_of_it = self.directory_of(&record.share).is_ok_and(|now| now == record.directory);
+        let (true, true, Ok(share)) =
+            (is_of_it, self.mirrors().of(&record.share).is_some(), self.served(&record.share))
+        else {
+            return Ok(false);
+        };
+        let shown = record.shown.clone();
+        asked(&share, move |snapshots, may| Ok(snapshots.list(may)?.iter().any(|one| one.name == shown)))
+    }
+
+    /// Serves a share that could not be served as a replica, if there still is one.
+    fn serve_what_was_replica(&self, name: &str) {
+        let Some(serving) = &self.serving else { return };
+        let mut idle = self.idle.lock();
+        if idle.remove(&folded_name(name)).is_some() && self.directory_of(name).is_ok() {
+            // Why it is not served is kept, and told with the share.
+            let _ = self.serve_again(serving, name, &mut idle);
+        }
     }
 
     fn say_goodbye(&self, record: &ReplicationRecord) -> std::result::Result<(), String> {

@@ -108,6 +108,12 @@ impl Known {
         (now.due, now.failed_in_a_row) = (None, 0);
     }
 
+    /// Forgets what has failed before, because the replica has another state now.
+    pub(crate) fn starts_anew(&self) {
+        self.hurry();
+        self.now.lock().problem = None;
+    }
+
     /// Notes that a transfer begins.
     pub(crate) fn begins(&self) -> Arc<Progress> {
         let mut now = self.now.lock();
@@ -174,7 +180,9 @@ mod tests {
         assert!(!known.is_due(), "not at once");
         assert_eq!((known.seen().failures, known.seen().problem.as_deref()), (1, Some("no way")));
         known.hurry();
-        assert!(known.is_due());
+        assert!(known.is_due() && known.seen().problem.is_some());
+        known.starts_anew();
+        assert!(known.is_due() && known.seen().problem.is_none());
         let _progress = known.begins();
         known.ended(None, Instant::now(), every);
         assert!(!known.is_due() && known.seen().problem.is_none());
