@@ -10,7 +10,7 @@ use limits::Provisioned;
 use replica::MirrorStore;
 use rustix::thread::CapabilitySet;
 use share::{AccessLog, Protocols, QuotaRule, Share, ShareId, ShareTable, Terms, folded_name};
-use state::{ShareRecord, State, burst_credits};
+use state::{ReplicationRecord, ShareRecord, State, burst_credits};
 use storage::fault::{Call, Fault, FaultyStore, Rule};
 use storage::{Capabilities, KnownLocal, Storage, View};
 use storage_ceph::CephOptions;
@@ -22,7 +22,7 @@ use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::kerberos::check_names;
 use crate::problem::{Cause, Problem, Result};
 use crate::replication::{Mirrors, open_snapshot};
-use crate::settings::{Encryption, Settings, ShareSettings};
+use crate::settings::{Encryption, Settings, ShareSettings, same_share_name};
 use crate::{directories, in_time};
 
 /// Why a share is not served on which clients could make snapshots by creating directories.
@@ -493,6 +493,21 @@ impl Opener {
         Ok(Arc::new(store))
     }
 
+    /// Refuses a share on the directory of a replica of another name: its clients would see, and change, what is not complete.
+    fn check_is_of_no_replica(&self, name: &str, directory: &Path) -> Result<()> {
+        let is_other = |record: &&ReplicationRecord| {
+            !record.broken
+                && !same_share_name(&record.share, name)
+                && directory.starts_with(&record.directory)
+        };
+        let records = self.state.replications()?;
+        records.iter().find(is_other).map_or(Ok(()), |other| {
+            let what = format!("share {name}: its directory is that of the replica {}", other.share);
+            let advice = format!("End the replication: anabranch share replicate {} --stop", other.share);
+            Err(Problem::new(Cause::Directory, what, advice))
+        })
+    }
+
     /// What clients see of a store: of a replica the last complete snapshot. Whether it is one.
     fn mirrored(
         &self,
@@ -502,7 +517,10 @@ impl Opener {
     ) -> Result<(Arc<dyn Storage>, bool)> {
         let record = self.state.replication_of(name)?;
         let record = record.filter(|record| !record.broken && record.directory == directory);
-        let Some(record) = record else { return Ok((live, false)) };
+        let Some(record) = record else {
+            self.check_is_of_no_replica(name, directory)?;
+            return Ok((live, false));
+        };
         let problem = |why: String| {
             let what = format!("share {name}: the snapshot {}, which the replica shows: {why}", record.shown);
             let advice = "End the replication: anabranch share replicate NAME --stop; and begin it again with an empty share.";

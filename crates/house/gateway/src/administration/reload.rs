@@ -108,18 +108,18 @@ impl Administration {
                     let homes = |share: &ShareSettings| share.terms.contains(Terms::HOMES);
                     let has_another_root = homes(&now.given) != homes(given);
                     if now.given.reserved_names != given.reserved_names || has_another_root {
-                        end(serving, &given.name)?; // to be opened as it is declared now
+                        self.end_with_transfer(serving, &given.name)?; // to be opened as it is declared now
                     }
                 }
                 Some(_) => {
-                    if end(serving, &given.name)? {
+                    if self.end_with_transfer(serving, &given.name)? {
                         // The filehandles of this share are not those of the declared share with the same name.
                         self.state.forget_share_number(&given.name)?;
                     }
                 }
                 None => {
                     serving.shares.await_no_more(&given.name);
-                    end(serving, &given.name)?;
+                    self.end_with_transfer(serving, &given.name)?;
                     tracing::info!(share = given.name, "a share is not declared any more");
                 }
             }
@@ -140,7 +140,7 @@ impl Administration {
                 }
             };
             if is_served {
-                end(serving, &record.name)?;
+                self.end_with_transfer(serving, &record.name)?;
                 tracing::warn!("the share {} is not served: {why}", record.name);
             }
             if is_shadowed && is_served {
@@ -151,6 +151,19 @@ impl Administration {
             }
         }
         Ok(())
+    }
+
+    /// Ends a share, and what is being transferred to it.
+    fn end_with_transfer(&self, serving: &Serving, name: &str) -> Result<bool> {
+        let mirrors = self.mirrors();
+        if mirrors.of(name).is_some() {
+            // Before its transfer stops: so no other one begins.
+            mirrors.leave(name);
+            if !self.replications().stop(name) {
+                tracing::error!("the transfer to the share {name} does not stop");
+            }
+        }
+        end(serving, name)
     }
 
     /// Serves the shares created by command that conflicted with a declaration before, and no longer do.

@@ -3,6 +3,7 @@
 //! For each of them, two snapshots are kept at most: the one that it has, and the one that it is about to have. Nobody can remove them.
 
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 
 use control::replications::{Contents, Destination, Destinations, NewTransfer, SourceShare, Transfer};
@@ -15,7 +16,7 @@ use storage::{MayWait, Snapshot, SnapshotName, Snapshots, StoreThread, View, not
 
 use super::{Administration, failed, invalid};
 use crate::replication::{LABEL, open_snapshot, read, written};
-use crate::snapshots::{asked, now};
+use crate::snapshots::{Kept, asked, now};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -33,13 +34,13 @@ impl Administration {
     pub(super) fn end_destination(&self, share: &str, id: &str) -> Result<Destination> {
         let id = read_id(id)?;
         let _turn = self.snapshotting.turn()?;
-        let (share, _) = self.served_with_directory(share)?;
+        let (share, directory) = self.served_with_directory(share)?;
         let mut known = self.state.destinations_of(share.name()).map_err(failed)?.unwrap_or_default();
         let at = known.destinations.iter().position(|one| one.id == id);
         let Some(at) = at else { return Err(no_destination(share.name())) };
         let gone = known.destinations.remove(at);
         self.state.keep_destinations(&known).map_err(failed)?;
-        remove_others(&share, id, &[])?;
+        self.remove_others(&share, &directory, id, &[])?;
         tracing::info!(share = share.name(), destination = written(id), "a destination is forgotten");
         Ok(tell(&gone))
     }
@@ -73,7 +74,8 @@ impl Administration {
         self.check_is_source(&share)?;
         let kept = self.state.destinations_of(share.name()).map_err(failed)?;
         let mut kept = kept.filter(|kept| kept.directory == directory).unwrap_or_else(|| {
-            DestinationsRecord { share: share.name().to_owned(), directory, destinations: Vec::new() }
+            let (share, directory) = (share.name().to_owned(), directory.clone());
+            DestinationsRecord { share, directory, destinations: Vec::new() }
         });
         let listed = asked(&share, |snapshots, may| snapshots.list(may))?;
         let at = enter(&mut kept, id, share.name())?;
@@ -94,7 +96,7 @@ impl Administration {
         };
         let (completed, pending) = (destination.completed.clone(), destination.pending.clone());
         self.state.keep_destinations(&kept).map_err(failed)?;
-        remove_others(&share, id, &[&completed, &pending])?;
+        self.remove_others(&share, &directory, id, &[&completed, &pending])?;
         tracing::debug!(
             share = share.name(),
             destination = written(id),
@@ -106,6 +108,21 @@ impl Administration {
             taken: snapshot.taken.secs,
             from: Some(completed).filter(|completed| !completed.is_empty()),
         })
+    }
+
+    /// Removes the snapshots of a destination other than these. What is protected, or being restored from, is removed the next time.
+    fn remove_others(&self, share: &Arc<Share>, directory: &Path, id: u64, needed: &[&str]) -> Result<()> {
+        let kept = Kept::of(&self.state, share.name(), directory, now()).map_err(failed)?;
+        let label = label(id);
+        for one in asked(share, |snapshots, may| snapshots.list(may))? {
+            let is_of_it = SnapshotName::parse(&one.name).is_some_and(|name| name.label() == label);
+            let is_needed = needed.contains(&one.name.as_str()) || kept.contains(&one.name);
+            if one.is_own && is_of_it && !is_needed {
+                asked(share, move |snapshots, may| snapshots.remove(one.id, may))?;
+                kept.forget(&self.state, directory, &one.name);
+            }
+        }
+        Ok(())
     }
 
     /// The snapshots of a share, and what a destination has and is about to have.
@@ -211,21 +228,6 @@ fn use_completed(destination: &mut DestinationRecord, said: &NewTransfer, listed
 /// The label of the snapshots that are kept for a destination.
 fn label(id: u64) -> String {
     format!("{LABEL}-{}", written(id))
-}
-
-/// Removes the snapshots of a destination other than these.
-fn remove_others(share: &Arc<Share>, id: u64, kept: &[&str]) -> Result<()> {
-    let label = label(id);
-    let kept: Vec<String> = kept.iter().map(|name| (*name).to_owned()).collect();
-    asked(share, move |snapshots, may| {
-        for one in snapshots.list(may)? {
-            let is_of_it = SnapshotName::parse(&one.name).is_some_and(|name| name.label() == label);
-            if one.is_own && is_of_it && !kept.contains(&one.name) {
-                snapshots.remove(one.id, may)?;
-            }
-        }
-        Ok(())
-    })
 }
 
 fn read_id(id: &str) -> Result<u64> {

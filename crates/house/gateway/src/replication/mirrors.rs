@@ -21,6 +21,16 @@ impl Mirrors {
         mirrors.insert(folded_name(share), Arc::downgrade(shown));
     }
 
+    /// A share is not served any more.
+    pub(crate) fn leave(&self, share: &str) {
+        self.0.lock().remove(&folded_name(share));
+    }
+
+    /// Whether this is what clients of a share see.
+    pub(crate) fn shows(&self, share: &str, shown: &Arc<Shown>) -> bool {
+        self.of(share).is_some_and(|now| Arc::ptr_eq(&now, shown))
+    }
+
     /// What clients of a share see, if it is served as a replica.
     pub(crate) fn of(&self, share: &str) -> Option<Arc<Shown>> {
         self.0.lock().get(&folded_name(share)).and_then(Weak::upgrade)

@@ -75,9 +75,15 @@ impl Administration {
     }
 
     fn begin_run(&self, record: &state::ReplicationRecord, remote: Arc<dyn Remote>) -> io::Result<()> {
-        let Some(shown) = self.mirrors().of(&record.share) else { return Ok(()) };
         let known = self.replications().of(&record.share);
         let progress = known.begins();
+        let mirrors = self.mirrors();
+        let Some(shown) = mirrors.of(&record.share) else {
+            let why = "the share is not served".to_owned();
+            tracing::warn!(share = record.share, "a replica is not brought up to date: {why}");
+            known.ended(Some(why), Instant::now(), Duration::from_secs(record.every));
+            return Ok(());
+        };
         let (state, snapshotting) = (Arc::clone(self.state()), Arc::clone(self.snapshotting()));
         let (record, of_thread) = (record.clone(), Arc::clone(&known));
         let spawned = StoreThread::spawn("replica", move |thread| {
@@ -87,6 +93,7 @@ impl Administration {
                 state: &state,
                 snapshotting: &snapshotting,
                 remote: &*remote,
+                mirrors: &mirrors,
                 shown: &shown,
                 record,
                 progress: &progress,

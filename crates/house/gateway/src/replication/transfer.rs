@@ -17,9 +17,9 @@ use storage::{Error, MayWait, SnapshotName, Snapshots, StoreThread, View};
 
 use super::received::{Received, Slowed};
 use super::remote::{Patience, Remote, Unanswered, json_call};
-use super::{LABEL, Place, written};
+use super::{LABEL, Mirrors, Place, written};
 use crate::control_access::Access;
-use crate::snapshots::Snapshotting;
+use crate::snapshots::{Kept, Snapshotting, now};
 
 /// The label of the snapshots of a replica that clients see.
 pub(crate) const OWN_LABEL: &str = LABEL;
@@ -41,7 +41,8 @@ pub(super) struct Run<'a> {
     pub(super) state: &'a State,
     pub(super) snapshotting: &'a Snapshotting,
     pub(super) remote: &'a dyn Remote,
-    pub(super) shown: &'a Shown,
+    pub(super) mirrors: &'a Mirrors,
+    pub(super) shown: &'a Arc<Shown>,
     pub(super) record: ReplicationRecord,
     pub(super) progress: &'a Arc<Progress>,
 }
@@ -118,8 +119,11 @@ impl Run<'_> {
     fn complete(&mut self, transfer: &Transfer, may: MayWait<'_>) -> Result<(), Ended> {
         let snapshots = self.shown.live().snapshots().map_err(|why| Ended::Failed(why.to_string()))?;
         let turn = self.snapshotting.turn().map_err(|refusal| Ended::Failed(refusal.what))?;
+        if !self.mirrors.shows(&self.record.share, self.shown) {
+            return Err(Ended::Failed("the share was changed meanwhile".to_owned()));
+        }
         let taken = snapshots.take(OWN_LABEL, may).map_err(|e| failed(e.into()))?;
-        self.record.shown.clone_from(&taken.name);
+        let before = std::mem::replace(&mut self.record.shown, taken.name);
         self.record.of.clone_from(&transfer.snapshot);
         self.record.of_taken = transfer.taken;
         self.record.toward.clear();
@@ -127,21 +131,29 @@ impl Run<'_> {
         self.record.resync = false;
         self.state.keep_replication(&self.record).map_err(|e| Ended::Failed(e.what))?;
         self.shown.show(taken.id, may).map_err(|e| failed(e.into()))?;
-        remove_others(&*snapshots, &taken.name, may);
+        self.remove_others(&*snapshots, &before, may);
         drop(turn);
         Ok(())
     }
-}
 
-/// Removes the snapshots of earlier transfers, and of those that were interrupted. What cannot be removed now is removed the next time.
-fn remove_others(snapshots: &dyn Snapshots, shown: &str, may: MayWait<'_>) {
-    let Ok(listed) = snapshots.list(may) else { return };
-    let is_of_transfers =
-        |name: &str| SnapshotName::parse(name).is_some_and(|name| name.label() == OWN_LABEL);
-    for other in listed {
-        let is_earlier = other.is_own && other.name != shown && is_of_transfers(&other.name);
-        if is_earlier && let Err(e) = snapshots.remove(other.id, may) {
-            tracing::warn!("the snapshot {} is not removed: {e}", other.name);
+    /// Removes the snapshots of earlier transfers but the last, which clients may be reading, and of those that were interrupted. What
+    /// cannot be removed now is removed the next time.
+    fn remove_others(&self, snapshots: &dyn Snapshots, before: &str, may: MayWait<'_>) {
+        let ReplicationRecord { share, directory, shown, .. } = &self.record;
+        let kept = Kept::of(self.state, share, directory, now());
+        let kept = kept.inspect_err(|e| tracing::error!("the snapshots of {share}: {}", e.what));
+        let (Ok(kept), Ok(listed)) = (kept, snapshots.list(may)) else { return };
+        for other in listed {
+            let is_of_transfers =
+                SnapshotName::parse(&other.name).is_some_and(|name| name.label() == OWN_LABEL);
+            let is_needed = other.name == *shown || other.name == before || kept.contains(&other.name);
+            if !other.is_own || !is_of_transfers || is_needed {
+                continue;
+            }
+            match snapshots.remove(other.id, may) {
+                Ok(()) => kept.forget(self.state, directory, &other.name),
+                Err(e) => tracing::warn!("the snapshot {} is not removed: {e}", other.name),
+            }
         }
     }
 }
