@@ -65,7 +65,7 @@ impl Compared {
     }
 }
 
-/// Says what is different.
+/// Says what is different, and with each directory that it goes on.
 ///
 /// # Errors
 /// Those of `say`, and of the store.
@@ -104,6 +104,7 @@ impl Departures<'_> {
         let Some(earlier) = &self.compared.earlier else { return Ok(()) };
         self.enter(earlier.store.root(), Some(self.compared.later.store.root()), None)?;
         while let Some(level) = self.levels.last_mut() {
+            say(&Record::Alive)?;
             let Some(named) = level.names.pop_front() else {
                 let departed = level.departed;
                 self.levels.pop();
@@ -230,6 +231,7 @@ impl Differences<'_> {
         if self.levels.len() >= DEPTH_MAX {
             return Err(Failure::from(Error::NameTooLong).at(&self.path));
         }
+        say(&Record::Alive)?;
         let entries = self.list(&now, then.is_none())?;
         let is_different = match &then {
             // The folder of the destination changes its times.

@@ -53,6 +53,9 @@ impl Said {
     fn by(say: impl FnOnce(&mut dyn FnMut(&Record) -> Result<()>) -> Result<()>) -> Result<Self> {
         let mut said = VecDeque::new();
         say(&mut |record| {
+            if *record == Record::Alive {
+                return Ok(());
+            }
             let mut bytes = Vec::new();
             record.encode_into(&mut bytes);
             said.push_back(bytes);

@@ -100,6 +100,8 @@ pub enum Record {
     Failed(String),
     /// The stream is complete.
     End,
+    /// Nothing is different here, and the side that says so goes on looking. It can be between any two records.
+    Alive,
 }
 
 impl Record {
@@ -128,6 +130,7 @@ impl Record {
             Self::ObjectEnd => 9,
             Self::Gone => 10,
             Self::Failed(_) => 11,
+            Self::Alive => 12,
         }
     }
 
@@ -157,7 +160,7 @@ impl Record {
                 put_bytes(bytes, out);
             }
             Self::Failed(why) => put_bytes(why.as_bytes(), out),
-            Self::DirectoryEnd | Self::ObjectEnd | Self::Gone | Self::End => {}
+            Self::DirectoryEnd | Self::ObjectEnd | Self::Gone | Self::End | Self::Alive => {}
         }
     }
 
@@ -196,6 +199,7 @@ impl Record {
             8 => Self::Data { offset: from.u64()?, bytes: from.bytes(DATA_BYTES_MAX, "data")? },
             9 => Self::ObjectEnd,
             10 => Self::Gone,
+            12 => Self::Alive,
             11 => {
                 let why = from.bytes(VALUE_BYTES_MAX, "a reason")?;
                 Self::Failed(String::from_utf8(why).map_err(|_| Malformed::Invalid("a reason"))?)

@@ -3,8 +3,10 @@
 //! For each of them, two snapshots are kept at most: the one that it has, and the one that it is about to have. Nobody can remove them.
 
 use std::io::Write as _;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use control::replications::{Contents, Destination, Destinations, NewTransfer, SourceShare, Transfer};
 use control::{Refusal, RefusalKind};
@@ -12,14 +14,18 @@ use replica::{Compared, Failure, changes, write_objects};
 use replica_wire::{Record, Wanted};
 use share::Share;
 use state::{DestinationRecord, DestinationsRecord};
-use storage::{MayWait, Snapshot, SnapshotName, Snapshots, StoreThread, View, not_before};
+use storage::{
+    Error, MayWait, Name, Snapshot, SnapshotId, SnapshotName, Snapshots, StoreThread, View, Wait, not_before,
+};
 
 use super::{Administration, failed, invalid};
-use crate::replication::{LABEL, open_snapshot, read, written};
+use crate::replication::{LABEL, Walk, open_snapshot, read, written};
 use crate::snapshots::{Kept, asked, now};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
+/// How often a destination hears that there is more to come: so this side learns that it is gone.
+const ALIVE_EVERY: Duration = Duration::from_secs(5);
 /// How many destinations a share can have, as Azure NetApp Files has it.
 const DESTINATIONS_MAX: usize = 2;
 
@@ -37,6 +43,7 @@ impl Administration {
         let (share, directory) = self.served_with_directory(share)?;
         let mut known = self.state.destinations_of(share.name()).map_err(failed)?.unwrap_or_default();
         let at = known.destinations.iter().position(|one| one.id == id);
+        self.replications.walks.end(id);
         let Some(at) = at else { return Err(no_destination(share.name())) };
         let gone = known.destinations.remove(at);
         self.state.keep_destinations(&known).map_err(failed)?;
@@ -88,8 +95,7 @@ impl Administration {
         let snapshot = match pending {
             Some(pending) => pending,
             None => {
-                let label = label(id);
-                let taken = asked(&share, move |snapshots, may| snapshots.take(&label, may))?;
+                let taken = take(&share, id)?;
                 destination.pending.clone_from(&taken.name);
                 taken
             }
@@ -140,13 +146,13 @@ impl Administration {
 
     pub(super) fn changes_for(&self, share: &str, id: &str) -> Result<Contents> {
         let (snapshots, destination) = self.transfer_of(share, id)?;
-        Ok(contents(move |may, say| {
+        Ok(contents(self.replications.walks.begin(destination.id), move |may, say| {
             let listed = snapshots.list(may)?;
             let moment = |name: &str| {
                 let found = listed.iter().find(|one| one.name == name)?;
                 Some((found.id, not_before(&listed, found.id)))
             };
-            let later = moment(&destination.pending).ok_or(storage::Error::NotFound)?;
+            let later = moment(&destination.pending).ok_or(Error::NotFound)?;
             let compared = Compared::open(&snapshots, moment(&destination.completed), later, may)?;
             changes(&compared, may, say)
         }))
@@ -156,7 +162,7 @@ impl Administration {
         let (snapshots, destination) = self.transfer_of(share, id)?;
         let wanted = Wanted::decode(wanted);
         let wanted = wanted.map_err(|e| invalid(format!("what is asked for: {e}"), ""))?;
-        Ok(contents(move |may, say| {
+        Ok(contents(self.replications.walks.begin(destination.id), move |may, say| {
             let snapshot = open_snapshot(&snapshots, &destination.pending, may)?;
             let store = snapshots.open(snapshot.id, may)?;
             write_objects(&*store, &wanted, may, say)
@@ -164,19 +170,32 @@ impl Administration {
     }
 }
 
-/// Contents that are made on a thread of their own.
+/// Contents that are made on a thread of their own, until nobody reads them any more.
 fn contents(
+    walk: Walk,
     make: impl FnOnce(MayWait<'_>, &mut dyn FnMut(&Record) -> replica::Result<()>) -> replica::Result<()>
     + Send
     + 'static,
 ) -> Contents {
     Box::new(move |out| {
         let spawned = StoreThread::spawn("replica-source", move |thread| {
-            let (mut out, mut bytes) = (out, Vec::new());
+            let (mut out, mut bytes, mut sent) = (out, Vec::new(), Instant::now());
             let mut say = |record: &Record| {
+                if walk.is_ended() {
+                    return Err(Failure::Stopped);
+                }
+                let is_alive = *record == Record::Alive;
+                if is_alive && sent.elapsed() < ALIVE_EVERY {
+                    return Ok(());
+                }
                 bytes.clear();
                 record.encode_into(&mut bytes);
-                out.write_all(&bytes).map_err(|e| Failure::Source(e.to_string()))
+                let mut said = out.write_all(&bytes);
+                if is_alive {
+                    sent = Instant::now();
+                    said = said.and_then(|()| out.flush());
+                }
+                said.map_err(|e| Failure::Source(format!("the replica does not listen: {e}")))
             };
             let made = make(thread.may_wait(View::FRESH), &mut say);
             if let Err(why) = made {
@@ -190,6 +209,46 @@ fn contents(
             tracing::error!("cannot start a thread: {e}");
         }
     })
+}
+
+/// Takes a snapshot for a destination, if what is in it can be asked for by its handle.
+fn take(share: &Arc<Share>, id: u64) -> Result<Snapshot> {
+    let label = label(id);
+    let taken = asked(share, move |snapshots, may| {
+        let taken = snapshots.take(&label, may)?;
+        let last = handles_last(snapshots, taken.id, may);
+        if last != Ok(true) {
+            snapshots.remove(taken.id, may)?;
+        }
+        last.map(|last| last.then_some(taken))
+    })?;
+    taken.ok_or_else(|| {
+        let what = format!(
+            "the share {} cannot be replicated: its server may not open files by filehandle",
+            share.name()
+        );
+        let advice = "The server of the source needs CAP_DAC_READ_SEARCH (docs/service.md).";
+        Refusal::new(RefusalKind::NoSnapshots, what, advice)
+    })
+}
+
+/// Whether what has a handle in a snapshot is found by it when the snapshot is opened anew, as for each question of a destination.
+fn handles_last(snapshots: &dyn Snapshots, id: SnapshotId, may: MayWait<'_>) -> storage::Result<bool> {
+    let root = snapshots.open(id, may)?.root();
+    // The root is found in any case.
+    let mut handle = root.handle();
+    root.survey(may, &mut |entry| {
+        let found = Name::new(entry.name).and_then(|name| root.lookup(name, Wait::May(may)));
+        let Ok(found) = found else { return ControlFlow::Continue(()) };
+        handle = found.handle();
+        ControlFlow::Break(())
+    })?;
+    let Ok(handle) = handle else { return Ok(false) };
+    match snapshots.open(id, may)?.by_handle(&handle, Wait::May(may)) {
+        Ok(_) => Ok(true),
+        Err(Error::Io(code)) => Err(Error::Io(code)),
+        Err(_) => Ok(false),
+    }
 }
 
 /// The place of a destination among the others.
@@ -251,11 +310,15 @@ fn tell(record: &DestinationRecord) -> Destination {
 
 #[cfg(test)]
 mod tests {
+    use storage::conformance::MAY;
+    use storage::memory::MemoryStore;
+    use storage::{NewKind, NewNode, Storage as _};
+
     use super::*;
 
     fn snapshot(name: &str) -> Snapshot {
         let taken = storage::Timestamp::default();
-        Snapshot { id: storage::SnapshotId(1), name: name.to_owned(), taken, is_own: true }
+        Snapshot { id: SnapshotId(1), name: name.to_owned(), taken, is_own: true }
     }
 
     #[test]
@@ -291,6 +354,18 @@ mod tests {
         assert_eq!(after(known("gone", "b"), Some("gone")), pair("", "b"), "it begins anew");
         assert_eq!(after(known("a", ""), None), pair("", ""), "it is empty again");
         assert_eq!(after(known("a", ""), Some("b")), pair("", ""), "it was never sent that");
+    }
+
+    #[test]
+    fn handles_of_a_store_in_memory_last() {
+        let store = MemoryStore::new();
+        let snapshots = store.snapshots().unwrap();
+        let new = NewNode { kind: NewKind::Regular, mode: 0o600, uid: 0, gid: 0 };
+        let empty = snapshots.take("a", MAY).unwrap().id;
+        store.root().create(Name::new(b"file").unwrap(), &new, MAY).unwrap();
+        let other = snapshots.take("a", MAY).unwrap().id;
+        assert_eq!(handles_last(&*snapshots, empty, MAY), Ok(true));
+        assert_eq!(handles_last(&*snapshots, other, MAY), Ok(true));
     }
 
     #[test]

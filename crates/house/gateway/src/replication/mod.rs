@@ -10,6 +10,7 @@ mod remote;
 mod replicator;
 mod running;
 mod transfer;
+mod walks;
 
 pub(crate) use mirrors::Mirrors;
 pub use remote::{Answer, Patience, Remote, Unanswered};
@@ -17,6 +18,7 @@ pub(crate) use remote::{Place, is_token, json_call};
 pub(crate) use replicator::Replicator;
 pub(crate) use running::Replications;
 pub(crate) use transfer::{OWN_LABEL, open_snapshot, path_part};
+pub(crate) use walks::Walk;
 
 /// How the labels of snapshots begin that are kept for replication.
 pub(crate) const LABEL: &str = "replica";

@@ -49,7 +49,9 @@ impl<R: Read> Records for Received<R> {
             match Record::decode(rest).map_err(|e| Failure::Nonsense(e.to_string()))? {
                 Some((record, length)) => {
                     self.at += length;
-                    return Ok(record);
+                    if record != Record::Alive {
+                        return Ok(record);
+                    }
                 }
                 None => self.fill()?,
             }
@@ -98,11 +100,12 @@ mod tests {
         for _ in 0..3 {
             data.encode_into(&mut bytes);
         }
+        Record::Alive.encode_into(&mut bytes);
         Record::End.encode_into(&mut bytes);
         let mut received = Received::new(&bytes[..]);
         let all: Vec<_> = (0..4).map(|_| received.next().unwrap()).collect();
         assert_eq!(all, [data.clone(), data.clone(), data.clone(), Record::End]);
-        let mut cut_off = Received::new(&bytes[..bytes.len() - 6]);
+        let mut cut_off = Received::new(&bytes[..bytes.len() - 11]);
         assert!((0..2).all(|_| cut_off.next().is_ok()));
         assert_eq!(cut_off.next(), Err(Failure::Source("the answer of the source was cut off".to_owned())));
         let mut nonsense = Received::new(&b"HTTP/1.1 200 OK\r\n"[..]);

@@ -47,6 +47,7 @@ impl Drop for Replicator {
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the thread that begins transfers to replicas has failed");
         }
+        self.administration.replications().walks.end_all();
         self.administration.replications().stop_all();
     }
 }

@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 use replica::{Converged, Progress};
 use share::folded_name;
 
+use super::walks::Walks;
+
 /// Before a transfer that has failed is begun again: at first, and each time it fails again twice as long.
 const RETRY: Duration = Duration::from_secs(2);
 /// How long a transfer may take to stop: one call to a storage. All that stop at the same time have this time together.
@@ -20,6 +22,8 @@ const STOPS_WITHIN: Duration = Duration::from_secs(60);
 pub(crate) struct Replications {
     /// Held while a replica is made, broken off or ended, or a transfer is begun. It guards no data.
     pub(crate) orders: Mutex<()>,
+    /// What other servers are told for replicas of shares here.
+    pub(crate) walks: Walks,
     /// Guards itself alone: by folded name of the share.
     known: Mutex<HashMap<String, Arc<Known>>>,
 }
