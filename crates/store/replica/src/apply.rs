@@ -12,12 +12,13 @@ use storage::{
 
 use crate::Records;
 use crate::attributes::owners_and_mode;
-use crate::converge::Progress;
+use crate::converge::{Progress, Takes};
 use crate::failure::{Failure, Result};
 
 /// Takes objects over.
 pub(crate) struct Taking<'a> {
     pub(crate) store: Capabilities,
+    pub(crate) takes: Takes,
     pub(crate) progress: &'a Progress,
     pub(crate) may: MayWait<'a>,
 }
@@ -107,7 +108,7 @@ impl Taking<'_> {
     /// Mode, owners, and the security descriptor.
     fn secure(&self, node: &NodeRef, object: &Object) -> Result<()> {
         let wanted = object.descriptor.as_deref().map(descriptor).transpose()?;
-        node.set_attributes(&owners_and_mode(object, self.store), self.may)?;
+        node.set_attributes(&owners_and_mode(object, self.store, self.takes), self.may)?;
         let present = node.attributes(Want::empty(), Wait::May(self.may))?;
         let known = node.security(&present, Wait::May(self.may))?;
         if known.as_deref() != wanted.as_ref() {

@@ -5,6 +5,8 @@ use storage::{
     Attributes, Capabilities, Device, FileFlags, FileKind, ObjectId, SetAttributes, SetTime, Timestamp,
 };
 
+use crate::converge::Takes;
+
 pub(crate) fn number(id: ObjectId) -> Number {
     Number { fs: id.fs, number: id.number }
 }
@@ -57,15 +59,25 @@ pub(crate) fn device(of: &Object) -> Device {
     Device { major: of.device.0, minor: of.device.1 }
 }
 
-/// Mode and owners, as far as a store can set them.
-pub(crate) fn owners_and_mode(of: &Object, store: Capabilities) -> SetAttributes {
+/// The bits of a mode with which a program runs as its owner or group.
+const SET_ID: u32 = 0o6000;
+
+/// Mode and owners, as far as a store can set them, and as far as files may have set-id bits.
+pub(crate) fn owners_and_mode(of: &Object, store: Capabilities, takes: Takes) -> SetAttributes {
     let owners = store.contains(Capabilities::OWNERS);
+    let is_whole = takes.set_id || of.kind == Kind::Directory;
+    let mode = of.mode & if is_whole { 0o7777 } else { 0o7777 & !SET_ID };
     SetAttributes {
-        mode: (of.kind != Kind::Symlink).then_some(of.mode & 0o7777),
+        mode: (of.kind != Kind::Symlink).then_some(mode),
         uid: owners.then_some(of.uid),
         gid: owners.then_some(of.gid),
         ..SetAttributes::default()
     }
+}
+
+/// Whether it is a device.
+pub(crate) fn is_device(kind: Kind) -> bool {
+    matches!(kind, Kind::BlockDevice | Kind::CharDevice)
 }
 
 /// The times, and the attributes of SMB clients that go with them.
@@ -78,5 +90,22 @@ pub(crate) fn times(of: &Object, store: Capabilities) -> SetAttributes {
         flags: of.flags.filter(|_| keeps_more).map(FileFlags::from_bits_truncate),
         ctime: of.ctime.filter(|_| keeps_more).map(timestamp),
         ..SetAttributes::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_have_set_id_bits_only_where_they_may() {
+        let mode = |kind, set_id| {
+            let object = Object { kind, mode: 0o106_755, ..Object::default() };
+            owners_and_mode(&object, Capabilities::empty(), Takes { set_id, devices: false }).mode
+        };
+        assert_eq!(mode(Kind::Regular, false), Some(0o755));
+        assert_eq!(mode(Kind::Regular, true), Some(0o6755));
+        assert_eq!(mode(Kind::Directory, false), Some(0o6755));
+        assert_eq!(mode(Kind::Symlink, true), None);
     }
 }

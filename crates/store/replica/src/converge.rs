@@ -25,10 +25,21 @@ pub struct Convergence<'a> {
     pub store: &'a Arc<dyn Storage>,
     /// Tells this replication from others that the store may have had.
     pub replication: u64,
+    /// What it takes of the source.
+    pub takes: Takes,
     /// How far it is.
     pub progress: &'a Progress,
     /// It waits.
     pub may: MayWait<'a>,
+}
+
+/// What a destination takes of its source, apart from what it always takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Takes {
+    /// Block and character devices, if the server may make them. Others are left out.
+    pub devices: bool,
+    /// The set-id bits of the modes of files.
+    pub set_id: bool,
 }
 
 /// How far it is, for those who ask meanwhile.
@@ -38,6 +49,7 @@ pub struct Progress {
     directories: AtomicU64,
     files: AtomicU64,
     bytes: AtomicU64,
+    left_out: AtomicU64,
 }
 
 /// What was done.
@@ -49,6 +61,8 @@ pub struct Converged {
     pub files: u64,
     /// Bytes of their data.
     pub bytes: u64,
+    /// Devices that were left out.
+    pub left_out: u64,
 }
 
 impl Progress {
@@ -65,7 +79,16 @@ impl Progress {
     /// How far it is.
     pub fn figures(&self) -> Converged {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Converged { directories: read(&self.directories), files: read(&self.files), bytes: read(&self.bytes) }
+        Converged {
+            directories: read(&self.directories),
+            files: read(&self.files),
+            bytes: read(&self.bytes),
+            left_out: read(&self.left_out),
+        }
+    }
+
+    pub(crate) fn left_out(&self) {
+        self.left_out.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn received(&self, bytes: u64) {
@@ -117,7 +140,12 @@ impl Convergence<'_> {
     /// # Errors
     /// Why it could not go on.
     pub fn run(&self, changes: &mut dyn Records, source: &mut dyn Source) -> Result<()> {
-        let taking = Taking { store: self.store.capabilities(), progress: self.progress, may: self.may };
+        let taking = Taking {
+            store: self.store.capabilities(),
+            takes: self.takes,
+            progress: self.progress,
+            may: self.may,
+        };
         let mut run = Run {
             store: &**self.store,
             replication: self.replication,

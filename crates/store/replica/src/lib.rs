@@ -21,7 +21,7 @@ mod state;
 mod tree;
 
 pub use changes::{Compared, changes};
-pub use converge::{Converged, Convergence, Progress};
+pub use converge::{Converged, Convergence, Progress, Takes};
 pub use failure::{Failure, Result};
 pub use folder::FOLDER;
 pub use mirror::{MirrorStore, Shown};

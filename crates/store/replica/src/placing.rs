@@ -4,9 +4,9 @@ use replica_wire::{Entry, Kind, Number, Object};
 use storage::{Attributes, Error, FileKind, Name, NewKind, NodeRef, SetAttributes, Wait};
 
 use crate::Records;
-use crate::attributes::{device, is_plain, kind, owners_and_mode, times};
+use crate::attributes::{device, is_device, is_plain, kind, owners_and_mode, times};
 use crate::converge::{Run, Want};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::note::{AsOf, Note};
 
 /// What is at a place.
@@ -159,6 +159,9 @@ impl Run<'_> {
         if self.enter_link(dir, entry, &there)? {
             return Ok(());
         }
+        if is_device(object.kind) && !self.taking.takes.devices {
+            return self.leave_out(dir, name, &there);
+        }
         let times = times(object, self.taking.store);
         if let Some((node, present)) = &there {
             // It has no note. Which of several names belong together shows when all of them have been met.
@@ -178,16 +181,34 @@ impl Run<'_> {
             Kind::CharDevice => NewKind::CharDevice(device(object)),
             Kind::Symlink | Kind::Regular | Kind::Directory => NewKind::Symlink(&object.link),
         };
-        let made = self.folder.make(entry.number, new)?;
-        made.set_attributes(&owners_and_mode(object, self.taking.store), self.may)?;
+        let made = match self.folder.make(entry.number, new) {
+            // The server may not make devices.
+            Err(Failure::Store { error: Error::NotPermitted | Error::PermissionDenied, .. })
+                if is_device(object.kind) =>
+            {
+                return self.leave_out(dir, name, &self.there(dir, name)?);
+            }
+            made => made?,
+        };
+        made.set_attributes(&owners_and_mode(object, self.taking.store, self.taking.takes), self.may)?;
         self.folder.place(entry.number, dir, name)?;
         made.set_attributes(&times, self.may)?;
         self.met(entry, &made)
     }
 
+    /// Has nothing in the place of an object that the destination does not take.
+    fn leave_out(&mut self, dir: &NodeRef, name: Name<'_>, there: &There) -> Result<()> {
+        self.taking.progress.left_out();
+        match there {
+            None => Ok(()),
+            Some((_, present)) if is_plain(kind(present.kind)) => take_in(self, dir, name),
+            Some(_) => Ok(dir.remove_file(name, self.may)?),
+        }
+    }
+
     /// Whether an object without data is like that of the source, apart from its times.
     fn is_alike(&self, node: &NodeRef, present: &Attributes, object: &Object) -> Result<bool> {
-        let wanted = owners_and_mode(object, self.taking.store);
+        let wanted = owners_and_mode(object, self.taking.store, self.taking.takes);
         let is_alike = kind(present.kind) == object.kind
             && (present.device.major, present.device.minor) == object.device
             && wanted.mode.is_none_or(|mode| mode == present.mode)

@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use acl::{AccessMask, Ace, AceFlags, Acl, Control, SecurityDescriptor, Sid};
 use anabranch_replica::{
-    Compared, Convergence, Failure, MirrorStore, Progress, Records, Result, Source, changes, write_objects,
+    Compared, Convergence, Failure, MirrorStore, Progress, Records, Result, Source, Takes, changes,
+    write_objects,
 };
 use picture::picture;
 use replica_wire::{Record, Wanted};
@@ -273,7 +274,8 @@ impl History {
         let mut far = Far { store: snapshots.open(to, MAY).unwrap(), left: &mut left };
         let store: Arc<dyn Storage> = Arc::clone(&self.destination) as _;
         let progress = Progress::default();
-        let convergence = Convergence { store: &store, replication: 7, progress: &progress, may: MAY };
+        let takes = Takes { devices: true, set_id: true };
+        let convergence = Convergence { store: &store, replication: 7, takes, progress: &progress, may: MAY };
         let outcome = convergence.run(&mut said, &mut far);
         self.destination.clear();
         outcome
@@ -349,6 +351,39 @@ fn the_destination_becomes_like_each_snapshot() {
     let interrupted: u64 = (1..=histories).map(in_memory).sum();
     println!("{histories} histories, {interrupted} interruptions");
     assert!(interrupted > 0);
+}
+
+/// A destination that may not have devices, and one that may not make them, have all the rest.
+#[test]
+fn devices_are_left_out_where_they_cannot_be() {
+    let source = MemoryStore::new();
+    let new = |kind| NewNode { kind, mode: 0o644, uid: 0, gid: 0 };
+    let name = |name: &'static str| Name::new(name.as_bytes()).unwrap();
+    let device = new(NewKind::CharDevice(Device { major: 1, minor: 3 }));
+    source.root().create(name("device"), &device, MAY).unwrap();
+    source.root().create(name("file"), &new(NewKind::Regular), MAY).unwrap();
+    let snapshots = source.snapshots().unwrap();
+    let taken = snapshots.take("replica", MAY).unwrap().id;
+    let compared = Compared::open(&snapshots, None, (taken, None), MAY).unwrap();
+    for (devices, present) in [(false, None), (true, None), (false, Some("device"))] {
+        let destination = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
+        if let Some(present) = present {
+            destination.root().create(name(present), &device, MAY).unwrap();
+        }
+        if devices {
+            // The third thing that is made, after the folder and the file.
+            let fault = Fault::Fail(Error::NotPermitted);
+            destination.inject(Rule { call: Call::Create, skip: 2, times: 1, fault });
+        }
+        let store: Arc<dyn Storage> = destination;
+        let mut said = Said::by(|say| changes(&compared, MAY, say)).unwrap();
+        let mut far = Far { store: snapshots.open(taken, MAY).unwrap(), left: &mut (u64::MAX >> 1) };
+        let (progress, takes) = (Progress::default(), Takes { devices, set_id: true });
+        let convergence = Convergence { store: &store, replication: 7, takes, progress: &progress, may: MAY };
+        convergence.run(&mut said, &mut far).unwrap();
+        assert_eq!(picture::names(&store.root()), [b"file".to_vec()], "{devices} {present:?}");
+        assert_eq!(progress.figures().left_out, 1);
+    }
 }
 
 /// Both in one file system, which both change at the same time as always.

@@ -6,6 +6,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use replica::Takes;
+use share::Terms;
 use storage::StoreThread;
 
 use super::Remote;
@@ -85,6 +87,8 @@ impl Administration {
             known.ended(Some(why), Instant::now(), Duration::from_secs(record.every));
             return Ok(());
         };
+        let terms = self.terms_of(&record.share);
+        let takes = Takes { devices: terms.contains(Terms::DEVICES), set_id: terms.contains(Terms::SET_ID) };
         let (state, snapshotting) = (Arc::clone(self.state()), Arc::clone(self.snapshotting()));
         let (record, of_thread) = (record.clone(), Arc::clone(&known));
         let spawned = StoreThread::spawn("replica", move |thread| {
@@ -97,6 +101,7 @@ impl Administration {
                 mirrors: &mirrors,
                 shown: &shown,
                 record,
+                takes,
                 progress: &progress,
             };
             match run.carry_out(thread) {
@@ -110,6 +115,10 @@ impl Administration {
                         seconds = begun.elapsed().as_secs_f64(),
                         "a replica is up to date"
                     );
+                    if figures.left_out > 0 {
+                        let devices = figures.left_out;
+                        tracing::warn!(share, devices, "devices of the source are not in a replica");
+                    }
                     of_thread.ended(None, begun, every);
                 }
                 Err(Ended::Stopped) => of_thread.stopped(),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::replications::{NewTransfer, Transfer};
-use replica::{Convergence, Failure, Progress, Records, Shown, Source};
+use replica::{Convergence, Failure, Progress, Records, Shown, Source, Takes};
 use replica_wire::Wanted;
 use state::{ReplicationRecord, State};
 use storage::{Error, MayWait, SnapshotName, Snapshots, StoreThread, View};
@@ -44,6 +44,7 @@ pub(super) struct Run<'a> {
     pub(super) mirrors: &'a Mirrors,
     pub(super) shown: &'a Arc<Shown>,
     pub(super) record: ReplicationRecord,
+    pub(super) takes: Takes,
     pub(super) progress: &'a Arc<Progress>,
 }
 
@@ -76,6 +77,7 @@ impl Run<'_> {
         let convergence = Convergence {
             store: self.shown.live(),
             replication: self.record.id,
+            takes: self.takes,
             progress: self.progress,
             may,
         };
