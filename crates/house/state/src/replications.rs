@@ -128,6 +128,14 @@ impl State {
         json.map(|json| serde_json::from_slice(&json).map_err(|e| self.trouble(e))).transpose()
     }
 
+    /// The destinations of all shares.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn destinations(&self) -> Result<Vec<DestinationsRecord>> {
+        self.records(DESTINATIONS)
+    }
+
     /// Keeps the destinations of a share.
     ///
     /// # Errors
@@ -160,7 +168,8 @@ mod tests {
         let state = State::open(&directory).unwrap();
         assert_eq!(state.replication_of("DATA").unwrap(), Some(replication.clone()));
         assert_eq!(state.replications().unwrap(), std::slice::from_ref(&replication));
-        assert_eq!(state.destinations_of("data").unwrap(), Some(destinations));
+        assert_eq!(state.destinations_of("data").unwrap().as_ref(), Some(&destinations));
+        assert_eq!(state.destinations().unwrap(), [destinations]);
         assert!(!format!("{replication:?}").contains("hush"));
         state.forget_share_number("data").unwrap();
         assert!(state.replication_of("data").unwrap().is_some(), "it went back to a snapshot");

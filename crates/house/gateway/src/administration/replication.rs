@@ -130,11 +130,13 @@ impl Administration {
             let what = format!("the share {name} is a replica already");
             return Err(Refusal::new(RefusalKind::NameTaken, what, "End that first: --stop"));
         }
+        self.check_has_no_destinations(&name)?;
         let turn = self.snapshotting.turn()?;
         self.check_nothing_is_restored(&name)?;
         check_can_go_back(&share)?;
         let snapshots = self.own_snapshots(&share)?;
         let mut idle = self.idle.lock();
+        self.check_is_unchanged(&share)?;
         // Its clients can write no more before it is looked at, so nothing of theirs is lost.
         let ended = reload::end(serving, &name).map_err(refused);
         drop(share);
@@ -184,6 +186,19 @@ impl Administration {
         })
     }
 
+    /// Refuses to make a replica of a share that others replicate: of a replica nobody takes snapshots.
+    fn check_has_no_destinations(&self, name: &str) -> Result<()> {
+        let known = self.state.destinations_of(name).map_err(failed)?.unwrap_or_default();
+        let Some(one) = known.destinations.first() else { return Ok(()) };
+        let what =
+            format!("the share {name} has the destination {}, and a replica can have none", written(one.id));
+        Err(Refusal::new(
+            RefusalKind::InUse,
+            what,
+            "End that first: --stop there, or here anabranch share replicate NAME --forget DESTINATION",
+        ))
+    }
+
     /// Asks the source whether it has the share.
     fn check_source(&self, record: &ReplicationRecord) -> Result<()> {
         let Some(remote) = self.remote() else {
@@ -219,6 +234,7 @@ impl Administration {
         let left = match (action, record.broken) {
             (ReplicationAction::Break, false) => self.leave_mirror(name, |record| record.broken = true)?,
             (ReplicationAction::Resync, true) => {
+                self.check_has_no_destinations(&record.share)?;
                 self.leave_mirror(name, |record| (record.broken, record.resync) = (false, true))?
             }
             (_, true) => return Err(is_broken(&record)),
@@ -255,6 +271,7 @@ impl Administration {
         let was_broken = record.broken;
         let snapshots = self.own_snapshots(&share)?;
         let mut idle = self.idle.lock();
+        self.check_is_unchanged(&share)?;
         let ended = reload::end(serving, &record.share).map_err(refused);
         drop(share);
         let reverted = ended.and_then(|_| go_back(&snapshots, &record.shown, was_broken));

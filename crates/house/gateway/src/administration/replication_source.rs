@@ -24,6 +24,8 @@ use crate::snapshots::{Kept, asked, now};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
+/// After how many seconds it is told that a destination was not heard of.
+const LOST_SECS: u64 = 24 * 3600;
 /// How often a destination hears that there is more to come: so this side learns that it is gone.
 const ALIVE_EVERY: Duration = Duration::from_secs(5);
 /// How many destinations a share can have, as Azure NetApp Files has it.
@@ -50,6 +52,35 @@ impl Administration {
         self.remove_others(&share, &directory, id, &[])?;
         tracing::info!(share = share.name(), destination = written(id), "a destination is forgotten");
         Ok(tell(&gone))
+    }
+
+    /// Removes what is kept for the destinations of a share that is to be removed. What cannot be removed now stays.
+    pub(super) fn end_destinations(&self, name: &str) {
+        let Ok(Some(known)) = self.state.destinations_of(name) else { return };
+        let Ok(_turn) = self.snapshotting.turn() else { return };
+        let Ok((share, directory)) = self.served_with_directory(name) else { return };
+        for one in known.destinations {
+            self.replications.walks.end(one.id);
+            if let Err(why) = self.remove_others(&share, &directory, one.id, &[]) {
+                tracing::warn!(share = name, "a snapshot for a replica stays: {}", why.what);
+            }
+        }
+    }
+
+    /// Says which destinations have not been heard of for long: what is kept for them takes space.
+    pub(crate) fn tell_lost_destinations(&self) {
+        let known = self.state.destinations().unwrap_or_default();
+        let now = now().secs_since_1970();
+        for of_share in known {
+            for one in of_share.destinations.iter().filter(|one| is_lost(one, now)) {
+                tracing::warn!(
+                    share = of_share.share,
+                    destination = written(one.id),
+                    hours = now.saturating_sub(one.seen) / 3600,
+                    "a destination was not heard of for long, and its snapshots stay until it is forgotten"
+                );
+            }
+        }
     }
 
     pub(super) fn tell_source(&self, share: &str) -> Result<SourceShare> {
@@ -265,6 +296,10 @@ fn enter(kept: &mut DestinationsRecord, id: u64, share: &str) -> Result<usize> {
     Ok(kept.destinations.len() - 1)
 }
 
+fn is_lost(destination: &DestinationRecord, now: u64) -> bool {
+    destination.seen.saturating_add(LOST_SECS) < now
+}
+
 /// Notes what a destination says that it has, as far as that is still there. If it may have a part of something else than what it is
 /// about to have here, it counts as having nothing: what it has moved already would not be said again.
 fn use_completed(destination: &mut DestinationRecord, said: &NewTransfer, listed: &[Snapshot]) {
@@ -366,6 +401,13 @@ mod tests {
         let other = snapshots.take("a", MAY).unwrap().id;
         assert_eq!(handles_last(&*snapshots, empty, MAY), Ok(true));
         assert_eq!(handles_last(&*snapshots, other, MAY), Ok(true));
+    }
+
+    #[test]
+    fn a_destination_is_lost_after_a_day() {
+        let seen = |seen| DestinationRecord { seen, ..DestinationRecord::default() };
+        assert!(!is_lost(&seen(1000), 1000 + LOST_SECS) && is_lost(&seen(1000), 1001 + LOST_SECS));
+        assert!(!is_lost(&seen(u64::MAX), 1000));
     }
 
     #[test]

@@ -35,10 +35,7 @@ impl Administration {
         }
         // Other changes wait from here on, and not for these questions.
         let mut idle = self.idle.lock();
-        if !self.served(&name).is_ok_and(|now| Arc::ptr_eq(&now, &share)) {
-            let what = format!("the share {name} was changed meanwhile");
-            return Err(Refusal::new(RefusalKind::Busy, what, "Look at it, and try again."));
-        }
+        self.check_is_unchanged(&share)?;
         let reverted = self.revert_withdrawn(serving, &share, snapshot.id);
         drop(turn);
         drop(share);
@@ -47,6 +44,15 @@ impl Administration {
         let before = and_served(reverted, served)?;
         tracing::info!(share = name, to, before = before.name, "a share went back to a snapshot");
         Ok(tell(before, &[]))
+    }
+
+    /// Refuses to go on with a share in whose place another one is served. Nobody changes shares meanwhile.
+    pub(super) fn check_is_unchanged(&self, share: &Arc<Share>) -> Result<()> {
+        if self.served(share.name()).is_ok_and(|now| Arc::ptr_eq(&now, share)) {
+            return Ok(());
+        }
+        let what = format!("the share {} was changed meanwhile", share.name());
+        Err(Refusal::new(RefusalKind::Busy, what, "Look at it, and try again."))
     }
 
     /// Withdraws a share, also if this fails, and goes back. As long as that takes, nobody may open the directory: neither may any

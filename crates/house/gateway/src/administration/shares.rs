@@ -320,6 +320,9 @@ impl Administration {
     }
 
     pub(super) fn end_share(&self, name: &str) -> Result<Share> {
+        self.check_is_no_replica(&self.made_share(name)?.name)?;
+        // In this order: the turn for snapshots, then the shares.
+        self.end_destinations(name);
         let mut idle = self.idle.lock();
         let record = self.made_share(name)?;
         self.check_is_no_replica(&record.name)?;

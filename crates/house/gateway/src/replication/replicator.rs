@@ -16,6 +16,8 @@ use crate::administration::Administration;
 
 /// How often it is looked whether one is due.
 const EVERY: Duration = Duration::from_millis(500);
+/// How often it is told which destinations were not heard of.
+const TOLD_EVERY: Duration = Duration::from_secs(24 * 3600);
 
 /// Begins transfers as long as this value lives. One that goes on stops, and is gone on with at the next start.
 #[derive(Debug)]
@@ -34,8 +36,13 @@ impl Replicator {
         let (stop, stopped) = mpsc::channel();
         let of_thread = Arc::clone(&administration);
         let run = move || {
+            let mut told = None;
             while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
                 of_thread.replicate();
+                if told.is_none_or(|told: Instant| told.elapsed() >= TOLD_EVERY) {
+                    told = Some(Instant::now());
+                    of_thread.tell_lost_destinations();
+                }
             }
         };
         let thread = std::thread::Builder::new().name("replicas".to_owned()).spawn(run)?;
