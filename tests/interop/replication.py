@@ -62,10 +62,10 @@ class Server:
             os.chmod(key, 0o600)
             self.flags = ["--control-certificate", certificate, "--control-key", key]
 
-    def start(self):
+    def start(self, *before):
         log = open(os.path.join(self.at, "log"), "a")
         self.process = subprocess.Popen(
-            [PROGRAM, "serve", "--share", f"{self.name}={self.share}", "--user", f"{USER}=1000:1000:{PASSWORD}",
+            [*before, PROGRAM, "serve", "--share", f"{self.name}={self.share}", "--user", f"{USER}=1000:1000:{PASSWORD}",
              "--smb", f"127.0.0.1:{self.smb}", "--nfs", "off", "--control", f"127.0.0.1:{self.control}", "--state", self.state, *self.flags],
             stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=die_with_parent)
         for line in self.process.stdout:
@@ -219,6 +219,13 @@ def snapshots(server):
     return [os.path.join(folder, name) for name in os.listdir(folder)] if os.path.isdir(folder) else []
 
 
+def states(replica):
+    """The snapshots of a replica that clients are or were shown, the last at the end."""
+    def number(at):
+        return int(run("btrfs", "inspect-internal", "rootid", at, check=True).stdout)
+    return sorted((at for at in snapshots(replica) if ".replica." in at), key=number)
+
+
 def pictures(tops):
     """The pictures of those of these trees that nobody removes meanwhile."""
     found = set()
@@ -267,6 +274,20 @@ def refusals(source, replica, words):
     check("a token for replicas is for nothing else", '"scope"' in api.stdout, api.stdout)
 
 
+def without_handles(source, replica, words):
+    """A source that may not open files by filehandle says so."""
+    source.end()
+    source.start("setpriv", "--bounding-set=-dac_read_search")
+    made = replica.replicate(*words)
+    now = replica.replicate("--now")
+    check("a source without handles is refused", made.returncode == 0 and "may not open files by filehandle" in now.stderr, now.stderr)
+    check("and keeps nothing", not snapshots(source), snapshots(source))
+    stopped = replica.replicate("--stop")
+    check("what nothing was transferred to ends", stopped.returncode == 0 and not picture(replica.share), stopped.stderr)
+    source.end()
+    source.start()
+
+
 def first_transfer(source, replica, words):
     made = replica.replicate(*words, "--every", "1h")
     if not check("an empty share becomes a replica", made.returncode == 0, made.stderr):
@@ -274,8 +295,7 @@ def first_transfer(source, replica, words):
     now = replica.replicate("--now")
     check("it is brought up to date", now.returncode == 0, now.stderr + replica.tail())
     check("clients see what the source has", seen(replica) == picture(source.share), seen(replica))
-    shown = [at for at in snapshots(replica) if ".replica." in at]
-    check("nothing is missing in it", len(shown) == 1 and exact_picture(shown[0]) == exact_picture(source.share), shown)
+    check("nothing is missing in it", exact_picture(states(replica)[-1]) == exact_picture(source.share), states(replica))
     written = replica.smbclient("mkdir new")
     check("clients cannot write to it", "NT_STATUS" in written.stdout and not os.path.exists(os.path.join(replica.share, "new")), written.stdout)
     needed = [os.path.basename(at) for at in snapshots(source)]
@@ -291,9 +311,9 @@ def later_transfers(source, replica):
         change(source.share, dice)
         now = replica.replicate("--now")
         check(f"changes are taken over ({at})", now.returncode == 0 and seen(replica) == picture(source.share), now.stderr)
-    shown = [at for at in snapshots(replica) if ".replica." in at]
-    check("nothing is missing after changes", exact_picture(shown[0]) == exact_picture(source.share), shown)
-    check("no snapshot is left over", (len(snapshots(source)), len(shown)) == (2, 1), (snapshots(source), shown))
+    check("nothing is missing after changes", exact_picture(states(replica)[-1]) == exact_picture(source.share), states(replica))
+    check("the state before is there, too, and no other", (len(snapshots(source)), len(states(replica))) == (2, 2),
+          (snapshots(source), states(replica)))
 
 
 def kills(source, replica, count):
@@ -327,13 +347,22 @@ def kills(source, replica, count):
             now = replica.replicate("--now")
         if not check(f"kill {at} of {victim.name}: it is brought up to date", seen(replica) == picture(source.share), now.stderr):
             return
-    shown = [at for at in snapshots(replica) if ".replica." in at]
-    check("nothing is missing after kills", exact_picture(shown[0]) == exact_picture(source.share), shown)
+    check("nothing is missing after kills", exact_picture(states(replica)[-1]) == exact_picture(source.share), states(replica))
 
 
 def broken_off(source, replica):
     state = picture(source.share)
+    source.process.send_signal(signal.SIGSTOP)
+    starting = subprocess.Popen([PROGRAM, "share", "replicate", replica.name, "--now", "--state", replica.state],
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(300):
+        if replica.status()["transferring"]:
+            break
+        time.sleep(0.1)
     broken = replica.replicate("--break")
+    check("a replica is broken off although the source is silent", broken.returncode == 0, broken.stderr)
+    check("who waits for it waits no more", starting.wait(timeout=300) != 0)
+    source.process.send_signal(signal.SIGCONT)
     check("a replica is broken off", broken.returncode == 0 and replica.status()["state"] == "broken", broken.stderr)
     check("it is as it was last complete", seen(replica) == state and picture(replica.share) == state)
     write(os.path.join(SCRATCH, "local"), b"of here")
@@ -402,6 +431,7 @@ def main():
         else:
             populate(source.share)
             refusals(source, replica, words)
+            without_handles(source, replica, words)
             first_transfer(source, replica, words)
             later_transfers(source, replica)
             kills(source, replica, int(os.environ.get("KILLS", "4")))
