@@ -20,7 +20,7 @@ use storage::{MayWait, Snapshots, StoreThread, View};
 use super::revert::{and_served, refused};
 use super::{Administration, failed, invalid, reload};
 use crate::replication::{
-    Mirrors, OWN_LABEL, Patience, Place, Remote, Replications, Unanswered, is_token, json_call,
+    Mirrors, OWN_LABEL, Patience, Place, Remote, Replications, Unanswered, is_token, json_call, legible,
     open_snapshot, path_part, written,
 };
 use crate::snapshots::{Snapshotting, asked};
@@ -211,7 +211,8 @@ impl Administration {
         let patience = Patience::new(SOURCE_SILENCE);
         let answer = json_call::<SourceShare>(&*remote, &access, ("GET", &path), None::<&()>, &patience);
         let source = answer.map_err(|Unanswered { what, advice, .. }| {
-            Refusal::new(RefusalKind::Failed, format!("the source {}: {what}", record.from), advice)
+            let what = format!("the source {}: {}", record.from, legible(&what));
+            Refusal::new(RefusalKind::Failed, what, legible(&advice))
         })?;
         if source.version != replica_wire::VERSION {
             let what = format!("the source {} sends in another form", record.from);

@@ -14,7 +14,7 @@ mod walks;
 
 pub(crate) use mirrors::Mirrors;
 pub use remote::{Answer, Patience, Remote, Unanswered};
-pub(crate) use remote::{Place, is_token, json_call};
+pub(crate) use remote::{Place, is_token, json_call, legible};
 pub(crate) use replicator::Replicator;
 pub(crate) use running::Replications;
 pub(crate) use transfer::{OWN_LABEL, open_snapshot, path_part};

@@ -155,6 +155,15 @@ impl Unanswered {
     }
 }
 
+/// The most characters of what another server says of itself.
+const WORDS_MAX: usize = 500;
+
+/// What another server says, as it can be shown on a terminal: without control characters, and not without end.
+pub(crate) fn legible(said: &str) -> String {
+    let plain = said.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char });
+    plain.take(WORDS_MAX).collect()
+}
+
 /// Makes a call with a body in JSON, or without one, and reads the answer.
 pub(crate) fn json_call<T: DeserializeOwned>(
     remote: &dyn Remote,
@@ -201,6 +210,12 @@ mod tests {
         ] {
             assert!(Place::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_others_say_cannot_write_to_a_terminal() {
+        assert_eq!(legible("no\u{1b}[2J\nway \u{fc}"), "no\u{fffd}[2J\u{fffd}way \u{fc}");
+        assert_eq!(legible(&"x".repeat(10_000)).len(), WORDS_MAX);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use state::{ReplicationRecord, State};
 use storage::{Error, MayWait, SnapshotName, Snapshots, StoreThread, View};
 
 use super::received::{Received, Slowed};
-use super::remote::{Patience, Remote, Unanswered, json_call};
+use super::remote::{Patience, Remote, Unanswered, json_call, legible};
 use super::{LABEL, Mirrors, Place, written};
 use crate::control_access::Access;
 use crate::snapshots::{Kept, Snapshotting, now};
@@ -53,7 +53,10 @@ impl Run<'_> {
     pub(super) fn carry_out(self, thread: &StoreThread) -> Result<ReplicationRecord, Ended> {
         let progress = Arc::clone(self.progress);
         // Whatever fails because it is to stop has not failed.
-        self.bring_up_to_date(thread).map_err(|why| if progress.is_stopped() { Ended::Stopped } else { why })
+        self.bring_up_to_date(thread).map_err(|why| match why {
+            Ended::Failed(why) if !progress.is_stopped() => Ended::Failed(legible(&why)),
+            _ => Ended::Stopped,
+        })
     }
 
     fn bring_up_to_date(mut self, thread: &StoreThread) -> Result<ReplicationRecord, Ended> {
