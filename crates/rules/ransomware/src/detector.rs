@@ -29,7 +29,7 @@ pub struct Alarm<C, W> {
     pub number: u64,
     /// The client.
     pub client: C,
-    /// Who used it last.
+    /// Who used it when the last file came to count before the alarm.
     pub who: Option<W>,
     /// When it was raised.
     pub since: Instant,
@@ -55,6 +55,14 @@ struct Watched<F, W> {
 }
 
 impl<F, W: Clone> Watched<F, W> {
+    /// Notes who used the client, if a file has come to count since so many did. Who does other things, or comes after the alarm, is not
+    /// suspected.
+    fn used_by(&mut self, who: W, counted: Count) {
+        if self.client.count != counted && self.alarm.is_none() {
+            self.who = Some(who);
+        }
+    }
+
     /// The alarm about this client, if there is one.
     fn told<C>(&self, client: C) -> Option<Alarm<C, W>> {
         let (number, since) = self.alarm?;
@@ -109,16 +117,21 @@ impl<C: Copy + Eq + Hash, F: Copy + Eq + Hash, W: Clone> Detector<C, F, W> {
         before: Before<F>,
         now: Now,
     ) -> Option<Alarm<C, W>> {
-        let watched = self.used_by(client, who, now);
+        let watched = self.watched(client, now.at);
+        let counted = watched.client.count;
         match before {
-            _ if watched.note(file, now.at, now.rule.within) == Some(Note::Spoilt) => {}
-            Before::Nothing(dir) => watched.makes(file, dir, now.at),
+            _ if watched.client.note(file, now.at, now.rule.within) == Some(Note::Spoilt) => {}
+            Before::Nothing(dir) => {
+                watched.client.makes(file, dir, now.at);
+                watched.who.get_or_insert_with(|| who.clone());
+            }
             Before::Held(Look::Noise) => {}
             Before::Held(Look::Plain | Look::Known) => {
-                watched.set_note(file, Note::Spoilt, now.at);
-                watched.spoils(Way::Overwritten, now.at);
+                watched.client.set_note(file, Note::Spoilt, now.at);
+                watched.client.spoils(Way::Overwritten, now.at);
             }
         }
+        watched.used_by(who, counted);
         self.judge(client, now)
     }
 
@@ -163,16 +176,18 @@ impl<C: Copy + Eq + Hash, F: Copy + Eq + Hash, W: Clone> Detector<C, F, W> {
         replaced: Option<Look>,
         now: Now,
     ) -> Option<Alarm<C, W>> {
-        let watched = self.used_by(client, who, now);
-        match (watched.note(file, now.at, now.rule.within), replaced) {
+        let watched = self.watched(client, now.at);
+        let counted = watched.client.count;
+        match (watched.client.note(file, now.at, now.rule.within), replaced) {
             (Some(Note::Made), Some(Look::Plain | Look::Known)) => {
-                watched.set_note(file, Note::Spoilt, now.at);
-                watched.replaces(dir, now.at, now.rule.within);
+                watched.client.set_note(file, Note::Spoilt, now.at);
+                watched.client.replaces(dir, now.at, now.rule.within);
             }
             // What it has just written it may name as it likes.
             (Some(_), _) => {}
-            (None, _) => watched.renames(file, names, now.at, now.rule.within),
+            (None, _) => watched.client.renames(file, names, now.at, now.rule.within),
         }
+        watched.used_by(who, counted);
         self.judge(client, now)
     }
 
@@ -198,12 +213,6 @@ impl<C: Copy + Eq + Hash, F: Copy + Eq + Hash, W: Clone> Detector<C, F, W> {
 
     fn client(&mut self, client: C, now: Now) -> &mut Client<F> {
         &mut self.watched(client, now.at).client
-    }
-
-    fn used_by(&mut self, client: C, who: W, now: Now) -> &mut Client<F> {
-        let watched = self.watched(client, now.at);
-        watched.who = Some(who);
-        &mut watched.client
     }
 
     fn watched(&mut self, client: C, now: Instant) -> &mut Watched<F, W> {

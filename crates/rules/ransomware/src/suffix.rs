@@ -13,7 +13,7 @@ const SUFFIXES_MAX: usize = 16;
 const WAITING_MAX: usize = 64;
 /// The longest suffix that is remembered, in bytes.
 const BYTES_MAX: usize = 64;
-/// Suffixes that people and programs give files of all kinds.
+/// Suffixes that people and programs give files of all kinds, and those of formats into which files are converted.
 const USUAL: &[&[u8]] = &[
     b"bak",
     b"backup",
@@ -43,6 +43,45 @@ const USUAL: &[&[u8]] = &[
     b"gpg",
     b"asc",
     b"age",
+    b"txt",
+    b"md",
+    b"htm",
+    b"html",
+    b"xml",
+    b"json",
+    b"yml",
+    b"yaml",
+    b"csv",
+    b"log",
+    b"conf",
+    b"ini",
+    b"jpg",
+    b"jpeg",
+    b"png",
+    b"pdf",
+    b"doc",
+    b"docx",
+    b"xls",
+    b"xlsx",
+    b"ppt",
+    b"pptx",
+    b"odt",
+    b"ods",
+    b"mp3",
+    b"mp4",
+    b"mov",
+    b"py",
+    b"js",
+    b"ts",
+    b"css",
+    b"java",
+    b"c",
+    b"h",
+    b"rs",
+    b"go",
+    b"o",
+    b"a",
+    b"so",
 ];
 
 /// The suffixes that a client has given files lately.
@@ -82,7 +121,9 @@ impl<F: Copy + Eq + Hash> Suffixes<F> {
     ) -> Option<Marked<F>> {
         let suffix = suffix_of(to).filter(|suffix| !USUAL.contains(&&suffix[..]))?;
         let kind = suffix_of(from).unwrap_or_default();
-        if kind == suffix {
+        // A program that writes to another file first (`.name.Xa3f9Q`) gives the file the name that it is to have.
+        let was_temporary = from.windows(to.len()).any(|part| part == to);
+        if kind == suffix || was_temporary {
             return None;
         }
         self.0.retain(|given| now.saturating_duration_since(given.last) < within);
@@ -147,6 +188,12 @@ mod tests {
             ("g.h", "g.h.bak"),
             ("h.rs", "h.rs.bak"),
             ("i.docx", "i"),
+            (".l.xyz.Xa3f9Q", "l.xyz"),
+            (".m.xyz.b7Tq0L", "m.xyz"),
+            (".n.xyz.9fGhWe", "n.xyz"),
+            ("o.htm", "o.txt"),
+            ("p.php", "p.txt"),
+            ("q.md", "q.txt"),
             ("j.docx", ".hidden"),
             ("k.docx", "k."),
         ] {

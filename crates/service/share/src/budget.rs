@@ -172,8 +172,8 @@ impl Provision {
         self.asks(PACED | RECORDED | SLOWED)
     }
 
-    /// Holds these clients to one operation a second, and no others.
-    pub(crate) fn slow(&self, clients: Vec<Opener>) {
+    /// Holds these clients to one operation a second, and no others. They are asked for while nobody else sets them.
+    pub(crate) fn slow(&self, clients: impl FnOnce() -> Vec<Opener>) {
         self.slowed.set(clients, |are_any| self.ask(SLOWED, are_any));
     }
 

@@ -165,8 +165,10 @@ impl Share {
 
     /// Slows the clients about which there are alarms, and no others.
     pub(crate) fn slows_suspects(&self) {
-        let is_slowing = self.vigilance.rule().is_some_and(|rule| rule.slow);
-        self.budget.slow(if is_slowing { self.vigilance.clients() } else { Vec::new() });
+        self.budget.slow(|| {
+            let is_slowing = self.vigilance.rule().is_some_and(|rule| rule.slow);
+            if is_slowing { self.vigilance.clients() } else { Vec::new() }
+        });
     }
 }
 

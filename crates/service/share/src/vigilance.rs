@@ -120,7 +120,8 @@ impl Vigilance {
 
     /// A client writes to a file. None unless what it writes is to be looked at.
     pub(crate) fn writes(&self, client: Opener, file: ObjectId) -> Option<First> {
-        self.detector.lock().writes(client, file, self.now()?)
+        let now = self.now()?;
+        self.detector.lock().writes(client, file, now)
     }
 
     /// What a client writes to a file looks random.

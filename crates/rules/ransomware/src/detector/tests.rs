@@ -165,3 +165,17 @@ fn memory_is_bounded_and_alarms_are_kept() {
     assert_eq!(watch.detector.clients.len(), CLIENTS_MAX);
     assert_eq!(watch.detector.alarms(watch.now.at).len(), 1);
 }
+
+#[test]
+fn who_does_other_things_or_comes_later_is_not_suspected() {
+    let mut watch = Watch::new();
+    let now = watch.now;
+    for file in 0..3 {
+        watch.write(file, Look::Noise, Some(Look::Plain));
+        watch.detector.renames((ME, "otto"), (100 + file, DIR), (b"a.txt", b"b.txt"), None, now);
+        watch.detector.noise((ME, "otto"), 200 + file, Before::Held(Look::Noise), now);
+    }
+    watch.detector.noise((ME, "otto"), 300, Before::Held(Look::Plain), now);
+    let alarms = watch.detector.alarms(now.at);
+    assert_eq!((alarms[0].who, alarms[0].count.all()), (Some("zoe"), 4));
+}

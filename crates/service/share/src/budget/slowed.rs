@@ -17,8 +17,9 @@ pub(super) struct Slowed(Mutex<HashMap<Opener, Arc<tokio::sync::Mutex<()>>>>);
 
 impl Slowed {
     /// Slows these clients, and no others. Whether there are any is told before others can change that.
-    pub(super) fn set(&self, clients: Vec<Opener>, tell: impl FnOnce(bool)) {
+    pub(super) fn set(&self, clients: impl FnOnce() -> Vec<Opener>, tell: impl FnOnce(bool)) {
         let mut slowed = self.0.lock();
+        let clients = clients();
         slowed.retain(|client, _| clients.contains(client));
         for client in clients {
             slowed.entry(client).or_default();
@@ -28,10 +29,13 @@ impl Slowed {
 
     /// Waits for the turn of an operation of this client.
     pub(super) async fn wait(&self, client: Option<Opener>) {
-        let turns = client.and_then(|client| self.0.lock().get(&client).cloned());
-        if let Some(turns) = turns {
-            let _turn = turns.lock().await;
-            tokio::time::sleep(TURN).await;
+        let turns = || client.and_then(|client| self.0.lock().get(&client).cloned());
+        if let Some(queue) = turns() {
+            let _turn = queue.lock().await;
+            // Perhaps not any more: then all who wait go on.
+            if turns().is_some() {
+                tokio::time::sleep(TURN).await;
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ use super::*;
 const FILES: usize = 3;
 
 fn share(rule: &str) -> Arc<Share> {
-    let ransomware = Some(rule.parse().unwrap());
+    let ransomware = Some(format!("{rule} within=60m").parse().unwrap());
     let settings = Settings { ransomware, ..Settings::new("data") };
     Share::new(ShareId(1), settings, Arc::new(MemoryStore::new()))
 }
