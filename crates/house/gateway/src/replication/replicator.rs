@@ -70,7 +70,7 @@ impl Administration {
             Err(error) => return tracing::error!("the replicas: {}", error.what),
         };
         for record in records.into_iter().filter(|record| !record.broken) {
-            if !self.replications().of(&record.share).is_due() {
+            if !self.replications().of(&record.share).is_due(Instant::now()) {
                 continue;
             }
             // Whoever breaks a replica off comes later.

@@ -101,9 +101,9 @@ impl Known {
     }
 
     /// Whether a transfer is to be begun.
-    pub(crate) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self, at: Instant) -> bool {
         let now = self.now.lock();
-        !now.is_running && now.due.is_none_or(|due| due <= Instant::now())
+        !now.is_running && now.due.is_none_or(|due| due <= at)
     }
 
     /// Has a transfer begun as soon as can be.
@@ -175,21 +175,21 @@ mod tests {
 
     #[test]
     fn what_fails_is_tried_again_later_and_later() {
-        let (all, every) = (Replications::default(), Duration::from_secs(600));
+        let (all, every, at) = (Replications::default(), Duration::from_secs(600), Instant::now());
         let known = all.of("Data");
-        assert!(known.is_due() && all.of("dATA").is_due());
+        assert!(known.is_due(at) && all.of("dATA").is_due(at));
         let _progress = known.begins();
-        assert!(!known.is_due() && known.seen().is_running);
-        known.ended(Some("no way".to_owned()), Instant::now(), every);
-        assert!(!known.is_due(), "not at once");
+        assert!(!known.is_due(at) && known.seen().is_running);
+        known.ended(Some("no way".to_owned()), at, every);
+        assert!(!known.is_due(at), "not at once");
         assert_eq!((known.seen().failures, known.seen().problem.as_deref()), (1, Some("no way")));
         known.hurry();
-        assert!(known.is_due() && known.seen().problem.is_some());
+        assert!(known.is_due(at) && known.seen().problem.is_some());
         known.starts_anew();
-        assert!(known.is_due() && known.seen().problem.is_none());
+        assert!(known.is_due(at) && known.seen().problem.is_none());
         let _progress = known.begins();
-        known.ended(None, Instant::now(), every);
-        assert!(!known.is_due() && known.seen().problem.is_none());
+        known.ended(None, at, every);
+        assert!(!known.is_due(at) && known.seen().problem.is_none());
         assert!(all.stop("data"));
     }
 }
