@@ -8,10 +8,9 @@ fi
 ip link set lo up && mount -t tmpfs tmpfs /run || exit 1
 SQUASH=default
 . "$(dirname "$0")/server.sh"
-# In memory, no blocks are allocated for anything but data.
-share_dir=$(mktemp -d /dev/shm/anabranch-quotas.XXXXXX)
-trap 'rm -rf "$share_dir"; end_scratch' EXIT
-chmod 777 "$share_dir"
+# In memory, no blocks are allocated for anything but data. It goes with this mount namespace.
+share_dir=/run/share
+mkdir -m 777 "$share_dir"
 cat >"$scratch/config.toml" <<TOML
 admins = ["boss"]
 [[share]]

@@ -39,7 +39,7 @@ EOF
   start_server
 }
 guest() {
-  tally "$1:" "$top/tests/lab/client-lab" run --netns "$ns" --nics 1 --timeout 300 -e SMB_PORT="$SMB_PORT" -e NFS_PORT="$NFS_PORT" \
+  tally "$1:" "$top/tests/lab/client-lab" run --netns "$ns" --nics 1 --timeout 600 -e SMB_PORT="$SMB_PORT" -e NFS_PORT="$NFS_PORT" \
     -e SHARE="$SHARE" -e EXPORT="$EXPORT" -e USER="$SMB_USER" -e PASS="$SMB_PASS" -e WHAT="$1" "$top/tests/lab/guest/ransomware.sh"
 }
 # alarm CLIENT FIELD: of the alarm about the client of this protocol. NFS clients state a uid; that is how they are told apart here.
@@ -65,7 +65,7 @@ attack_part() {
   check "nfs: each file replaced counts" is nfs replaced 48
   check "nfs: each file renamed counts" is nfs renamed 24
   check "the suffix is told" is nfs suffix crypted
-  taken() { local i; for i in $(seq 300); do case $(alarm smb snapshot) in *.ransomware.*) return ;; esac; sleep 0.1; done; anabranch share alarms "$SHARE"; false; }
+  taken() { local i; for i in $(seq 600); do case $(alarm smb snapshot) in *.ransomware.*) return ;; esac; sleep 0.1; done; anabranch share alarms "$SHARE"; false; }
   check "a snapshot was taken" taken
   one() { [ "$(anabranch snapshot list "$SHARE" | grep -c ransomware)" = 1 ]; }
   check "one for both clients" one
