@@ -58,18 +58,9 @@ pub(crate) struct ShareReplicate {
 
 /// Bytes in a second: a number and its unit.
 fn bytes_a_second(text: &str) -> Result<u64, String> {
-    let wrong =
-        || format!("{text:?} is no bandwidth: expected a number and a unit, such as 512KiB/s or 100MiB/s");
-    let plain = text.strip_suffix("/s").ok_or_else(wrong)?;
-    let digits = plain.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit = match plain.strip_prefix(digits) {
-        Some("KiB") => 1 << 10,
-        Some("MiB") => 1 << 20,
-        Some("GiB") => 1 << 30,
-        _ => return Err(wrong()),
-    };
-    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| is_number).and_then(|n: u64| n.checked_mul(unit)).ok_or_else(wrong)
+    text.strip_suffix("/s").and_then(limits::parse_size).ok_or_else(|| {
+        format!("{text:?} is no bandwidth: expected a number and a unit, such as 512KiB/s or 100MiB/s")
+    })
 }
 
 #[cfg(test)]

@@ -278,6 +278,25 @@ pub struct Response<'a> {
 }
 
 impl<'a> Response<'a> {
+    /// The response to an open of something that is no file of a store: it has no times, no data and no caching.
+    #[must_use]
+    pub fn of_no_file(file_id: FileId, allocation_size: u64, file_attributes: FileAttributes) -> Self {
+        Self {
+            oplock_level: OplockLevel::None,
+            flags: ResponseFlags::empty(),
+            create_action: CreateAction::Opened,
+            creation_time: FileTime::UNSET,
+            last_access_time: FileTime::UNSET,
+            last_write_time: FileTime::UNSET,
+            change_time: FileTime::UNSET,
+            allocation_size,
+            end_of_file: 0,
+            file_attributes,
+            file_id,
+            contexts: Vec::new(),
+        }
+    }
+
     /// Decodes the body of `message`.
     ///
     /// # Errors

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use net::Buffer;
 use parking_lot::Mutex;
-use smb_wire::create::{CreateAction, OplockLevel, ResponseFlags};
-use smb_wire::{FileAttributes, FileTime, NtStatus, close, create, flush, read, write};
+use smb_wire::{FileAttributes, NtStatus, close, create, flush, read, write};
 
 use crate::context::Admitted;
 use crate::pipe::{self, Message, Pipe};
@@ -31,20 +30,7 @@ pub(crate) fn open(ctx: &Admitted<'_>, request: &create::Request<'_>) -> Result<
         false,
     );
     ctx.add_open(&open)?;
-    let response = create::Response {
-        oplock_level: OplockLevel::None,
-        flags: ResponseFlags::empty(),
-        create_action: CreateAction::Opened,
-        creation_time: FileTime::UNSET,
-        last_access_time: FileTime::UNSET,
-        last_write_time: FileTime::UNSET,
-        change_time: FileTime::UNSET,
-        allocation_size: ALLOCATION_SIZE,
-        end_of_file: 0,
-        file_attributes: FileAttributes::NORMAL,
-        file_id: open.id,
-        contexts: Vec::new(),
-    };
+    let response = create::Response::of_no_file(open.id, ALLOCATION_SIZE, FileAttributes::NORMAL);
     let mut reply = ctx.reply();
     reply.append_with(|bytes, _| response.encode(bytes))?;
     Ok(reply)

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use net::Buffer;
 use parking_lot::Mutex;
-use smb_wire::create::{
-    CreateAction, CreateDisposition, CreateOptions, OplockLevel, Request, Response, ResponseFlags,
-};
-use smb_wire::{AccessMask, FileAttributes, FileTime, NtStatus};
+use smb_wire::create::{CreateDisposition, CreateOptions, Request, Response};
+use smb_wire::{AccessMask, FileAttributes, NtStatus};
 
 use super::access::Desired;
 use crate::context::OnShare;
@@ -38,20 +36,7 @@ pub(super) fn open(ctx: &OnShare<'_>, request: &Request<'_>) -> Result<Buffer, F
         false,
     );
     ctx.add_open(&open)?;
-    let response = Response {
-        oplock_level: OplockLevel::None,
-        flags: ResponseFlags::empty(),
-        create_action: CreateAction::Opened,
-        creation_time: FileTime::UNSET,
-        last_access_time: FileTime::UNSET,
-        last_write_time: FileTime::UNSET,
-        change_time: FileTime::UNSET,
-        allocation_size: 0,
-        end_of_file: 0,
-        file_attributes: ATTRIBUTES,
-        file_id: open.id,
-        contexts: Vec::new(),
-    };
+    let response = Response::of_no_file(open.id, 0, ATTRIBUTES);
     let mut reply = ctx.reply();
     reply.append_with(|out, _| response.encode(out))?;
     Ok(reply)
