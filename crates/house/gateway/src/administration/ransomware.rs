@@ -51,13 +51,16 @@ impl Administration {
     /// Takes the snapshots that alarms want which nobody has answered yet.
     pub(crate) fn answer_ransomware_alarms(&self) {
         let Some(serving) = &self.serving else { return };
-        for share in serving.shares.present().iter() {
+        let (present, at_alarms) = (serving.shares.present(), &self.snapshotting.at_alarms);
+        for share in present.iter() {
             for alarm in share.take_ransomware_alarms() {
                 let Some(time) = alarm.snapshot_protected_for else { continue };
-                let at_alarms = &self.snapshotting.at_alarms;
                 at_alarms.answer((share.id(), alarm.number), || self.take_at_alarm(share, time.as_secs()));
             }
+            let lasting: Vec<u64> = share.ransomware_alarms().iter().map(|alarm| alarm.number).collect();
+            at_alarms.keep(share.id(), &lasting);
         }
+        at_alarms.keep_shares(|id| present.iter().any(|share| share.id() == id));
     }
 
     fn take_at_alarm(&self, share: &Arc<Share>, protect_for_seconds: u64) -> AtAlarm {

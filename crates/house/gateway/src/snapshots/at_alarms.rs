@@ -45,6 +45,18 @@ impl AtAlarms {
         of.by_alarm.insert(alarm, taken);
     }
 
+    /// Forgets what became of the alarms of a share that do not last: all but these.
+    pub(crate) fn keep(&self, share: ShareId, lasting: &[u64]) {
+        if let Some(of) = self.0.lock().get_mut(&share) {
+            of.by_alarm.retain(|alarm, _| lasting.contains(alarm));
+        }
+    }
+
+    /// Forgets the shares that are no longer served: all but these.
+    pub(crate) fn keep_shares(&self, served: impl Fn(ShareId) -> bool) {
+        self.0.lock().retain(|share, _| served(*share));
+    }
+
     fn recent(&self, share: ShareId, now: Instant) -> Option<String> {
         let all = self.0.lock();
         let (at, name) = all.get(&share)?.last.as_ref()?;
@@ -67,5 +79,12 @@ mod tests {
         assert_eq!(of(1), Some(Err("full".to_owned())));
         assert_eq!((of(2), of(3), of(4)), (Some(Ok("a".to_owned())), Some(Ok("a".to_owned())), None));
         assert_eq!(all.recent(share, Instant::now() + PAUSE), None);
+        all.keep(share, &[3]);
+        assert_eq!(
+            (of(1), of(3), all.of(ShareId(2), 1)),
+            (None, Some(Ok("a".to_owned())), Some(Ok("b".to_owned())))
+        );
+        all.keep_shares(|served| served == share);
+        assert_eq!((of(3).is_some(), all.of(ShareId(2), 1)), (true, None));
     }
 }
