@@ -32,7 +32,9 @@ pub(crate) struct Endpoint {
     requests: AtomicU64,
     /// Milliseconds from `connected` to the last of these requests.
     last_request: AtomicU64,
-    /// Milliseconds from `connected` to the last frame of any kind.
+    /// Frames of any kind that arrived.
+    frames: AtomicU64,
+    /// Milliseconds from `connected` to the last of these frames.
     last_frame: AtomicU64,
     /// Puts messages into the connection's outbox.
     mailbox: Mailbox,
@@ -55,6 +57,7 @@ impl Endpoint {
             connected: Instant::now(),
             requests: AtomicU64::new(0),
             last_request: AtomicU64::new(0),
+            frames: AtomicU64::new(0),
             last_frame: AtomicU64::new(0),
             mailbox: outbox.mailbox(),
             is_secured: AtomicBool::new(false),
@@ -98,7 +101,14 @@ impl Endpoint {
     /// Notes that a frame of any kind arrived.
     pub(crate) fn note_frame(&self) {
         let since = net::turn_clock::now().saturating_duration_since(self.connected);
+        // As for requests, no other shard counts here.
+        self.frames.store(self.frames.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
         self.last_frame.store(milliseconds(since), Ordering::Relaxed);
+    }
+
+    /// How many frames of any kind have arrived.
+    pub(crate) fn frames(&self) -> u64 {
+        self.frames.load(Ordering::Relaxed)
     }
 
     /// How long nothing has arrived.

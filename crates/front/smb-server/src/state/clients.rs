@@ -45,6 +45,11 @@ impl Clients {
         clients.get(&client).is_some_and(|all| all.iter().any(|one| one.connection == connection))
     }
 
+    /// How many frames have arrived over the client's connections.
+    pub(crate) fn frames_of(&self, client: Guid) -> u64 {
+        self.0.lock().get(&client).into_iter().flatten().map(|endpoint| endpoint.frames()).sum()
+    }
+
     /// Sends a notification that belongs to no session, over the client's first connection that accepts it. 3.3.4.7:
     /// "The server MUST look up all the connections in ConnectionList where Connection.ClientGuid matches", and "MUST
     /// send Lease.BreakNotification using the first available connection". Returns that connection.

@@ -22,6 +22,9 @@ use crate::state::session::Session;
 /// cannot match a break that comes at once to a lease, and would trust its listing for ever
 /// (docs/measured/linux-client.md).
 const LEARNED_WITHIN: Duration = Duration::from_millis(10);
+/// How long a break waits, at most, for the first frame that the client sends after that reply. A client that gets no
+/// processor receives reply and break together, however far apart they were sent.
+const HEARD_WITHIN: Duration = Duration::from_millis(200);
 
 /// Tables of leases, each with its own lock: clients rarely use the same one.
 const TABLES: usize = 16;
@@ -209,8 +212,8 @@ impl std::fmt::Debug for Lease {
 struct MutableLease {
     /// Lease.Epoch
     epoch: u16,
-    /// When the first reply to a CREATE granted the lease.
-    answered: Option<Instant>,
+    /// The first reply to a CREATE that granted the lease.
+    answered: Option<Answered>,
     /// Lease.ParentLeaseKey
     parent_key: Option<[u8; 16]>,
     /// The sessions of the opens in Lease.LeaseOpens, one for each open.
@@ -219,6 +222,22 @@ struct MutableLease {
     told: Option<PendingLeaseBreak>,
     /// Whether the reply that grants the lease was never sent. If so, the client cannot acknowledge a break.
     is_unheard: bool,
+}
+
+/// A reply to a CREATE.
+#[derive(Debug, Clone, Copy)]
+struct Answered {
+    at: Instant,
+    /// The frames that had arrived from the client by then.
+    frames: u64,
+}
+
+impl Answered {
+    /// Whether the client has taken note of the reply by `now`, when so many frames have arrived from it.
+    fn is_noted(self, frames: u64, now: Instant) -> bool {
+        let since = now.saturating_duration_since(self.at);
+        since >= HEARD_WITHIN || (since >= LEARNED_WITHIN && frames > self.frames)
+    }
 }
 
 impl Lease {
@@ -267,7 +286,7 @@ impl Lease {
     pub(crate) fn answer(&self, granted: share::Granted) -> create_context::Lease {
         let mut state = self.state.lock();
         let is_first = state.answered.is_none();
-        state.answered.get_or_insert_with(Instant::now);
+        state.answered.get_or_insert_with(|| self.answered());
         if granted.grown || (is_first && !granted.state.is_empty()) {
             state.epoch = state.epoch.wrapping_add(1);
         }
@@ -295,7 +314,7 @@ impl Lease {
     pub(crate) fn resume(&self, client_epoch: u16, granted: Caching) {
         let mut state = self.state.lock();
         if state.answered.is_none() {
-            state.answered = Some(Instant::now());
+            state.answered = Some(self.answered());
             let changed = u16::from(!granted.contains(Caching::WRITE));
             state.epoch = client_epoch.wrapping_add(changed);
         }
@@ -342,12 +361,18 @@ impl Lease {
         }
     }
 
-    /// When the client will certainly know the lease of a directory, if it may not know it yet. A request that changes
-    /// entries does not wait for that.
-    fn learned(&self) -> Option<Instant> {
-        let now = Instant::now();
-        let when = self.state.lock().answered.unwrap_or(now) + LEARNED_WITHIN;
-        (self.site.is_directory && now < when).then_some(when)
+    /// A reply that is sent now. Only breaks of directories' leases depend on the frames.
+    fn answered(&self) -> Answered {
+        let frames = if self.site.is_directory { self.clients.frames_of(self.id.client) } else { 0 };
+        Answered { at: Instant::now(), frames }
+    }
+
+    /// Whether the client may not know yet that it has this lease of a directory. A request that changes entries does
+    /// not wait for that.
+    fn is_in_doubt(&self) -> bool {
+        let answered = self.state.lock().answered;
+        let frames = || self.clients.frames_of(self.id.client);
+        self.site.is_directory && answered.is_none_or(|reply| !reply.is_noted(frames(), Instant::now()))
     }
 
     fn tell_shrinking(&self, told: &Break, notification: &Notification) {
@@ -418,11 +443,14 @@ impl GrantHolder for Lease {
             current_lease_state: lease_state(told.from),
             new_lease_state: lease_state(told.to),
         });
-        match (self.learned(), Handle::try_current()) {
-            (Some(when), Ok(runtime)) => {
+        match (self.is_in_doubt(), Handle::try_current()) {
+            (true, Ok(runtime)) => {
                 let (lease, told) = (Weak::clone(&self.itself), *told);
+                let begun = Instant::now();
                 runtime.spawn(async move {
-                    tokio::time::sleep_until(when.into()).await;
+                    while begun.elapsed() < HEARD_WITHIN && lease.upgrade().is_some_and(|l| l.is_in_doubt()) {
+                        tokio::time::sleep(LEARNED_WITHIN).await;
+                    }
                     // If the lease is gone, all of its opens are closed.
                     if let Some(lease) = lease.upgrade() {
                         lease.tell_shrinking(&told, &notification);
@@ -446,4 +474,21 @@ pub(crate) fn lease_state(caching: Caching) -> LeaseState {
 /// The caching that this lease state allows.
 pub(crate) fn caching_of(state: LeaseState) -> Caching {
     Caching::from_bits_truncate(u8::try_from(state.bits() & 0x7).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_was_heard_again_knows_the_reply_before_it() {
+        let at = Instant::now();
+        let reply = Answered { at, frames: 7 };
+        let noted = |frames, after| reply.is_noted(frames, at + Duration::from_millis(after));
+        assert!(!noted(8, 9), "the thread that asked may not have run");
+        assert!(noted(8, 10));
+        assert!(!noted(7, 199), "it has sent nothing since");
+        assert!(!noted(3, 199), "a connection has ended");
+        assert!(noted(7, 200));
+    }
 }
