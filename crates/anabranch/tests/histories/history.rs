@@ -172,9 +172,6 @@ impl History<'_> {
     /// The server is killed after a change was asked for: it is done or it is not, and it is if it was acknowledged.
     fn change_and_kill(&mut self) {
         let Some(change) = plan::next(&mut self.chance, &self.live) else { return };
-        if let Change::SetEntries(..) = change {
-            return; // bits and descriptor are two steps of the store (docs/measured/histories.md)
-        }
         let (over_nfs, is_directory) = (self.is_over_nfs(&change), self.is_directory(&change));
         let delay = Duration::from_micros(u64::try_from(self.chance.below(3000)).unwrap());
         self.note(format!("{}, killed after {delay:?}", told(&change, over_nfs)));

@@ -423,6 +423,16 @@ impl Node for StreamNode {
         Ok(combine(&file, &self.data.attributes(Want::empty(), Wait::May(may))?, true))
     }
 
+    fn prepare_security(
+        &self,
+        descriptor: SecurityDescriptor,
+        terms: (u32, (u32, u32)),
+        may: MayWait<'_>,
+    ) -> storage::Result<Attributes> {
+        let file = self.file.prepare_security(descriptor, terms, may)?;
+        Ok(combine(&file, &self.data.attributes(Want::empty(), Wait::May(may))?, true))
+    }
+
     fn create(&self, _: Name<'_>, _: &NewNode<'_>, _: MayWait<'_>) -> storage::Result<NodeRef> {
         Err(StoreError::NotDirectory)
     }

@@ -156,6 +156,16 @@ impl Node for CephNode {
         self.store_descriptor(descriptor)
     }
 
+    fn prepare_security(
+        &self,
+        descriptor: SecurityDescriptor,
+        terms: (u32, (u32, u32)),
+        _: MayWait<'_>,
+    ) -> Result<Attributes> {
+        self.check_live()?;
+        self.prepare_descriptor(descriptor, terms)
+    }
+
     fn create(&self, name: Name<'_>, new: &NewNode<'_>, _: MayWait<'_>) -> Result<NodeRef> {
         self.check_live()?;
         Ok(self.held()?.make(name, new)?.0)

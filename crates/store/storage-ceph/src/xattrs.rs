@@ -74,11 +74,31 @@ impl CephNode {
         if !self.carries_xattrs() {
             return Ok(None);
         }
+        Ok(self.stored_descriptor()?.and_then(|stored| stored.in_force(attributes)))
+    }
+
+    fn stored_descriptor(&self) -> Result<Option<StoredDescriptor>> {
         match self.inode.xattr(DESCRIPTOR_XATTR) {
-            Ok(value) => Ok(StoredDescriptor::decode(&value).and_then(|stored| stored.in_force(attributes))),
+            Ok(value) => Ok(StoredDescriptor::decode(&value)),
             Err(Errno::NODATA) => Ok(None),
             Err(errno) => Err(from_errno(errno)),
         }
+    }
+
+    /// Stores a descriptor that is in force for the object with this mode and these owners.
+    pub(crate) fn prepare_descriptor(
+        &self,
+        descriptor: SecurityDescriptor,
+        terms: (u32, (u32, u32)),
+    ) -> Result<Attributes> {
+        self.check_carries_xattrs()?;
+        let _changing = self.changing.lock();
+        let attributes = self.attributes_now(Want::empty())?;
+        let present = self.stored_descriptor()?;
+        let value = StoredDescriptor::prepared(terms, descriptor, present.as_ref(), &attributes).encode()?;
+        self.inode.set_xattr(DESCRIPTOR_XATTR, &value, 0).map_err(from_errno)?;
+        self.store.changes.tell_itself(self.id);
+        self.attributes_now(Want::all())
     }
 
     /// Stores a descriptor for the object's present permission bits and owners; None: removes it.

@@ -101,8 +101,33 @@ impl LocalNode {
         // The lock is held throughout: of two concurrent changes, one takes effect.
         let mut known = self.security.lock();
         let attributes = self.attributes_now(storage::Want::empty(), Reach::Device)?;
-        let name = self.store.descriptor_xattr;
         let stored = descriptor.map(|d| StoredDescriptor::of(&attributes, d));
+        self.replace_descriptor(stored, &mut known)
+    }
+
+    /// Stores a descriptor that is in force for the object with this mode and these owners.
+    pub(crate) fn prepare_descriptor(
+        &self,
+        descriptor: SecurityDescriptor,
+        terms: (u32, (u32, u32)),
+    ) -> Result<Attributes> {
+        self.check_carries_xattrs()?;
+        let mut known = self.security.lock();
+        let attributes = self.attributes_now(storage::Want::empty(), Reach::Device)?;
+        let present = match &*known {
+            Some(known) if known.holds(attributes.ctime) => known.stored.clone(),
+            _ => self.read_descriptor()?,
+        };
+        let stored = StoredDescriptor::prepared(terms, descriptor, present.as_ref(), &attributes);
+        self.replace_descriptor(Some(stored), &mut known)
+    }
+
+    fn replace_descriptor(
+        &self,
+        stored: Option<StoredDescriptor>,
+        known: &mut Option<KnownDescriptor>,
+    ) -> Result<Attributes> {
+        let name = self.store.descriptor_xattr;
         match &stored {
             Some(stored) => {
                 self.put_xattr(name, &stored.encode()?, XattrFlags::empty()).map_err(from_errno)?;

@@ -280,6 +280,16 @@ impl Node for LocalNode {
         self.store_descriptor(descriptor)
     }
 
+    fn prepare_security(
+        &self,
+        descriptor: SecurityDescriptor,
+        terms: (u32, (u32, u32)),
+        _: MayWait<'_>,
+    ) -> Result<Attributes> {
+        self.check_place()?;
+        self.prepare_descriptor(descriptor, terms)
+    }
+
     fn create(&self, name: Name<'_>, new: &NewNode<'_>, _: MayWait<'_>) -> Result<NodeRef> {
         Ok(Self::known_by_handle(self.make(name, new)?.0))
     }

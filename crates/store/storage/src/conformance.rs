@@ -97,7 +97,7 @@ macro_rules! conformance_tests {
                 hold_data_of_their_own, any_name, renamed, of_directories, belong_to_the_object, go_with_the_last_name,
                 never_a_later_object, removed_while_held, survive_restarts, are_no_entries, sparse_and_large
             }
-            security { stored_and_taken_away, in_force_for_its_mode, not_of_every_kind }
+            security { stored_and_taken_away, in_force_for_its_mode, prepared_for_another_mode, not_of_every_kind }
             handles {
                 find_the_object, survive_renames, survive_restarts, go_with_the_object,
                 go_with_a_directory_that_is_held,

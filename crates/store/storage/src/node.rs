@@ -383,6 +383,21 @@ pub trait Node: Send + Sync + std::fmt::Debug + 'static {
         Err(Error::NotSupported)
     }
 
+    /// Stores a security descriptor that comes into force when the object gets this mode and these owners. The one in
+    /// force now stays in force until then. Returns the attributes after the change.
+    ///
+    /// # Errors
+    /// As [`Node::set_security`]; two descriptors may be too large where each is not.
+    fn prepare_security(
+        &self,
+        descriptor: SecurityDescriptor,
+        terms: (u32, (u32, u32)),
+        may: MayWait<'_>,
+    ) -> Result<Attributes> {
+        let _ = (descriptor, terms, may);
+        Err(Error::NotSupported)
+    }
+
     /// Creates an object in this directory, in the same file system. The store decides the mode of a symbolic link.
     ///
     /// # Errors

@@ -16,6 +16,8 @@ use crate::{Caller, Error, NewObject, Result};
 
 /// The low bits of a mode, for reading, writing and executing.
 const PERMISSION_BITS: u32 = 0o777;
+/// Those of them that are not the owner's.
+const ALL_BUT_OWNER: u32 = 0o077;
 
 /// The parts of a security descriptor to set. Parts that are None stay as they are.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -71,30 +73,118 @@ impl SecurityChange {
                 (had_mode, had.owned_by(&newborn))
             }
         };
-        let keeps = Some(wanted).filter(|wanted| !wanted.is_of_mode(mode, is_dir, uid, gid));
-        if !is_kept && keeps.as_ref().is_some_and(|keeps| !keeps.is_kept_by_bits()) {
+        let is_of_mode = wanted.is_of_mode(mode, is_dir, uid, gid);
+        if !is_kept && !is_of_mode && !wanted.is_kept_by_bits() {
             return Err(storage::Error::NotSupported.into());
         }
-        let set = SetAttributes {
+        let mut charge = charge(&before, (uid, gid))?;
+        let exchange =
+            Exchange { node, before: &before, had: in_force, mode, owners: (uid, gid), wanted, is_of_mode };
+        let exchanged = if is_kept { exchange.carry_out(may) } else { exchange.set_attributes(may) };
+        // If the owners are put back, the store says so when the charge ends.
+        charge.iter_mut().for_each(Charge::handed_over);
+        exchanged
+    }
+}
+
+/// An object gets a mode, owners and a descriptor that go together. Whatever interrupts that, and whoever asks meanwhile:
+/// the object has the permissions that it had, or those that it gets.
+struct Exchange<'a> {
+    node: &'a NodeRef,
+    before: &'a Attributes,
+    /// The descriptor in force.
+    had: Option<Arc<SecurityDescriptor>>,
+    mode: u32,
+    owners: (u32, u32),
+    wanted: SecurityDescriptor,
+    /// Whether `mode` and `owners` say all that `wanted` says.
+    is_of_mode: bool,
+}
+
+impl Exchange<'_> {
+    fn set(&self) -> SetAttributes {
+        let ((uid, gid), before) = (self.owners, self.before);
+        SetAttributes {
             uid: (uid != before.uid).then_some(uid),
             gid: (gid != before.gid).then_some(gid),
-            mode: (mode != before.mode).then_some(mode),
+            mode: (self.mode != before.mode).then_some(self.mode),
             ..SetAttributes::default()
-        };
-        let mut charge = charge(&before, (uid, gid))?;
-        if set != SetAttributes::default() {
-            node.set_attributes(&set, may).map_err(|error| refused_owner(error, &set))?;
         }
-        // If they are put back, the store says so when the charge ends.
-        charge.iter_mut().for_each(Charge::handed_over);
-        if is_kept
-            && (keeps.is_some() || in_force.is_some())
-            && let Err(refused) = node.set_security(keeps, may)
-        {
-            put_back(node, &before, &set, may);
+    }
+
+    fn set_attributes(&self, may: MayWait<'_>) -> Result<()> {
+        let set = self.set();
+        if set != SetAttributes::default() {
+            self.node.set_attributes(&set, may).map_err(|error| refused_owner(error, &set))?;
+        }
+        Ok(())
+    }
+
+    fn carry_out(self, may: MayWait<'_>) -> Result<()> {
+        if self.is_of_mode && self.had.is_none() {
+            return self.set_attributes(may);
+        }
+        if self.set() != SetAttributes::default() {
+            self.prepare(may)?;
+            if let Err(refused) = self.set_attributes(may) {
+                self.put_back(may);
+                return Err(refused);
+            }
+            if self.had.is_none() {
+                return Ok(()); // what was prepared is all that is stored
+            }
+        }
+        let keeps = (!self.is_of_mode).then(|| self.wanted.clone());
+        if let Err(refused) = self.node.set_security(keeps, may) {
+            self.put_back(may);
             return Err(refused.into());
         }
         Ok(())
+    }
+
+    /// Stores the descriptor for the mode and the owners that the object does not have yet.
+    fn prepare(&self, may: MayWait<'_>) -> Result<()> {
+        let prepare = || self.node.prepare_security(self.wanted.clone(), (self.mode, self.owners), may);
+        match prepare() {
+            Err(storage::Error::AttributeTooLarge | storage::Error::NoSpace) if self.had.is_some() => {}
+            prepared => return Ok(prepared.map(drop)?),
+        }
+        // There is no room for two. Until the object has its new mode, nobody but its owner has access.
+        let set_mode = |mode| {
+            let set = SetAttributes { mode: Some(mode), ..SetAttributes::default() };
+            self.node.set_attributes(&set, may)
+        };
+        set_mode(self.before.mode & !ALL_BUT_OWNER)?;
+        if let Err(refused) = self.node.set_security(None, may) {
+            set_mode(self.before.mode)?;
+            return Err(refused.into());
+        }
+        if let Err(refused) = prepare() {
+            self.put_back(may);
+            return Err(refused.into());
+        }
+        Ok(())
+    }
+
+    /// Restores what the object had.
+    fn put_back(&self, may: MayWait<'_>) {
+        let ((uid, gid), before) = (self.owners, self.before);
+        let set = SetAttributes {
+            uid: (uid != before.uid).then_some(before.uid),
+            gid: (gid != before.gid).then_some(before.gid),
+            // After the owner, since a change of owner may clear mode bits.
+            mode: Some(before.mode),
+            ..SetAttributes::default()
+        };
+        let had = || self.had.as_deref().cloned();
+        let terms = (before.mode, (before.uid, before.gid));
+        let prepared = had().map(|had| self.node.prepare_security(had, terms, may)).transpose();
+        let back = prepared
+            .and_then(|_| self.node.set_attributes(&set, may))
+            .and_then(|_| self.node.set_security(had(), may));
+        if let Err(e) = back {
+            tracing::warn!("an object has permissions that a client could not change completely: {e}");
+        }
     }
 }
 
@@ -162,22 +252,6 @@ fn refused_owner(error: storage::Error, set: &SetAttributes) -> Error {
     }
 }
 
-/// Restores the old permission bits: without the new descriptor, the new bits might allow more than intended.
-fn put_back(node: &NodeRef, before: &Attributes, set: &SetAttributes, may: MayWait<'_>) {
-    let had = SetAttributes {
-        uid: set.uid.map(|_| before.uid),
-        gid: set.gid.map(|_| before.gid),
-        // After the owner, since a change of owner may clear mode bits.
-        mode: (*set != SetAttributes::default()).then_some(before.mode),
-        ..SetAttributes::default()
-    };
-    if had != SetAttributes::default()
-        && let Err(e) = node.set_attributes(&had, may)
-    {
-        tracing::warn!("an object keeps permission bits of a descriptor that could not be stored: {e}");
-    }
-}
-
 /// The descriptor that says what the permission bits say.
 pub(crate) fn of_mode(attributes: &Attributes) -> SecurityDescriptor {
     let is_dir = attributes.kind == FileKind::Directory;
@@ -185,7 +259,8 @@ pub(crate) fn of_mode(attributes: &Attributes) -> SecurityDescriptor {
 }
 
 /// After a change of attributes: new permission bits permanently replace the descriptor in force; new owners replace those
-/// in it.
+/// in it. A descriptor that is stored for just the new bits and owners does not come into force with them: it is of an
+/// exchange that was interrupted, or from before a local program changed them.
 pub(crate) fn keep_in_step(
     node: &NodeRef,
     in_force: Option<&SecurityDescriptor>,
@@ -193,15 +268,17 @@ pub(crate) fn keep_in_step(
     after: Attributes,
     may: MayWait<'_>,
 ) -> Result<Attributes> {
-    let Some(descriptor) = in_force else { return Ok(after) };
-    if (before.mode ^ after.mode) & PERMISSION_BITS != 0 {
-        return Ok(node.set_security(None, may)?);
+    let has_new_bits = (before.mode ^ after.mode) & PERMISSION_BITS != 0;
+    if !has_new_bits && (before.uid, before.gid) == (after.uid, after.gid) {
+        return Ok(after);
     }
-    if (before.uid, before.gid) != (after.uid, after.gid) {
-        let newborn = newborn(&after);
-        return Ok(node.set_security(Some(descriptor.owned_by(&newborn)), may)?);
+    match in_force {
+        Some(descriptor) if !has_new_bits => {
+            Ok(node.set_security(Some(descriptor.owned_by(&newborn(&after))), may)?)
+        }
+        None if node.security(&after, Wait::May(may))?.is_none() => Ok(after),
+        Some(_) | None => Ok(node.set_security(None, may)?),
     }
-    Ok(after)
 }
 
 fn newborn(attributes: &Attributes) -> Newborn {
@@ -273,16 +350,23 @@ impl Birth<'_> {
         may: MayWait<'_>,
     ) -> Result<(Attributes, bool)> {
         let Some(descriptor) = self.descriptor((made.uid, made.gid)) else { return Ok((made, false)) };
-        let mode = made.mode & !PERMISSION_BITS | descriptor.permission_bits();
-        if mode != made.mode {
-            node.set_attributes(&SetAttributes { mode: Some(mode), ..SetAttributes::default() }, may)?;
-        }
+        let (mode, owners) =
+            (made.mode & !PERMISSION_BITS | descriptor.permission_bits(), (made.uid, made.gid));
+        let mut kept = None;
         if !descriptor.is_of_mode(mode, self.is_dir, made.uid, made.gid) {
-            match node.set_security(Some(descriptor.clone()), may) {
+            match node.prepare_security(descriptor.clone(), (mode, owners), may) {
                 Err(storage::Error::NotSupported) if descriptor.is_kept_by_bits() => {}
-                secured => return Ok((secured?, true)),
+                prepared => kept = Some(prepared?),
             }
         }
-        Ok((node.attributes(self.new.want, Wait::May(may))?, false))
+        let is_kept = kept.is_some();
+        let now = match kept {
+            _ if mode != made.mode => {
+                node.set_attributes(&SetAttributes { mode: Some(mode), ..SetAttributes::default() }, may)?
+            }
+            Some(now) => now,
+            None => node.attributes(self.new.want, Wait::May(may))?,
+        };
+        Ok((now, is_kept))
     }
 }

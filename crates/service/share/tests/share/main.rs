@@ -26,6 +26,7 @@ mod fronts;
 
 use fronts::{SMB, call};
 
+mod permissions;
 mod quotas;
 mod read_only;
 mod recycle;
@@ -490,27 +491,6 @@ async fn a_name_that_is_being_removed_is_waited_for() {
     assert_eq!(share.open_granted(&found, &request).unwrap_err(), Error::Gone);
     assert_eq!(find(&share, &root(), "file").await.unwrap_err(), StorageError::NotFound.into());
     closing.await.unwrap().unwrap();
-}
-
-/// A list that has no room leaves the one before it in force.
-#[tokio::test]
-async fn a_list_that_cannot_be_stored_opens_nothing() {
-    let store = Arc::new(FaultyStore::new(Arc::new(MemoryStore::new())));
-    let share = Share::new(ShareId(1), Settings::new("data"), Arc::clone(&store) as Arc<dyn Storage>);
-    let found = make(&share, &root(), "file", FileKind::Regular, 0o600).await;
-    let change = |aces| SecurityChange {
-        dacl: Some((Control::DACL_PRESENT, Some(Acl { revision: 2, aces }))),
-        ..SecurityChange::default()
-    };
-    let deny = |uid| Ace::deny(Sid::of_user(uid), AccessMask::READ_DATA, AceFlags::empty());
-    let everybody = Ace::allow(Sid::EVERYONE, AccessMask::READ_DATA, AceFlags::empty());
-    let file = File::Stateless(found.node.clone());
-    share.set_security(&root(), &file, change(vec![deny(10)])).await.unwrap();
-    let before = share.security(&root(), &found.node).await.unwrap();
-    store.inject(Rule::once(fault::Call::SetSecurity, Fault::Fail(StorageError::NoSpace)));
-    let refused = share.set_security(&root(), &file, change(vec![deny(10), everybody])).await;
-    assert_eq!(refused, Err(Error::Storage(StorageError::NoSpace)));
-    assert_eq!(share.security(&root(), &found.node).await.unwrap(), before);
 }
 
 /// Who may change the permissions of somebody else's program does not make it run with that one's rights.

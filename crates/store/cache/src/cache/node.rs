@@ -465,6 +465,17 @@ impl Node for CachedNode {
         set
     }
 
+    fn prepare_security(
+        &self,
+        descriptor: SecurityDescriptor,
+        terms: (u32, (u32, u32)),
+        may: MayWait<'_>,
+    ) -> Result<Attributes> {
+        let set = self.changing(|| self.inner.prepare_security(descriptor, terms, may), may);
+        self.cache.unsecured.stored(self.id());
+        set
+    }
+
     fn create(&self, name: Name<'_>, new: &NewNode<'_>, may: MayWait<'_>) -> Result<NodeRef> {
         self.make(name, || self.inner.create(name, new, may), |node| node, may)
     }

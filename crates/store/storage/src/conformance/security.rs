@@ -69,6 +69,51 @@ pub fn in_force_for_its_mode(subject: &mut dyn Subject) {
     }
 }
 
+/// A prepared descriptor comes into force with the mode and the owners that it is for. Until then the one before it stays.
+pub fn prepared_for_another_mode(subject: &mut dyn Subject) {
+    let root = subject.store().root();
+    let owners = super::OWNER;
+    if !has(subject, Capabilities::XATTRS) {
+        assert_eq!(root.prepare_security(descriptor(1), (0o640, owners), MAY), Err(Error::NotSupported));
+        return;
+    }
+    let set = |node: &dyn Node, set: SetAttributes| node.set_attributes(&set, MAY).unwrap();
+    let chmod =
+        |node: &dyn Node, mode| set(node, SetAttributes { mode: Some(mode), ..SetAttributes::default() });
+    let file = file(&root, "f");
+    chmod(&*file, 0o644);
+    let present = attributes_of(&*file);
+    let owners = (present.uid, present.gid);
+    file.prepare_security(descriptor(1), (0o640, owners), MAY).unwrap();
+    assert_eq!(security(&*file), None, "it had none");
+    chmod(&*file, 0o640);
+    assert_eq!(security(&*file).as_deref(), Some(&descriptor(1)));
+    file.prepare_security(descriptor(2), (0o600, owners), MAY).unwrap();
+    assert_eq!(security(&*file).as_deref(), Some(&descriptor(1)));
+    assert_eq!(file.xattrs(MAY), Ok(vec![]));
+    drop((root, file));
+    subject.restart();
+    let file = find(&subject.store().root(), "f").unwrap();
+    assert_eq!(security(&*file).as_deref(), Some(&descriptor(1)), "still, after a restart");
+    chmod(&*file, 0o600);
+    assert_eq!(security(&*file).as_deref(), Some(&descriptor(2)));
+    chmod(&*file, 0o604);
+    assert_eq!(security(&*file), None);
+    chmod(&*file, 0o600);
+    file.set_security(Some(descriptor(3)), MAY).unwrap();
+    chmod(&*file, 0o640);
+    assert_eq!(security(&*file), None, "the one before is forgotten");
+    if has(subject, Capabilities::OWNERS) {
+        chmod(&*file, 0o600);
+        file.prepare_security(descriptor(4), (0o660, (9, 9)), MAY).unwrap();
+        assert_eq!(security(&*file).as_deref(), Some(&descriptor(3)));
+        set(&*file, SetAttributes { uid: Some(9), gid: Some(9), ..SetAttributes::default() });
+        assert_eq!(security(&*file).as_deref(), Some(&descriptor(4)), "the owners change before the mode");
+        chmod(&*file, 0o660);
+        assert_eq!(security(&*file).as_deref(), Some(&descriptor(4)));
+    }
+}
+
 /// Only files and directories have security descriptors.
 pub fn not_of_every_kind(subject: &mut dyn Subject) {
     if !has(subject, Capabilities::XATTRS) {

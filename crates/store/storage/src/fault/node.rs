@@ -144,6 +144,16 @@ impl Node for FaultyNode {
         self.node.set_security(descriptor, may)
     }
 
+    fn prepare_security(
+        &self,
+        descriptor: SecurityDescriptor,
+        terms: (u32, (u32, u32)),
+        may: MayWait<'_>,
+    ) -> Result<Attributes> {
+        self.enter(Call::SetSecurity)?;
+        self.node.prepare_security(descriptor, terms, may)
+    }
+
     fn create(&self, name: Name<'_>, new: &NewNode<'_>, may: MayWait<'_>) -> Result<NodeRef> {
         self.enter(Call::Create)?;
         Ok(Self::wrap(&self.store, self.node.create(name, new, may)?))

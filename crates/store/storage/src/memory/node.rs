@@ -204,6 +204,22 @@ impl Node for MemoryNode {
         Ok(attributes)
     }
 
+    fn prepare_security(
+        &self,
+        descriptor: SecurityDescriptor,
+        terms: (u32, (u32, u32)),
+        _: MayWait<'_>,
+    ) -> Result<Attributes> {
+        let mut state = self.shared.state.lock();
+        let now = state.now();
+        let object = state.object_mut(self.id)?;
+        object.check_carries_xattrs()?;
+        object.prepare_security(descriptor, terms, now);
+        let attributes = object.attributes(Want::all());
+        state.changes.tell_itself(self.id);
+        Ok(attributes)
+    }
+
     fn create(&self, name: Name<'_>, new: &NewNode<'_>, _: MayWait<'_>) -> Result<NodeRef> {
         let mut state = self.shared.state.lock();
         let id = state.create(self.id, name.as_bytes(), new)?;

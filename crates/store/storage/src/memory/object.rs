@@ -8,7 +8,8 @@ use acl::SecurityDescriptor;
 use super::data::{Data, PAGE_BYTES, SIZE_MAX};
 use super::directory::Directory;
 use crate::{
-    Attributes, Device, Error, FileFlags, FileKind, ObjectId, Result, SetAttributes, SetTime, Timestamp, Want,
+    Attributes, Device, Error, FileFlags, FileKind, ObjectId, Result, SetAttributes, SetTime,
+    StoredDescriptor, Timestamp, Want,
 };
 
 #[derive(Debug, Clone)]
@@ -38,7 +39,7 @@ pub(super) struct Object {
     ctime_set: Option<(Timestamp, Timestamp)>,
     flags: Option<FileFlags>,
     /// In force as long as permission bits, owner and group are these.
-    security: Option<(Arc<SecurityDescriptor>, (u32, u32, u32))>,
+    security: Option<StoredDescriptor>,
     pub(super) xattrs: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The server's own.
     pub(super) note: Option<Vec<u8>>,
@@ -169,20 +170,28 @@ impl Object {
         }
     }
 
-    fn stamp(&self) -> (u32, u32, u32) {
-        (self.mode & 0o777, self.uid, self.gid)
-    }
-
     /// The descriptor that is in force with these attributes.
     pub(super) fn security(&self, attributes: &Attributes) -> Option<Arc<SecurityDescriptor>> {
-        let stamp = (attributes.mode & 0o777, attributes.uid, attributes.gid);
-        self.security.as_ref().filter(|(_, stored)| *stored == stamp).map(|(kept, _)| Arc::clone(kept))
+        self.security.as_ref().and_then(|stored| stored.in_force(attributes))
     }
 
     /// Stores a descriptor for the object in its present state, or removes it.
     pub(super) fn set_security(&mut self, descriptor: Option<SecurityDescriptor>, now: Timestamp) {
-        let stamp = self.stamp();
-        self.security = descriptor.map(|descriptor| (Arc::new(descriptor), stamp));
+        let attributes = self.attributes(Want::empty());
+        self.security = descriptor.map(|descriptor| StoredDescriptor::of(&attributes, descriptor));
+        self.ctime = now;
+    }
+
+    /// Stores a descriptor that is in force for the object with this mode and these owners.
+    pub(super) fn prepare_security(
+        &mut self,
+        descriptor: SecurityDescriptor,
+        terms: (u32, (u32, u32)),
+        now: Timestamp,
+    ) {
+        let attributes = self.attributes(Want::empty());
+        self.security =
+            Some(StoredDescriptor::prepared(terms, descriptor, self.security.as_ref(), &attributes));
         self.ctime = now;
     }
 
