@@ -120,8 +120,8 @@ fn kept(changes: &[Change]) -> Vec<Kept> {
         let next = match change {
             Change::Put { table, key, value } => Kept::Put(keys::of_record(*table, key), keys::kept(value)),
             Change::Remove { table, key } => Kept::Remove(keys::of_record(*table, key)),
-            Change::Drop { prefix } => {
-                let range = keys::range(prefix);
+            Change::Drop { table } => {
+                let range = keys::range(table);
                 found.retain(|earlier: &Kept| !earlier.is_in(&range));
                 Kept::Drop(range)
             }
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn what_a_range_removes_is_not_set_before() {
         let [near, far] = ["near", "far"].map(|name| Table { name, form: Form::TextToBytes });
-        let dropped = Change::Drop { prefix: "n".into() };
+        let dropped = Change::Drop { table: "near".into() };
         let batch =
             [near.put(b"k", b"1"), far.put(b"k", b"2"), near.remove(b"l"), dropped, near.put(b"k", b"3")];
         let kept = kept(&batch);

@@ -84,7 +84,8 @@ impl State {
         let key = name.as_bytes();
         let of_share = [MADE_SHARES, DONE, RESTORES, GRACES, REPLICATIONS, DESTINATIONS];
         let made = is_removed.then(|| of_share.map(|table| table.remove(key)));
-        let rest = [SHARES.remove(key), CREDITS.remove(key), Change::Drop { prefix: handles::prefix(&name) }];
+        let rest =
+            [SHARES.remove(key), CREDITS.remove(key), Change::Drop { table: handles::names_table(&name) }];
         made.into_iter().flatten().chain(rest).collect()
     }
 
@@ -148,5 +149,23 @@ mod tests {
         state.forget_deleted_share(removed[1].number).unwrap();
         assert_eq!(state.deleted_shares().unwrap(), []);
         assert_eq!(state.share_id("old").unwrap(), removed[0].number);
+    }
+
+    #[test]
+    fn a_share_takes_only_its_own_handles_away() {
+        let place = tempfile::tempdir().unwrap();
+        let state = State::open(&place.path().join("state")).unwrap();
+        let named = storage_local::NameRecord {
+            generation: 1,
+            directory: 2,
+            directory_generation: 3,
+            name: b"f".to_vec(),
+        };
+        let shares = ["a", "a.b", "a.names"].map(|share| state.handle_records(share));
+        shares.iter().for_each(|records| records.enter(&[(7, named.clone())]).unwrap());
+        state.keep_share(&record("a")).unwrap();
+        state.delete_share(&record("a"), 5, 9).unwrap();
+        let kept = shares.map(|records| records.names(&[7]).unwrap() == [Some(named.clone())]);
+        assert_eq!(kept, [false, true, true]);
     }
 }

@@ -32,14 +32,14 @@ pub(crate) fn is_names_table(name: &str) -> bool {
     name.starts_with("storage-local.") && name.ends_with(".names")
 }
 
-/// How the names of the tables begin that one store has for itself.
-pub(crate) fn prefix(store: &str) -> String {
-    format!("storage-local.{store}.")
+/// The name of the table with the names of one store's objects.
+pub(crate) fn names_table(store: &str) -> String {
+    format!("storage-local.{store}.names")
 }
 
 impl HandleTables {
     pub(crate) fn new(database: Arc<Database>, store: String) -> Self {
-        let names = format!("{}names", prefix(&store));
+        let names = names_table(&store);
         Self { database, store, names }
     }
 

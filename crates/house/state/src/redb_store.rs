@@ -97,8 +97,8 @@ fn remove<K: Key + 'static, V: Value + 'static>(
     Ok(())
 }
 
-fn drop_tables(transaction: &WriteTransaction, prefix: &str) -> Result<(), StoreError> {
-    let named: Vec<_> = transaction.list_tables()?.filter(|table| table.name().starts_with(prefix)).collect();
+fn drop_table(transaction: &WriteTransaction, name: &str) -> Result<(), StoreError> {
+    let named: Vec<_> = transaction.list_tables()?.filter(|table| table.name() == name).collect();
     for table in named {
         transaction.delete_table(table)?;
     }
@@ -172,7 +172,7 @@ pub(crate) fn write_in(
                 check(*table, key, None)?;
                 typed!(table.form, remove(&transaction, &name_of(prefix, *table), key))?;
             }
-            Change::Drop { prefix: dropped } => drop_tables(&transaction, &[prefix, dropped].concat())?,
+            Change::Drop { table } => drop_table(&transaction, &[prefix, table].concat())?,
         }
     }
     transaction.commit()?;

@@ -54,10 +54,10 @@ pub enum Change {
         /// In the table's form.
         key: Vec<u8>,
     },
-    /// The tables whose names begin so are gone, with all that is in them.
+    /// The table is gone, with all that is in it.
     Drop {
-        /// How the names begin.
-        prefix: String,
+        /// The name of the table.
+        table: String,
     },
 }
 

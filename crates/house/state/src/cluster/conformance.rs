@@ -164,7 +164,7 @@ impl Model {
                 Change::Remove { table, key } => {
                     self.0.remove(&(table.name, key.clone()));
                 }
-                Change::Drop { prefix } => self.0.retain(|(name, _), _| !name.starts_with(prefix)),
+                Change::Drop { table } => self.0.retain(|(name, _), _| name != table),
             }
         }
         is_so
@@ -183,7 +183,7 @@ fn any_batch(model: &Model, state: &mut u64) -> Batch {
         let table = TABLES[dice(state, TABLES.len())];
         let key = any_key(table, state);
         batch.changes.push(match dice(state, 20) {
-            0 => Change::Drop { prefix: ["text", "texts", "n", "none"][dice(state, 4)].into() },
+            0 => Change::Drop { table: ["text", "texts", "n", "none"][dice(state, 4)].into() },
             1..8 => table.remove(&key),
             _ => table.put(&key, &any_value(table, state)),
         });
