@@ -419,6 +419,25 @@ mod tests {
         assert!(standing().is_member());
     }
 
+    /// What a connection remembers of a share does not count in one that has its number later.
+    #[test]
+    fn a_share_that_returns_has_its_own_rules() {
+        let callers = CallerCache::new(([192, 0, 2, 1], 700).into());
+        let standing = |share: &Share| {
+            let nobody = (&Sender::Anonymous, None);
+            callers.caller(share, &Squashing::default(), &OpaqueAuth::NONE, nobody).1
+        };
+        let share = || Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
+        assert!(standing(&share()).is_member());
+        let returned = share();
+        let clients = vec!["198.51.100.0/24".parse().unwrap()];
+        returned.set_rules(share::Rules { clients, ..share::Rules::default() });
+        let open = share();
+        open.set_rules(share::Rules::default());
+        assert!(standing(&open).is_member());
+        assert!(!standing(&returned).is_member(), "it was changed as often as the open one");
+    }
+
     fn is(uid: u32, gid: u32, groups: &[u32]) -> Identity {
         Identity::unix(uid, gid, groups.to_vec())
     }

@@ -9,6 +9,12 @@ use parking_lot::RwLock;
 
 use super::terms::Terms;
 
+/// Where the numbers of the next share's rules begin. A share that was withdrawn may return under its number, and what was
+/// remembered of its rules must not count then.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+/// More changes than the rules of one share see.
+const CHANGES_MAX: u64 = 1 << 32;
+
 /// The rules and names in force.
 #[derive(Debug)]
 pub(crate) struct CurrentRules {
@@ -23,7 +29,7 @@ pub(crate) struct CurrentRules {
 impl CurrentRules {
     pub(crate) fn new(rules: Rules) -> Self {
         Self {
-            generation: AtomicU64::new(0),
+            generation: AtomicU64::new(NEXT.fetch_add(CHANGES_MAX, Ordering::Relaxed)),
             for_everybody: AtomicBool::new(rules == Rules::default()),
             present: RwLock::new((Arc::new(rules), Arc::default())),
         }
