@@ -202,6 +202,8 @@ pub(crate) fn needed(method: &Method, path: &str) -> Scope {
         Some("simulations") => Scope::Shares,
         Some("shares") if !looks || part == Some("trace") => Scope::Shares,
         Some("policies") if !looks => Scope::Shares,
+        // Who removes shares brings them back. What is purged is gone.
+        Some("deleted-shares") if method == Method::POST => Scope::Shares,
         _ if looks => Scope::Read,
         _ => Scope::All,
     }
@@ -263,6 +265,9 @@ mod tests {
             ("GET", "/v1/shares/a/ransomware-alarms", Scope::Read),
             ("DELETE", "/v1/shares/a/ransomware-alarms/1", Scope::Shares),
             ("POST", "/v1/policies", Scope::Shares),
+            ("GET", "/v1/deleted-shares", Scope::Read),
+            ("POST", "/v1/deleted-shares/7/undelete", Scope::Shares),
+            ("DELETE", "/v1/deleted-shares/7", Scope::All),
             ("DELETE", "/v1/policies/a", Scope::Shares),
             ("GET", "/v1/files", Scope::Read),
             ("GET", "/v1/status", Scope::Read),

@@ -57,7 +57,7 @@ impl Upkeep {
 }
 
 fn look(shares: &ShareTable, state: &State) {
-    for share in shares.present().iter() {
+    for share in shares.present().iter().filter(|share| !share.is_withdrawn()) {
         share.review_alarms();
         share.close_idle_views();
         share.sweep_recycle_bin();
