@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use nfs_wire::rpc::{AcceptStatus, Call};
 use nfs_wire::rquota::{Args, Kind, PROGRAM, Procedure, Quota, Res, UserArgs, VERSION_1, VERSION_2};
 use nfs_wire::xdr::{Decode, Encode, Reader};
-use share::{Caller, QuotaSubject, Share, Standing as Held};
+use share::{Caller, QuotaAccount as Account, Share, Standing as Held};
 
 use crate::credentials::{self, CallerCache};
 use crate::gss::Flavor;
@@ -68,7 +68,7 @@ pub(crate) fn answer(
     }
     let asked = decode(call.version, &mut arguments).and_then(|asked| arguments.finish().map(|()| asked));
     let asked = asked.map_err(|_| AcceptStatus::GarbageArgs)?;
-    Ok(quota_of(server, asker, &asked).encode_to_vec())
+    Ok(quota_of(server, asker, procedure, &asked).encode_to_vec())
 }
 
 fn decode<'a>(version: u32, arguments: &mut Reader<'a>) -> Result<Args<'a>, nfs_wire::xdr::XdrError> {
@@ -79,7 +79,12 @@ fn decode<'a>(version: u32, arguments: &mut Reader<'a>) -> Result<Args<'a>, nfs_
     Args::decode(arguments)
 }
 
-fn quota_of(server: &ServerState, asker: Asker<'_>, Args { path, kind, id }: &Args<'_>) -> Res {
+fn quota_of(
+    server: &ServerState,
+    asker: Asker<'_>,
+    procedure: Procedure,
+    Args { path, kind, id }: &Args<'_>,
+) -> Res {
     let mut parts = path.0.split(|byte| *byte == b'/').filter(|part| !matches!(*part, b"" | b"."));
     let Some(share) = parts.next().and_then(|name| server.exports.by_name(name)) else { return Res::None };
     let (caller, standing) = asker(&share);
@@ -87,16 +92,18 @@ fn quota_of(server: &ServerState, asker: Asker<'_>, Args { path, kind, id }: &Ar
         return Res::NotPermitted;
     }
     let who = &caller.identity;
-    let (subject, is_own) = match kind {
-        Kind::User => (QuotaSubject::User(*id), who.uid() == *id),
-        Kind::Group => (QuotaSubject::Group(*id), who.is_in_group(*id)),
+    let (account, is_own) = match kind {
+        Kind::User => (Account::User(*id), who.uid() == *id),
+        Kind::Group => (Account::Group(*id), who.is_in_group(*id)),
     };
     if !is_own && !who.is_exempt() {
         return Res::NotPermitted;
     }
-    let Some(status) = share.quota_glance() else { return Res::None };
-    let held = status.standing_of(&subject).and_then(|held| told(&held, SystemTime::now()));
-    held.map_or(Res::None, |quota| Res::Quota(Quota { active: status.counted.is_some(), ..quota }))
+    let Some(standing) = share.quota_standing(account) else { return Res::None };
+    let held = told(&standing, SystemTime::now());
+    let active = share.quotas_counted().is_some();
+    let asked = held.filter(|_| active || procedure != Procedure::GetActiveQuota);
+    asked.map_or(Res::None, |quota| Res::Quota(Quota { active, ..quota }))
 }
 
 /// A quota in blocks that are large enough to count everything in 32 bits; None if nothing is limited.

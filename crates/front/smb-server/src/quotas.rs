@@ -2,7 +2,7 @@
 //! [MS-FSA] 2.1.5.21, 2.1.5.22.
 
 use acl::Sid;
-use share::{QuotaStatus, QuotaSubject, Share};
+use share::{QuotaFor, QuotaStatus, QuotaSubject, Share};
 use smb_wire::NtStatus;
 use smb_wire::codec::Utf16;
 use smb_wire::fscc::fs_info::Control;
@@ -89,10 +89,13 @@ pub(crate) fn bytes_of(limit: i64) -> Result<Option<u64>, NtStatus> {
 
 /// What each user may hold.
 pub(crate) fn control(share: &Share) -> Control {
-    let Some(status) = share.quota_glance() else { return NO_QUOTAS };
-    let of_each = status.rules.iter().find(|(_, meaning)| *meaning == Some(QuotaSubject::EachUser));
-    let limits = of_each.map(|(rule, _)| rule.limits);
-    let incomplete = if status.counted.is_none() { INCOMPLETE } else { 0 };
+    let rules = share.quota_rules();
+    if rules.is_empty() {
+        return NO_QUOTAS;
+    }
+    let of_each = rules.iter().find(|rule| rule.subject == QuotaFor::Known(QuotaSubject::EachUser));
+    let limits = of_each.map(|rule| rule.limits);
+    let incomplete = if share.quotas_counted().is_none() { INCOMPLETE } else { 0 };
     Control {
         default_quota_threshold: limits.and_then(|limits| limits.soft()).unwrap_or(u64::MAX),
         default_quota_limit: limits.and_then(|limits| limits.hard()).unwrap_or(u64::MAX),

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use parking_lot::Mutex;
-use quota::{Limits, Owners, Standing, Subject};
+use quota::{Account, Limits, Owners, Standing, Subject};
 use storage::{Attributes, FileKind, MayWait, NodeRef, Space, Storage, Wait, Want};
 use tokio::sync::Notify;
 use tokio::sync::futures::Notified;
@@ -289,7 +289,7 @@ impl Quotas {
             books.ledger.set_quotas(limits.collect(), now);
             books.places_changed()
         };
-        self.keeper.ask_for_count();
+        self.keeper.count_anew();
         self.is_on.store(true, Ordering::Release);
         keeper::keep(self);
         moved
@@ -488,6 +488,18 @@ impl Quotas {
     pub(crate) fn settled_status(&self, may: MayWait<'_>) -> QuotaStatus {
         self.settle_all(may);
         self.status()
+    }
+
+    /// How one account stands, as far as is known without a call to the store.
+    pub(crate) fn standing(&self, account: Account) -> Standing {
+        let ledger = &self.books.lock().ledger;
+        let standing = ledger.standing(account);
+        if ledger.is_counted() { standing } else { Standing { used: 0, over_since: None, ..standing } }
+    }
+
+    /// When all files were last counted.
+    pub(crate) fn counted(&self) -> Option<SystemTime> {
+        self.keeper.counted()
     }
 
     /// How everything stands, as far as is known without a call to the store: writes of the last second may be missing.

@@ -30,6 +30,9 @@ fn a_removed_share_is_gone_for_clients_and_comes_back_as_it_was() {
     let create = ["share", "create", "Place", &place, "--comment", "What we do", "--plan", "custom iops=500"];
     machine.done(&create);
     machine.done(&["quota", "set", "place", "*", "--hard", "1GiB"]);
+    for no_path in ["/a hard=1GiB", "/a "] {
+        machine.refused(&["quota", "set", "place", no_path, "--soft", "512MiB"], &["cannot be kept"]);
+    }
     if let Some((ok, said)) = machine.smb("place", ANNA, "put /etc/passwd kept") {
         assert!(ok, "{said}");
     }

@@ -4,7 +4,7 @@ use std::sync::Weak;
 
 use share::{
     Caller, NewLimits, QUOTAS_MAX, QuotaAuthority, QuotaChange, QuotaChangeError, QuotaChanging, QuotaFor,
-    QuotaLimits, QuotaRule, QuotaSubject,
+    QuotaLimits, QuotaRule, QuotaSubject, Share, ShareId,
 };
 use tokio::sync::oneshot;
 
@@ -21,13 +21,15 @@ impl QuotaAuthority for ClientQuotas {
         serving.is_some_and(|serving| serving.admins.change_shares(&caller.identity, &caller.proof))
     }
 
-    fn change(&self, share: &str, changes: Vec<QuotaChange>) -> QuotaChanging {
-        let (administration, share) = (Weak::clone(&self.0), share.to_owned());
+    fn change(&self, share: &Share, caller: &Caller, changes: Vec<QuotaChange>) -> QuotaChanging {
+        let (administration, share) = (Weak::clone(&self.0), (share.id(), share.name().to_owned()));
+        let caller = caller.identity.uid();
         let (tell, told) = oneshot::channel();
         // The state database waits for the disk.
         let started = std::thread::Builder::new().name("client quotas".to_owned()).spawn(move || {
             let changed = administration.upgrade().ok_or(QuotaChangeError::NotHere);
-            let changed = changed.and_then(|administration| administration.change_quotas(&share, &changes));
+            let changed =
+                changed.and_then(|administration| administration.change_quotas(share, caller, &changes));
             let _ = tell.send(changed);
         });
         Box::pin(async move {
@@ -38,13 +40,22 @@ impl QuotaAuthority for ClientQuotas {
 }
 
 impl Administration {
-    fn change_quotas(&self, share: &str, changes: &[QuotaChange]) -> Result<(), QuotaChangeError> {
+    fn change_quotas(
+        &self,
+        (id, name): (ShareId, String),
+        caller: u32,
+        changes: &[QuotaChange],
+    ) -> Result<(), QuotaChangeError> {
         let _changing = self.idle.lock();
-        // What the configuration declares is changed there.
-        let mut record = self.made_share(share).map_err(|_| QuotaChangeError::NotHere)?;
-        let rules = record.quotas().map_err(|_| QuotaChangeError::Failed)?;
         let serving = self.serving.as_ref().ok_or(QuotaChangeError::NotHere)?;
-        let status = serving.shares.present().by_name(share).and_then(|share| share.quota_glance());
+        // Another share may have the name by now.
+        let present = serving.shares.present();
+        let share = present.by_name(&name).filter(|share| share.id() == id);
+        let share = share.ok_or(QuotaChangeError::NotHere)?;
+        // What the configuration declares is changed there.
+        let mut record = self.made_share(&name).map_err(|_| QuotaChangeError::NotHere)?;
+        let rules = record.quotas().map_err(|_| QuotaChangeError::Failed)?;
+        let status = share.quota_glance();
         let meaning = |rule: &QuotaRule| match &rule.subject {
             QuotaFor::Known(subject) => Some(subject.clone()),
             QuotaFor::Named(_) => {
@@ -56,7 +67,9 @@ impl Administration {
         changes.iter().try_for_each(|change| apply(&mut rules, *change))?;
         let rules = rules.into_iter().map(|(_, rule)| rule).collect();
         self.use_quotas(&mut record, rules).map_err(|_| QuotaChangeError::Failed)?;
-        tracing::info!(share = record.name, changes = changes.len(), "a client has changed quotas");
+        for change in changes {
+            tracing::info!(share = record.name, by = caller, "a client has changed a quota: {change}");
+        }
         Ok(())
     }
 }
@@ -83,7 +96,9 @@ fn apply(
         None if count >= QUOTAS_MAX => return Err(QuotaChangeError::TooMany),
         None => {
             let rule = QuotaRule { subject: QuotaFor::Known(subject.clone()), limits };
-            rules.push((Some(subject), rule));
+            // A name that is not known yet may stand for the same user, and of two the first counts.
+            let at = rules.iter().position(|(meaning, _)| meaning.is_none()).unwrap_or(count);
+            rules.insert(at, (Some(subject), rule));
         }
     }
     Ok(())
@@ -113,8 +128,8 @@ mod tests {
         let told = |change| changed(&rules, change);
         let anna = told(amounts(Some(7), Some(1024), Some(2048)));
         assert_eq!(anna.unwrap(), ["anna soft=1KiB hard=2KiB grace=3d", "otto hard=1KiB"]);
-        assert_eq!(told(amounts(Some(8), None, Some(0))).unwrap()[2], "8 hard=0B");
-        assert_eq!(told(amounts(None, Some(5 << 20), None)).unwrap()[2], "* soft=5MiB");
+        assert_eq!(told(amounts(Some(8), None, Some(0))).unwrap()[1..], ["8 hard=0B", "otto hard=1KiB"]);
+        assert_eq!(told(amounts(None, Some(5 << 20), None)).unwrap()[1], "* soft=5MiB");
         let removed = |uid| told(QuotaChange { uid, to: NewLimits::Removed });
         assert_eq!(removed(Some(7)).unwrap(), ["otto hard=1KiB"]);
         assert_eq!(

@@ -76,6 +76,13 @@ impl Administration {
             .map_err(|e| invalid(format!("the quota of {subject}: {e}"), FORMS_ADVICE))?;
         let mut rules = record.quotas().map_err(failed)?;
         let rule = QuotaRule { subject, limits };
+        // It is kept as text.
+        if rule.to_string().parse().ok().as_ref() != Some(&rule) {
+            return Err(invalid(
+                format!("the quota of {}: such a name cannot be kept", rule.subject),
+                FORMS_ADVICE,
+            ));
+        }
         let count = rules.len();
         match rules.iter_mut().find(|known| known.subject == rule.subject) {
             Some(known) => known.limits = limits,

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use quota::{Account, Standing};
+
 use crate::schedule::Work;
 use crate::{QuotaRule, QuotaStatus, QuotaSubject, Result, Share};
 
@@ -42,6 +44,19 @@ impl Share {
     #[must_use]
     pub fn quota_glance(&self) -> Option<QuotaStatus> {
         (!self.quota_rules().is_empty()).then(|| self.quotas().status())
+    }
+
+    /// How one user, group or directory stands, as [`Share::quota_glance`] has it, at a cost that does not grow with their
+    /// number. None without quotas.
+    #[must_use]
+    pub fn quota_standing(&self, account: Account) -> Option<Standing> {
+        (!self.quota_rules().is_empty()).then(|| self.quotas().standing(account))
+    }
+
+    /// When all files were last counted for the quotas; None: not yet.
+    #[must_use]
+    pub fn quotas_counted(&self) -> Option<SystemTime> {
+        self.quotas().counted()
     }
 
     /// Whether the share has quotas.

@@ -33,6 +33,8 @@ pub(super) struct Handle {
     state: Mutex<State>,
     /// How often a count was asked for.
     asked: AtomicU64,
+    /// How often what is counted became something else, so that a count that had begun is worth nothing.
+    overtaken: AtomicU64,
 }
 
 #[derive(Default)]
@@ -46,7 +48,13 @@ struct State {
 }
 
 impl Handle {
-    /// Asks for a count.
+    /// Asks for a count, since other things are counted from now on.
+    pub(super) fn count_anew(&self) {
+        self.overtaken.fetch_add(1, Ordering::AcqRel);
+        self.ask_for_count();
+    }
+
+    /// Asks for a count. One that has begun goes on, and another follows.
     pub(super) fn ask_for_count(&self) {
         self.asked.fetch_add(1, Ordering::AcqRel);
         if let Some(thread) = &self.state.lock().thread {
@@ -151,6 +159,7 @@ impl Quotas {
     /// Counts all files.
     fn count(self: &Arc<Self>, levels: &mut HashMap<Account, Level>, may: MayWait<'_>) {
         let asked = self.keeper.asked.load(Ordering::Acquire);
+        let overtaken = self.keeper.overtaken.load(Ordering::Acquire);
         let begun = Instant::now();
         if let Ok(space) = self.storage.space(may) {
             self.block.store(u64::from(space.block), Ordering::Relaxed);
@@ -164,7 +173,7 @@ impl Quotas {
                     passed = Instant::now();
                 }
                 // The share is still there, and its quotas are the same.
-                Arc::strong_count(self) > 1 && self.keeper.asked.load(Ordering::Acquire) == asked
+                Arc::strong_count(self) > 1 && self.keeper.overtaken.load(Ordering::Acquire) == overtaken
             },
             may,
         );

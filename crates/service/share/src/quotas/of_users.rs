@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::pin::Pin;
 
-use quota::{Account, Limits, Standing};
+use quota::{Limits, Standing};
 
 use super::{QuotaStatus, QuotaSubject};
-use crate::Caller;
+use crate::{Caller, Share};
 
 /// What a user holds and may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,24 +36,6 @@ impl QuotaStatus {
     #[must_use]
     pub fn of_each_user(&self) -> Option<Limits> {
         self.own(&QuotaSubject::EachUser)
-    }
-
-    /// How a user or group stands, also one that holds nothing; None if nothing is known and no quota holds.
-    #[must_use]
-    pub fn standing_of(&self, subject: &QuotaSubject) -> Option<Standing> {
-        let known = self.standings.iter().find(|(known, _)| known == subject);
-        if let Some((_, standing)) = known {
-            return Some(*standing);
-        }
-        let (account, each) = match subject {
-            QuotaSubject::User(uid) => (Account::User(*uid), QuotaSubject::EachUser),
-            QuotaSubject::Group(gid) => (Account::Group(*gid), QuotaSubject::EachGroup),
-            _ => return None,
-        };
-        let own = self.own(subject).map(|limits| (limits, false));
-        let of_each = account.default().and_then(|_| self.own(&each)).map(|limits| (limits, true));
-        let (limits, is_default) = own.or(of_each)?;
-        Some(Standing { account, used: 0, limits: Some(limits), is_default, over_since: None })
     }
 
     /// The users who hold something or have a quota of their own, by number.
@@ -103,6 +85,21 @@ pub struct QuotaChange {
     pub to: NewLimits,
 }
 
+impl fmt::Display for QuotaChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.uid {
+            Some(uid) => write!(f, "user {uid}")?,
+            None => f.write_str("each user")?,
+        }
+        let NewLimits::Amounts { soft, hard } = self.to else { return f.write_str(", removed") };
+        let limits = [("soft", soft), ("hard", hard)];
+        limits
+            .into_iter()
+            .filter_map(|(name, bytes)| Some((name, bytes?)))
+            .try_for_each(|(name, bytes)| write!(f, ", {name} limit {bytes} bytes"))
+    }
+}
+
 /// New limits, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewLimits {
@@ -145,12 +142,14 @@ pub trait QuotaAuthority: fmt::Debug + Send + Sync {
     /// Whether the caller administers the server.
     fn is_administrator(&self, caller: &Caller) -> bool;
 
-    /// Changes quotas of the share with this name: all of them, or none. Who asks may do so.
-    fn change(&self, share: &str, changes: Vec<QuotaChange>) -> QuotaChanging;
+    /// Changes quotas of a share: all of them, or none. The caller may do so.
+    fn change(&self, share: &Share, caller: &Caller, changes: Vec<QuotaChange>) -> QuotaChanging;
 }
 
 #[cfg(test)]
 mod tests {
+    use quota::Account;
+
     use super::*;
 
     fn status(rules: &[(&str, QuotaSubject)], standings: &[(u32, u64, &str)]) -> QuotaStatus {
@@ -192,11 +191,13 @@ mod tests {
         assert_eq!(hard(&counted, 0), None);
         assert_eq!(status(&rules[..2], &[]).user(1002), None);
         assert_eq!(status(&rules, &[]).user(0), None);
-        let standing =
-            |subject| counted.standing_of(&subject).map(|of| (of.used, of.is_default, of.limits.is_some()));
-        assert_eq!(standing(QuotaSubject::User(1000)), Some((7, false, true)));
-        assert_eq!(standing(QuotaSubject::User(1002)), Some((0, true, true)));
-        assert_eq!(standing(QuotaSubject::User(0)), Some((9, false, false)));
-        assert_eq!((standing(QuotaSubject::Group(5)), standing(QuotaSubject::EachUser)), (None, None));
+    }
+
+    #[test]
+    fn a_change_is_told_by_whom_it_is_for() {
+        let told = |uid, to| QuotaChange { uid, to }.to_string();
+        let amounts = NewLimits::Amounts { soft: Some(5), hard: Some(7) };
+        assert_eq!(told(Some(1000), amounts), "user 1000, soft limit 5 bytes, hard limit 7 bytes");
+        assert_eq!(told(None, NewLimits::Removed), "each user, removed");
     }
 }

@@ -12,6 +12,9 @@ use crate::quotas::{is_administrator, limit_of, sid_of, status, uid_of};
 use crate::state::open::{Open, QuotaCursor};
 use crate::status::Failure;
 
+/// The longest list of SIDs: some thousand. It is looked through at one go.
+const LIST_BYTES_MAX: usize = 64 << 10;
+
 /// The quotas that the client asks for, in a list of at most `limit` bytes. Users who administer nothing are told of their own.
 pub(super) async fn query(
     ctx: &OnShare<'_>,
@@ -76,6 +79,9 @@ fn visible(ctx: &OnShare<'_>, status: &QuotaStatus) -> Vec<UserQuota> {
 
 /// The quotas of the users in a list.
 fn listed(ctx: &OnShare<'_>, status: &QuotaStatus, list: &[u8], most: usize) -> Result<Vec<Quota>, Failure> {
+    if list.len() > LIST_BYTES_MAX {
+        return Err(NtStatus::INVALID_PARAMETER.into());
+    }
     let (is_administrator, own) = (is_administrator(ctx), ctx.caller().identity.uid());
     let users = status.users();
     let mut quotas = Vec::new();

@@ -72,5 +72,5 @@ async fn change(ctx: &OnShare<'_>, changes: Vec<QuotaChange>) -> Result<(), Fail
     }
     let authority = ctx.server.quota_authority().ok_or(QuotaChangeError::NotHere);
     let authority = authority.map_err(status_of_quota_change)?;
-    Ok(authority.change(ctx.share.name(), changes).await.map_err(status_of_quota_change)?)
+    Ok(authority.change(ctx.share, ctx.caller(), changes).await.map_err(status_of_quota_change)?)
 }
