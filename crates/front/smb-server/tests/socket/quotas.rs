@@ -174,13 +174,25 @@ fn list(
 
 fn listed(sids: &[&str]) -> Vec<u8> {
     let mut out = Vec::new();
-    let mut list = quota::sid_writer(&mut out, 4096);
+    let mut list = quota::sid_writer(&mut out, 1 << 20);
     sids.iter().for_each(|sid| quota::push_sid(&mut list, &sid.parse().unwrap()).unwrap());
     out
 }
 
 fn user(uid: u32, of: [i64; 3]) -> (String, [i64; 3]) {
     (format!("S-1-22-1-{uid}"), of)
+}
+
+#[test]
+fn a_list_of_sids_has_64_kib_at_most() {
+    let server = with_quotas(&RULES);
+    let mut ann = server.client();
+    let file = open(&mut ann);
+    let one = listed(&["S-1-22-1-1001"; 2]).len() - listed(&["S-1-22-1-1001"]).len();
+    let most = vec!["S-1-22-1-1001"; (64 << 10) / one];
+    assert!(!list(&mut ann, file, false, Of::Listed(&listed(&most))).unwrap().is_empty());
+    let more = vec!["S-1-22-1-1001"; (64 << 10) / one + 2];
+    assert_eq!(list(&mut ann, file, false, Of::Listed(&listed(&more))), Err(NtStatus::INVALID_PARAMETER));
 }
 
 const RULES: [&str; 3] = ["1000 soft=64KiB hard=128KiB", "* hard=1MiB", "@7 hard=1MiB"];
