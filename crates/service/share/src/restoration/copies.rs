@@ -10,6 +10,7 @@ use storage::{
 };
 
 use super::RestoreProgress;
+use super::known::Known;
 use crate::{Result, Share};
 
 /// Bytes that are copied at a time.
@@ -104,6 +105,17 @@ impl Copies<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether an object has all that [`Copies::make_alike`] gives it, apart from what its attributes say.
+    pub(super) fn is_alike(&self, then: &Source, now: &NodeRef, present: &Attributes) -> Result<bool> {
+        if !matches!(then.attributes.kind, FileKind::Regular | FileKind::Directory) {
+            return Ok(true);
+        }
+        let wait = Wait::May(self.may);
+        Ok(then.node.security(&then.attributes, wait)? == now.security(present, wait)?
+            && self.xattrs(&*then.node)? == self.xattrs(&**now)?
+            && Known::are_restored(&self.streams(&then.node)?, &self.streams(now)?))
     }
 
     /// Sets the times, and the attributes of SMB clients that go with them.
@@ -220,6 +232,16 @@ impl Copies<'_> {
         Ok(true)
     }
 
+    /// The extended attributes of an object by their names; none of one that can have none.
+    fn xattrs(&self, of: &dyn Node) -> Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+        let names = match of.xattrs(self.may) {
+            Err(storage::Error::NotSupported | storage::Error::WrongKind) => return Ok(BTreeMap::new()),
+            names => names?,
+        };
+        let value = |name: Vec<u8>| Ok((of.xattr(&name, self.may)?, name));
+        names.into_iter().map(value).map(|known| known.map(|(value, name)| (name, value))).collect()
+    }
+
     fn copy_xattrs(&self, then: &dyn Node, now: &dyn Node) -> Result<()> {
         let names = match then.xattrs(self.may) {
             Err(storage::Error::NotSupported | storage::Error::WrongKind) => return Ok(()),
@@ -264,6 +286,10 @@ impl Copies<'_> {
             if self.copy_data(&data, &copy, stream.size, &uncounted)? == Some(true) {
                 copy.commit(self.may)?;
             }
+            // No client sees it: the next attempt does.
+            let mtime = data.attributes(Want::empty(), Wait::May(self.may))?.mtime;
+            let set = SetAttributes { mtime: Some(SetTime::To(mtime)), ..SetAttributes::default() };
+            copy.set_attributes(&set, self.may)?;
         }
         Ok(())
     }

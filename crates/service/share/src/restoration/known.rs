@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use storage::Attributes;
+use storage::{Attributes, FileKind};
 
 /// Which files need no restoring.
 #[derive(Debug, Clone, Copy)]
@@ -14,6 +14,8 @@ pub(super) struct Known {
     pub(super) ordered: Duration,
     /// The store can set owners.
     pub(super) sets_owners: bool,
+    /// The store keeps the birth times of files that it is given.
+    pub(super) keeps_births: bool,
 }
 
 impl Known {
@@ -38,9 +40,10 @@ impl Known {
             && then.values().zip(now.values()).all(|(then, now)| self.is_unchanged(then, now))
     }
 
-    /// Whether the present object is what an earlier attempt has made of that of the snapshot: another one, made since it was
-    /// ordered, with the same length, times and owners. It may have more names by now.
-    pub(super) fn is_restored(self, then: &Attributes, now: &Attributes) -> bool {
+    /// Whether the present object may be what an earlier attempt has made of that of the snapshot: another one, made since it was
+    /// ordered, with the same length, times and owners. It may have more names by now. What else belongs to it is to be compared,
+    /// since a client can change that without changing any of these.
+    pub(super) fn may_be_restored(self, then: &Attributes, now: &Attributes) -> bool {
         let since = u64::try_from(now.ctime.secs)
             .is_ok_and(|secs| Duration::new(secs, now.ctime.nanos.min(999_999_999)) >= self.ordered);
         since
@@ -49,17 +52,31 @@ impl Known {
             && (!self.sets_owners || (then.uid, then.gid) == (now.uid, now.gid))
             && then.mode == now.mode
             && then.flags == now.flags
+            && (!self.keeps_births || then.kind != FileKind::Regular || then.btime == now.btime)
+    }
+
+    /// The same of the streams of an object, by their names. No client can set their times of writing.
+    pub(super) fn are_restored(
+        then: &BTreeMap<Vec<u8>, Attributes>,
+        now: &BTreeMap<Vec<u8>, Attributes>,
+    ) -> bool {
+        let written = |of: &Attributes| (of.size, of.mtime);
+        then.keys().eq(now.keys()) && then.values().map(written).eq(now.values().map(written))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use storage::{Device, FileKind, ObjectId, Timestamp};
+    use storage::{Device, ObjectId, Timestamp};
 
     use super::*;
 
-    const KNOWN: Known =
-        Known { taken: Duration::from_secs(1000), ordered: Duration::from_secs(2000), sets_owners: true };
+    const KNOWN: Known = Known {
+        taken: Duration::from_secs(1000),
+        ordered: Duration::from_secs(2000),
+        sets_owners: true,
+        keeps_births: true,
+    };
 
     fn file(number: u64, ctime: i64) -> Attributes {
         let time = |secs| Timestamp { secs, nanos: 5 };
@@ -97,14 +114,19 @@ mod tests {
     #[test]
     fn what_an_earlier_attempt_has_made_is_another_file_made_since() {
         let then = file(9, 500);
-        assert!(KNOWN.is_restored(&then, &file(20, 2000)));
-        assert!(!KNOWN.is_restored(&then, &file(20, 1999)), "whoever gave it the same times before");
-        assert!(!KNOWN.is_restored(&then, &file(9, 2000)), "a changed file with its times set back");
-        assert!(!KNOWN.is_restored(&then, &Attributes { size: 4, ..file(20, 2000) }));
-        assert!(!KNOWN.is_restored(&then, &Attributes { uid: 0, ..file(20, 2000) }));
+        assert!(KNOWN.may_be_restored(&then, &file(20, 2000)));
+        assert!(!KNOWN.may_be_restored(&then, &file(20, 1999)), "whoever gave it the same times before");
+        assert!(!KNOWN.may_be_restored(&then, &file(9, 2000)), "a changed file with its times set back");
+        assert!(!KNOWN.may_be_restored(&then, &Attributes { size: 4, ..file(20, 2000) }));
+        assert!(!KNOWN.may_be_restored(&then, &Attributes { uid: 0, ..file(20, 2000) }));
         let unprivileged = Known { sets_owners: false, ..KNOWN };
-        assert!(unprivileged.is_restored(&then, &Attributes { uid: 0, ..file(20, 2000) }));
-        assert!(!KNOWN.is_restored(&then, &Attributes { mtime: Timestamp::default(), ..file(20, 2000) }));
+        assert!(unprivileged.may_be_restored(&then, &Attributes { uid: 0, ..file(20, 2000) }));
+        assert!(!KNOWN.may_be_restored(&then, &Attributes { mtime: Timestamp::default(), ..file(20, 2000) }));
+        let born = Attributes { btime: Some(Timestamp::default()), ..file(20, 2000) };
+        assert!(!KNOWN.may_be_restored(&then, &born));
+        assert!(Known { keeps_births: false, ..KNOWN }.may_be_restored(&then, &born));
+        let link = |of| Attributes { kind: FileKind::Symlink, ..of };
+        assert!(KNOWN.may_be_restored(&link(then), &link(born)), "nobody gives one a birth time");
     }
 
     #[test]
@@ -118,5 +140,23 @@ mod tests {
             assert!(!KNOWN.are_unchanged(&then, &streams(now)) && !KNOWN.are_unchanged(&streams(now), &then));
         }
         assert!(KNOWN.are_unchanged(&streams(&[]), &streams(&[])));
+    }
+
+    #[test]
+    fn streams_are_restored_if_each_has_its_length_and_time_and_there_are_no_others() {
+        let streams = |sizes: &[(&str, u64)]| {
+            let stream = |size| Attributes { size, ..file(9, 500) };
+            sizes.iter().map(|(name, size)| (name.as_bytes().to_vec(), stream(*size))).collect()
+        };
+        let then: BTreeMap<_, _> = streams(&[("a", 1), ("b", 2)]);
+        let later =
+            then.clone().into_iter().map(|(name, of)| (name, Attributes { id: ObjectId::live(77), ..of }));
+        assert!(Known::are_restored(&then, &later.collect()));
+        for now in [&[("a", 1)][..], &[("a", 1), ("c", 2)], &[("a", 1), ("b", 3)]] {
+            assert!(!Known::are_restored(&then, &streams(now)) && !Known::are_restored(&streams(now), &then));
+        }
+        let mut written = then.clone();
+        written.values_mut().for_each(|of| of.mtime.nanos += 1);
+        assert!(!Known::are_restored(&then, &written));
     }
 }

@@ -80,12 +80,14 @@ impl<'a> Run<'a> {
             Ok((taken, store, Source { node, attributes }))
         };
         let (taken, store, source) = found().map_err(failed)?;
-        let sets_owners = share.store.storage().capabilities().contains(Capabilities::OWNERS);
+        let capabilities = share.store.storage().capabilities();
+        let sets_owners = capabilities.contains(Capabilities::OWNERS);
+        let keeps_births = capabilities.contains(Capabilities::XATTRS);
         Ok(Self {
             order,
             temporary: order.temporary(),
             copies: Copies { share, progress, may },
-            known: Known { taken, ordered: order.ordered, sets_owners },
+            known: Known { taken, ordered: order.ordered, sets_owners, keeps_births },
             wait,
             _store: store,
             source,
@@ -284,7 +286,7 @@ impl<'a> Run<'a> {
             (None, _) => false,
             (Some((_, present)), Some(file)) => file.id() == present.id,
             (Some((now, present)), None) => {
-                self.is_unchanged(then, now, present)? || self.known.is_restored(&then.attributes, present)
+                self.is_unchanged(then, now, present)? || self.is_restored(then, now, present)?
             }
         };
         let present = found.map(|(_, present)| present);
@@ -307,6 +309,12 @@ impl<'a> Run<'a> {
     fn is_unchanged(&self, then: &Source, now: &NodeRef, present: &Attributes) -> Result<bool> {
         Ok(self.known.is_unchanged(&then.attributes, present)
             && self.known.are_unchanged(&self.copies.streams(&then.node)?, &self.copies.streams(now)?))
+    }
+
+    /// Whether the present object is what an earlier attempt has made of that of the snapshot, with all that belongs to it.
+    fn is_restored(&self, then: &Source, now: &NodeRef, present: &Attributes) -> Result<bool> {
+        Ok(self.known.may_be_restored(&then.attributes, present)
+            && self.copies.is_alike(then, now, present)?)
     }
 
     /// The file in the share that has another name of this one already.

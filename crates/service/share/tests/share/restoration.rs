@@ -267,6 +267,40 @@ fn a_tree_is_restored_with_all_that_it_had() {
 }
 
 #[test]
+fn an_attempt_that_goes_on_sees_what_has_changed_beside_the_data() {
+    let Lost { share, root, expected, from } = Lost::new();
+    let order = order(from, "tree", "tree");
+    restored(&share, &order);
+    let dressed = || lookup(&root, "tree/sub/dressed");
+    let stream = || dressed().stream(stream_name("stream"), MAY).unwrap();
+    let changes: [(&str, &dyn Fn()); 7] = [
+        ("another stream", &|| drop(dressed().create_stream(stream_name("more"), MAY).unwrap())),
+        ("no stream", &|| dressed().remove_stream(stream_name("stream"), MAY).unwrap()),
+        ("a stream of the same length", &|| write(&*stream(), 0, b"BESIDE")),
+        ("an attribute", &|| dressed().set_xattr(b"colour", b"red", XattrMode::Set, MAY).unwrap()),
+        ("no attribute", &|| dressed().remove_xattr(b"colour", MAY).unwrap()),
+        ("no descriptor", &|| {
+            dressed().set_security(None, MAY).unwrap();
+        }),
+        ("born later", &|| {
+            let btime = Some(Timestamp { secs: 78, nanos: 0 });
+            let set = SetAttributes { btime, ..SetAttributes::default() };
+            dressed().set_attributes(&set, MAY).unwrap();
+        }),
+    ];
+    for (what, change) in changes {
+        change();
+        assert_ne!(seen(&root), expected, "{what}");
+        let figures = restored(&share, &order);
+        // The file has three names.
+        assert_eq!((figures.restored, figures.unchanged), (3, 4), "{what}");
+        assert_eq!(seen(&root), expected, "{what}");
+    }
+    let again = restored(&share, &order);
+    assert_eq!((again.restored, again.unchanged), (0, 7));
+}
+
+#[test]
 fn what_is_counted_is_what_there_is_to_go_through() {
     let store = Arc::new(MemoryStore::with_clock(clock));
     let (share, root) = (share_on(&store), store.root());
