@@ -22,6 +22,15 @@ pub const VERSIONS_MAX: usize = 255;
 /// How long a list of snapshots is believed.
 const LISTED_FOR: Duration = Duration::from_secs(1);
 
+/// The last list of snapshots. Its lock guards it alone.
+#[derive(Default)]
+struct Listed {
+    /// And when it was asked for.
+    last: Option<(Instant, Arc<[Snapshot]>)>,
+    /// What was asked for until then is not believed.
+    forgotten: Option<Instant>,
+}
+
 /// What is remembered of the snapshots of a share whose views are `V`.
 ///
 /// Locks: [`Views`] and [`KnownPaths`] say what theirs guard. Each is taken alone, and none is held while the store is called. That
@@ -29,8 +38,7 @@ const LISTED_FOR: Duration = Duration::from_secs(1);
 pub(crate) struct Versions<V> {
     /// Held while the store is asked for its snapshots, so that one call asks at a time. It guards no data.
     listing: tokio::sync::Mutex<()>,
-    /// Guards the last list, and when it was made.
-    listed: Mutex<Option<(Instant, Arc<[Snapshot]>)>>,
+    listed: Mutex<Listed>,
     pub(crate) views: Views<V>,
     pub(crate) paths: KnownPaths,
 }
@@ -55,7 +63,7 @@ impl<V> Versions<V> {
     /// The last list, unless it is too old.
     pub(crate) fn listed(&self, now: Instant) -> Option<Arc<[Snapshot]>> {
         let listed = self.listed.lock();
-        let (at, list) = listed.as_ref()?;
+        let (at, list) = listed.last.as_ref()?;
         (now.saturating_duration_since(*at) < LISTED_FOR).then(|| Arc::clone(list))
     }
 
@@ -63,8 +71,16 @@ impl<V> Versions<V> {
     pub(crate) fn set_listed(&self, asked: Instant, list: &[Snapshot]) -> Arc<[Snapshot]> {
         let list: Arc<[Snapshot]> =
             list.get(list.len().saturating_sub(VERSIONS_MAX)..).unwrap_or(list).into();
-        *self.listed.lock() = Some((asked, Arc::clone(&list)));
+        let mut listed = self.listed.lock();
+        if listed.forgotten.is_none_or(|forgotten| asked > forgotten) {
+            listed.last = Some((asked, Arc::clone(&list)));
+        }
         list
+    }
+
+    /// Forgets the last list, and what others are asking for now: the server has taken or removed snapshots itself.
+    pub(crate) fn forget_listed(&self, now: Instant) {
+        *self.listed.lock() = Listed { last: None, forgotten: Some(now) };
     }
 }
 
@@ -98,5 +114,12 @@ mod tests {
         assert_eq!(versions.listed(now + just), Some(kept));
         assert_eq!(versions.listed(now + LISTED_FOR), None);
         assert_eq!(versions.set_listed(now, &all[..1])[..], all[..1]);
+        // A list that was asked for before the server removed a snapshot is of no use to others.
+        versions.forget_listed(now);
+        assert_eq!(versions.listed(now), None);
+        assert_eq!(versions.set_listed(now, &all[..1])[..], all[..1]);
+        assert_eq!(versions.listed(now), None);
+        versions.set_listed(now + just, &all[..2]);
+        assert_eq!(versions.listed(now + just).as_deref(), Some(&all[..2]));
     }
 }

@@ -366,6 +366,18 @@ fn a_version_is_copied_back_on_the_server() {
 }
 
 #[test]
+fn a_version_that_the_server_removes_is_gone_at_once() {
+    let (mut served, snapshot) = Served::with_snapshot();
+    assert_eq!(served.versions(r"d\f"), [token(&snapshot)]);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let remove = served.server.share.with_snapshots(move |snapshots, may| snapshots.remove(snapshot.id, may));
+    runtime.block_on(remove).unwrap().unwrap();
+    assert_eq!(served.versions(r"d\f"), [""; 0]);
+    let opened = at(FileTime::from_unix(snapshot.taken.secs, 0)).try_out(&mut served.client, r"d\f");
+    assert_eq!(opened, Err(NOT_FOUND));
+}
+
+#[test]
 fn a_version_that_others_remove_is_gone() {
     let (mut served, snapshot) = Served::with_snapshot();
     let file = then(&snapshot).send(&mut served.client, r"d\f").unwrap().id;

@@ -1,6 +1,7 @@
 //! The snapshots of the store ([`crate::store`]), for administrators.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use storage::{MayWait, NoSnapshots, Snapshots};
 
@@ -16,8 +17,8 @@ impl Share {
         self.store.storage().snapshots()
     }
 
-    /// Makes a call to the snapshots of the store, on one of its threads. The call goes on if nobody waits for it any more. The inner
-    /// error says why the store has no snapshots.
+    /// Makes a call to the snapshots of the store, on one of its threads. The call goes on if nobody waits for it any more. Clients see
+    /// at once what it has taken or removed. The inner error says why the store has no snapshots.
     ///
     /// # Errors
     /// Those of the call, and [`crate::Error::LimitReached`] when too many requests wait for the store.
@@ -26,7 +27,11 @@ impl Share {
         call: impl FnOnce(&dyn Snapshots, MayWait<'_>) -> storage::Result<T> + Send + 'static,
     ) -> Result<std::result::Result<T, NoSnapshots>> {
         let job = move |share: &Arc<Self>, may: MayWait<'_>| match share.store.storage().snapshots() {
-            Ok(snapshots) => Ok(Ok(call(&*snapshots, may)?)),
+            Ok(snapshots) => {
+                let answer = call(&*snapshots, may);
+                share.versions.forget_listed(Instant::now());
+                Ok(Ok(answer?))
+            }
             Err(why) => Ok(Err(why)),
         };
         self.run_unasked(Work::Blocking, job).await

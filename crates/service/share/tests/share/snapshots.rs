@@ -119,6 +119,21 @@ async fn what_others_take_and_remove_is_seen_within_a_second() {
 }
 
 #[tokio::test]
+async fn what_the_server_takes_and_removes_is_seen_at_once() {
+    let (_store, share, snapshot) = with_snapshot(Settings::new("data")).await;
+    let listed =
+        async || share.snapshots(&root()).await.unwrap().iter().map(|one| one.id).collect::<Vec<_>>();
+    assert_eq!(listed().await, [snapshot.id]);
+    let second = share.with_snapshots(|snapshots, may| snapshots.take("test", may)).await.unwrap().unwrap();
+    assert_eq!(listed().await, [snapshot.id, second.id]);
+    drop(share.at(&root(), snapshot.id).await.unwrap());
+    let gone = snapshot.id;
+    share.with_snapshots(move |snapshots, may| snapshots.remove(gone, may)).await.unwrap().unwrap();
+    assert_eq!(share.at(&root(), gone).await.unwrap_err(), StorageError::NotFound.into());
+    assert_eq!(listed().await, [second.id]);
+}
+
+#[tokio::test]
 async fn versions_are_the_snapshots_in_which_the_path_is_there() {
     let (store, share, first) = with_snapshot(Settings::new("data")).await;
     make(&share, &root(), "d/g", FileKind::Regular, 0o640).await;
