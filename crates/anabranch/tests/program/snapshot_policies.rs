@@ -11,6 +11,7 @@ fn note_long_ago(machine: &Machine, share: &str) {
         done: [("hourly", 0), ("daily", 0), ("weekly", 0), ("monthly", 0)]
             .map(|(period, secs)| (period.to_owned(), secs))
             .into(),
+        ..state::DoneRecord::default()
     };
     let state = state::State::open(path(&machine.directory, "state").as_ref()).unwrap();
     state.keep_snapshots_done(share, &long_ago).unwrap();

@@ -31,6 +31,28 @@ pub struct DoneRecord {
     pub policy: String,
     /// By the names of the periods, in seconds of the Unix epoch.
     pub done: BTreeMap<String, i64>,
+    /// The times of the rules for which that holds, as they are written, by the names of the periods.
+    pub times: BTreeMap<String, String>,
+}
+
+impl DoneRecord {
+    /// Up to when nothing is missing with a rule of these times. One that was added, or has other times than before, begins at `now`:
+    /// what would have been due earlier is not made up for.
+    pub fn of_rule(&mut self, period: Period, times: String, now: i64) -> &mut i64 {
+        let (key, known) = (period.name(), self.times.get(period.name()));
+        // Earlier versions did not note the times.
+        if known.is_some_and(|known| *known != times) {
+            self.done.remove(key);
+        }
+        self.times.insert(key.to_owned(), times);
+        self.done.entry(key.to_owned()).or_insert(now)
+    }
+
+    /// Forgets the rules of all periods but these.
+    pub fn retain(&mut self, is_kept: impl Fn(&str) -> bool) {
+        self.done.retain(|period, _| is_kept(period));
+        self.times.retain(|period, _| is_kept(period));
+    }
 }
 
 impl PolicyRecord {
@@ -110,6 +132,7 @@ mod tests {
         let done = DoneRecord {
             policy: "Office".to_owned(),
             done: BTreeMap::from([("hourly".to_owned(), -5), ("monthly".to_owned(), 7)]),
+            times: BTreeMap::from([("hourly".to_owned(), ":05".to_owned())]),
         };
         assert_eq!(state.snapshots_done("Data").unwrap(), None);
         state.keep_snapshots_done("Data", &done).unwrap();
@@ -121,6 +144,22 @@ mod tests {
         assert_eq!(state.made_policies().unwrap(), []);
         state.forget_share("data").unwrap();
         assert_eq!(state.snapshots_done("data").unwrap(), None, "another share of the name begins anew");
+    }
+
+    #[test]
+    fn a_rule_with_other_times_begins_anew() {
+        let mut record = DoneRecord::default();
+        let of = |record: &mut DoneRecord, times: &str, now| {
+            *record.of_rule(Period::Hourly, times.to_owned(), now)
+        };
+        assert_eq!(of(&mut record, ":05", 100), 100);
+        assert_eq!(of(&mut record, ":05", 200), 100);
+        assert_eq!(of(&mut record, ":06", 300), 300);
+        record.times.clear();
+        assert_eq!(of(&mut record, ":07", 400), 300, "an earlier version has not noted them");
+        record.retain(|period| period != "hourly");
+        assert_eq!(record, DoneRecord::default());
+        assert_eq!(of(&mut record, ":07", 500), 500);
     }
 
     #[test]

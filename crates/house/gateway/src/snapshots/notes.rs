@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use control::snapshots::SnapshotFigures;
 use parking_lot::Mutex;
-use schedule::{Period, Utc};
+use schedule::{Period, Policy, Utc};
 use share::folded_name;
 
 /// How late a snapshot may be before that is an alarm, in seconds.
@@ -61,11 +61,12 @@ impl Notes {
     }
 
     /// Notes what a look at a share's policy has found: whether a snapshot is due, and when the next one will be.
-    pub(super) fn looked(&self, share: &str, policy: &str, now: Utc, is_due: bool, next: Option<Utc>) {
+    pub(super) fn looked(&self, share: &str, policy: &Policy, now: Utc, is_due: bool, next: Option<Utc>) {
         self.change(share, |note| {
-            let former = note.policy.take().filter(|of| of.name == policy);
+            let former = note.policy.take().filter(|of| of.name == policy.name());
             let of = note.policy.insert(former.unwrap_or_default());
-            policy.clone_into(&mut of.name);
+            policy.name().clone_into(&mut of.name);
+            of.problems.retain(|period, _| policy.rule(*period).is_some());
             of.missing = None;
             of.due_since = is_due.then(|| of.due_since.unwrap_or(now));
             of.next = next;
@@ -160,6 +161,10 @@ mod tests {
         Utc::from_secs(secs)
     }
 
+    fn policy(name: &str) -> Policy {
+        Policy::new(name, [(Period::Hourly, ":05/24"), (Period::Daily, "01:10/14")]).unwrap()
+    }
+
     fn problem_at(notes: &Notes, now: Utc) -> Option<String> {
         notes.figures(now).pop().and_then(|figures| figures.problem)
     }
@@ -167,7 +172,7 @@ mod tests {
     #[test]
     fn a_policy_that_fails_is_told_until_the_same_rule_has_taken_a_snapshot() {
         let notes = Notes::default();
-        notes.looked("Data", "office", at(100), true, Some(at(3700)));
+        notes.looked("Data", &policy("office"), at(100), true, Some(at(3700)));
         notes.failed("DATA", Period::Hourly, "it is full".to_owned());
         notes.taken("data", Period::Daily, None);
         let said = "the snapshot policy office (hourly): it is full";
@@ -175,6 +180,10 @@ mod tests {
         assert!(notes.is_failing("data", at(100)) && !notes.is_failing("other", at(100)));
         notes.taken("data", Period::Hourly, Some("a hook failed".to_owned()));
         assert!(problem_at(&notes, at(100)).unwrap().ends_with("a hook failed"));
+        // The rule is removed, and comes back.
+        let daily = Policy::new("office", [(Period::Daily, "01:10/14")]).unwrap();
+        notes.looked("data", &daily, at(100), false, Some(at(3700)));
+        assert_eq!(problem_at(&notes, at(100)), None);
         notes.taken("data", Period::Hourly, None);
         let figures = notes.figures(at(100)).pop().unwrap();
         assert_eq!((figures.taken, figures.failed, figures.problem), (3, 2, None));
@@ -183,8 +192,8 @@ mod tests {
     #[test]
     fn a_policy_is_behind_when_nothing_was_taken_for_a_quarter_of_an_hour() {
         let notes = Notes::default();
-        notes.looked("data", "office", at(100), true, Some(at(3700)));
-        notes.looked("data", "office", at(500), true, Some(at(3700)));
+        notes.looked("data", &policy("office"), at(100), true, Some(at(3700)));
+        notes.looked("data", &policy("office"), at(500), true, Some(at(3700)));
         assert_eq!(problem_at(&notes, at(1000)), None);
         let said = problem_at(&notes, at(1001)).unwrap();
         assert_eq!(
@@ -192,7 +201,7 @@ mod tests {
             "the snapshot policy office is behind: a snapshot has been due since 1970-01-01T00:01:40Z"
         );
         // Nobody has looked for an hour.
-        notes.looked("data", "office", at(1001), false, Some(at(3700)));
+        notes.looked("data", &policy("office"), at(1001), false, Some(at(3700)));
         assert_eq!((problem_at(&notes, at(1001)), problem_at(&notes, at(4600))), (None, None));
         assert!(problem_at(&notes, at(4601)).unwrap().contains("due since 1970-01-01T01:01:40Z"));
     }
@@ -200,9 +209,9 @@ mod tests {
     #[test]
     fn what_belongs_to_another_policy_or_to_none_is_forgotten() {
         let notes = Notes::default();
-        notes.looked("data", "office", at(0), false, None);
+        notes.looked("data", &policy("office"), at(0), false, None);
         notes.failed("data", Period::Hourly, "no".to_owned());
-        notes.looked("data", "other", at(0), false, None);
+        notes.looked("data", &policy("other"), at(0), false, None);
         assert_eq!(problem_at(&notes, at(0)), None);
         notes.missing("data", "gone", "there is no policy gone".to_owned());
         assert_eq!(problem_at(&notes, at(0)).as_deref(), Some("there is no policy gone"));

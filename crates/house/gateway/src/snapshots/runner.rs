@@ -54,9 +54,10 @@ impl Runner {
         let known = self.state.snapshots_done(on.name)?;
         let mut record = known.clone().filter(|record| record.policy == policy.name()).unwrap_or_default();
         policy.name().clone_into(&mut record.policy);
+        record.retain(|period| policy.rules().iter().any(|rule| rule.period.name() == period));
         let (mut due, mut next) = (Vec::new(), None);
         for rule in policy.rules() {
-            let done = record.done.entry(rule.period.name().to_owned()).or_insert_with(|| now.secs());
+            let done = record.of_rule(rule.period, rule.every.to_string(), now.secs());
             let then = match schedule::look(&rule.every, Utc::from_secs(*done), now) {
                 Look::Due(at) => {
                     due.push((rule, at));
@@ -74,14 +75,14 @@ impl Runner {
             self.state.keep_snapshots_done(on.name, &record)?;
         }
         let notes = &self.snapshotting.notes;
-        notes.looked(on.name, policy.name(), now, !due.is_empty(), next);
+        notes.looked(on.name, policy, now, !due.is_empty(), next);
         let is_due = due.len();
         let mut is_done = 0;
         for (rule, at) in due {
             is_done += usize::from(self.try_rule(on, rule, at, now, &mut record)?);
         }
         let notes = &self.snapshotting.notes;
-        notes.looked(on.name, policy.name(), now, is_done < is_due, next);
+        notes.looked(on.name, policy, now, is_done < is_due, next);
         Ok(())
     }
 

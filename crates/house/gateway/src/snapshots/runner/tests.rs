@@ -107,6 +107,38 @@ fn what_is_due_is_taken_and_what_is_over_is_removed() {
 }
 
 #[test]
+fn a_policy_is_changed_in_place_and_goes_on() {
+    let mut server = Server::new(&[(Period::Hourly, ":05/3"), (Period::Daily, "01:10/14")]);
+    server.look("2026-11-23T01:00:00Z");
+    for at in ["01:05", "01:10", "02:05", "03:05"] {
+        server.look(&format!("2026-11-23T{at}:00Z"));
+    }
+    assert_eq!(server.labels(), ["hourly-office", "daily-office", "hourly-office", "hourly-office"]);
+    // With other times, it begins with the next one. The other rule is what it was.
+    server.settings =
+        policy(&[(Period::Hourly, ":15/3"), (Period::Daily, "01:10/14"), (Period::Weekly, "sun/4")]);
+    server.look("2026-11-23T03:20:00Z");
+    assert_eq!(server.listed().len(), 4);
+    let mut server = server.restart();
+    server.look("2026-11-24T04:15:00Z");
+    let of_day = |server: &Server| server.labels().iter().filter(|label| *label == "daily-office").count();
+    assert_eq!((server.listed().len(), of_day(&server)), (5, 2));
+    // It keeps fewer from its next time on, also of those taken before.
+    server.settings = policy(&[(Period::Hourly, ":15/1"), (Period::Daily, "01:10/14")]);
+    server.look("2026-11-24T04:20:00Z");
+    assert_eq!(server.listed().len(), 5);
+    server.look("2026-11-24T05:15:00Z");
+    let kept = server.listed();
+    assert_eq!((kept.len(), of_day(&server)), (3, 2));
+    // Without the rule, nothing is taken or removed; when it comes back, nothing is made up for.
+    server.settings = policy(&[(Period::Daily, "01:10/14")]);
+    server.look("2026-11-24T09:20:00Z");
+    server.settings = policy(&[(Period::Hourly, ":15/1"), (Period::Daily, "01:10/14")]);
+    server.look("2026-11-24T12:00:00Z");
+    assert_eq!(server.listed(), kept);
+}
+
+#[test]
 fn downtime_is_made_up_for_once_with_each_rule() {
     let mut server =
         Server::new(&[(Period::Hourly, ":05/24"), (Period::Daily, "01:10/14"), (Period::Monthly, "31/2")]);
