@@ -3,13 +3,13 @@
 use std::fmt::Write;
 
 use control::Administration as _;
-use control::policies::{NewPolicy, Policies, Policy};
+use control::policies::{NewPolicy, Policies, Policy, PolicyChange};
 use control_client::path_part;
 use schedule::Period;
 
 use crate::administrator::{Administrator, Intent};
 use crate::asking::Asking;
-use crate::cli::{PolicyCommand, PolicyCreate};
+use crate::cli::{PolicyCommand, PolicyRules};
 use crate::print::{json, print};
 use crate::problem::Result;
 use crate::table;
@@ -39,6 +39,13 @@ pub(crate) fn run(command: &PolicyCommand) -> Result<()> {
             let policy = administrator.call(("GET", &path(name)), None::<&()>, |here| here.policy(name))?;
             print(&if asking.json { json(&policy)? } else { show(&policy) })
         }
+        PolicyCommand::Set(set) => {
+            let administrator = Administrator::find(&set.asking, Intent::Change)?;
+            let (change, call) = (change(set), ("PATCH", &*path(&set.name)));
+            let policy = administrator
+                .call(call, Some(&change), |here| here.change_policy(&set.name, change.clone()))?;
+            tell(&set.asking, &policy, "was changed")
+        }
         PolicyCommand::Remove { name, asking } => {
             let administrator = Administrator::find(asking, Intent::Change)?;
             let call = ("DELETE", &*path(name));
@@ -52,13 +59,22 @@ fn path(name: &str) -> String {
     format!("{CALL}/{}", path_part(name))
 }
 
-fn new_policy(create: &PolicyCreate) -> NewPolicy {
+fn new_policy(create: &PolicyRules) -> NewPolicy {
     NewPolicy {
         name: create.name.clone(),
         hourly: create.hourly.clone(),
         daily: create.daily.clone(),
         weekly: create.weekly.clone(),
         monthly: create.monthly.clone(),
+    }
+}
+
+fn change(rules: &PolicyRules) -> PolicyChange {
+    PolicyChange {
+        hourly: rules.hourly.clone(),
+        daily: rules.daily.clone(),
+        weekly: rules.weekly.clone(),
+        monthly: rules.monthly.clone(),
     }
 }
 

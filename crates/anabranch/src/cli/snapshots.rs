@@ -59,7 +59,7 @@ pub(crate) struct SnapshotCreate {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
     /// Create a policy
-    Create(PolicyCreate),
+    Create(PolicyRules),
     /// List the policies: those of the configuration and those created by command
     List(Asking),
     /// Show one policy, and the shares that have it
@@ -69,6 +69,8 @@ pub(crate) enum PolicyCommand {
         #[command(flatten)]
         asking: Asking,
     },
+    /// Change rules of a policy that was created by command, for all shares that have it; "" removes a rule
+    Set(PolicyRules),
     /// Remove a policy that was created by command, and that no share has; its snapshots stay
     Remove {
         /// The policy
@@ -80,7 +82,7 @@ pub(crate) enum PolicyCommand {
 
 /// Rules are written as in Azure NetApp Files: times in UTC, and after a slash how many snapshots are kept, 255 in all.
 #[derive(Debug, Args)]
-pub(crate) struct PolicyCreate {
+pub(crate) struct PolicyRules {
     /// The name
     pub(crate) name: String,
     /// Every hour, at this minute

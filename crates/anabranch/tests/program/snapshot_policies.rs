@@ -72,6 +72,19 @@ fn policies_are_created_listed_and_removed() {
     assert_eq!(machine.json(&["share", "show", "made"])["snapshot_policy"], "office");
     assert!(machine.done(&["policy", "show", "office"]).contains("shares     made\n"));
     machine.refused(&["policy", "remove", "office"], &["is that of these shares: made"]);
+    // It is changed while the share has it.
+    let set = |rules: &[&'static str]| [&["policy", "set", "OFFICE"], rules].concat();
+    let said = machine.done(&set(&["--hourly", ":10/4", "--weekly", ""]));
+    assert_eq!(said, "The policy office was changed.\n");
+    let shown = machine.done(&["policy", "show", "office"]);
+    let rules =
+        "policy     office\nhourly     :10/4\ndaily      01:10/14\nmonthly    1@00:00/12\nshares     made\n";
+    assert_eq!(shown, rules);
+    machine.refused(&set(&["--daily", "25:00/1"]), &["such as 01:10"]);
+    machine.refused(&set(&["--hourly", ":10/255"]), &["keeps 281"]);
+    machine.refused(&set(&["--hourly", "", "--daily", "", "--monthly", ""]), &["it has no rule"]);
+    machine.refused(&["policy", "set", "none", "--hourly", ":05/1"], &["there is no snapshot policy none"]);
+    assert_eq!(machine.done(&["policy", "show", "office"]), shown);
     machine.done(&["share", "set", "made", "--snapshot-policy", ""]);
     machine.done(&["policy", "remove", "office"]);
     machine.refused(&["policy", "show", "office"], &["there is no snapshot policy office"]);
@@ -140,6 +153,7 @@ fn policies_of_the_configuration_run_their_hooks() {
     let expected = format!("before office\nafter office {name}\n");
     assert_eq!(std::fs::read_to_string(&trace).unwrap(), expected);
     machine.refused(&["policy", "remove", "office"], &["is declared in", "anabranch.toml"]);
+    machine.refused(&["policy", "set", "office", "--hourly", ":06/2"], &["is declared in", "anabranch.toml"]);
     assert!(machine.done(&["policy", "show", "office"]).contains("shares     live\n"));
 
     // Another configuration, while it runs.

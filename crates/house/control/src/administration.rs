@@ -6,7 +6,7 @@ use crate::configuration::{Configuration, Reload};
 use crate::deleted_shares::{DeletedShare, DeletedShares, Undelete};
 use crate::domain::Domain;
 use crate::identities::TestedUser;
-use crate::policies::{NewPolicy, Policies, Policy};
+use crate::policies::{NewPolicy, Policies, Policy, PolicyChange};
 use crate::quotas::{NewQuota, Quota, Quotas};
 use crate::ransomware::{RansomwareAlarm, RansomwareAlarms};
 use crate::replications::{
@@ -201,6 +201,11 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// The name is taken, a value is invalid, or there are too many.
     fn create_policy(&self, new: NewPolicy) -> Result<Policy, Refusal>;
+    /// Changes the rules of a snapshot policy that was created by command, for all shares that have it.
+    ///
+    /// # Errors
+    /// There is no policy with this name, the configuration declares it, or a value is invalid.
+    fn change_policy(&self, name: &str, change: PolicyChange) -> Result<Policy, Refusal>;
     /// Removes a snapshot policy that was created by command. The snapshots that it has taken stay.
     ///
     /// # Errors

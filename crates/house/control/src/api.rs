@@ -169,8 +169,8 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     Route {
         path: "/policies/{name}",
-        methods: &["get", "delete"],
-        handlers: || get(policy_calls::show).delete(policy_calls::remove),
+        methods: &["get", "patch", "delete"],
+        handlers: || get(policy_calls::show).patch(policy_calls::change).delete(policy_calls::remove),
     },
     Route { path: "/deleted-shares", methods: &["get"], handlers: || get(deleted_share_calls::list) },
     Route {

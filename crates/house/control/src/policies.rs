@@ -28,6 +28,24 @@ pub struct Policy {
     pub shares: Vec<String>,
 }
 
+/// A change of a policy. Rules that are not given stay as they are; an empty text removes one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PolicyChange {
+    /// `:MINUTE/KEEP`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hourly: Option<String>,
+    /// `HOUR:MINUTE/KEEP`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub daily: Option<String>,
+    /// `DAYS/KEEP` or `DAYS@HOUR:MINUTE/KEEP`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weekly: Option<String>,
+    /// `DAYS/KEEP` or `DAYS@HOUR:MINUTE/KEEP`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub monthly: Option<String>,
+}
+
 /// A policy to be created.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -29,6 +29,15 @@ pub(crate) async fn create(State(about): State<Arc<About>>, body: Bytes) -> Resu
     Ok((StatusCode::CREATED, Extension(concerned), made).into_response())
 }
 
+pub(crate) async fn change(
+    State(about): State<Arc<About>>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> JsonReply<Policy> {
+    let change = read(&body)?;
+    administer(about, move |administration| administration.change_policy(&name, change)).await
+}
+
 pub(crate) async fn remove(State(about): State<Arc<About>>, Path(name): Path<String>) -> JsonReply<Policy> {
     administer(about, move |administration| administration.remove_policy(&name)).await
 }

@@ -151,6 +151,9 @@ impl Administration for Nobody {
     fn create_policy(&self, new: policies::NewPolicy) -> Result<policies::Policy, Refusal> {
         Err(Refusal::new(RefusalKind::Invalid, new.name, ""))
     }
+    fn change_policy(&self, _: &str, _: policies::PolicyChange) -> Result<policies::Policy, Refusal> {
+        none()
+    }
     fn remove_policy(&self, name: &str) -> Result<policies::Policy, Refusal> {
         Err(Refusal::new(RefusalKind::InUse, name, ""))
     }

@@ -17,7 +17,7 @@ use crate::explain::Finding;
 use crate::files::{Files, Lock, Locks, OpenFile, OpenedBy};
 use crate::findings::{ClientFindings, Findings};
 use crate::identities::{Knowledge, TestFinding, TestedGroup, TestedShare, TestedUser};
-use crate::policies::{NewPolicy, Policies, Policy};
+use crate::policies::{NewPolicy, Policies, Policy, PolicyChange};
 use crate::program::{AdvicePiece, Advices, AdvisedChange, Log, LogLine, WorkAdvice};
 use crate::quotas::{Holder, NewQuota, Quota, Quotas};
 use crate::ransomware::{RansomwareAlarm, RansomwareAlarms};
@@ -317,7 +317,7 @@ fn of_shares() -> [(&'static str, Value); 9] {
 }
 
 /// The types of snapshots and of their policies.
-fn of_snapshots() -> [(&'static str, Value); 12] {
+fn of_snapshots() -> [(&'static str, Value); 13] {
     let new =
         NewSnapshot { label: Some(String::new()), protect_for_seconds: Some(1), protected_until: Some(1) };
     let text = Some(String::new());
@@ -326,12 +326,15 @@ fn of_snapshots() -> [(&'static str, Value); 12] {
         hourly: text.clone(),
         daily: text.clone(),
         weekly: text.clone(),
-        monthly: text,
+        monthly: text.clone(),
     };
+    let change =
+        PolicyChange { hourly: text.clone(), daily: text.clone(), weekly: text.clone(), monthly: text };
     [
         ("Policies", json(Policies::default())),
         ("Policy", json(Policy::default())),
         ("NewPolicy", json(policy)),
+        ("PolicyChange", json(change)),
         ("Snapshots", json(Snapshots::default())),
         ("Snapshot", json(Snapshot::default())),
         ("NewSnapshot", json(new)),

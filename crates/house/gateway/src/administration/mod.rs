@@ -37,7 +37,7 @@ use control::configuration::{Configuration, Configured, Reload};
 use control::deleted_shares::{DeletedShare, DeletedShares, Undelete};
 use control::domain::Domain;
 use control::identities::TestedUser;
-use control::policies::{NewPolicy, Policies, Policy};
+use control::policies::{NewPolicy, Policies, Policy, PolicyChange};
 use control::quotas::{NewQuota, Quota, Quotas};
 use control::ransomware::{RansomwareAlarm, RansomwareAlarms};
 use control::replications::{
@@ -333,6 +333,10 @@ impl control::Administration for Administration {
 
     fn create_policy(&self, new: NewPolicy) -> Result<Policy, Refusal> {
         self.enter_policy(&new)
+    }
+
+    fn change_policy(&self, name: &str, change: PolicyChange) -> Result<Policy, Refusal> {
+        self.set_policy(name, &change)
     }
 
     fn remove_policy(&self, name: &str) -> Result<Policy, Refusal> {

@@ -1,6 +1,6 @@
 //! The snapshot policies of [`Administration`].
 
-use control::policies::{NewPolicy, Policy};
+use control::policies::{NewPolicy, Policy, PolicyChange};
 use control::{Refusal, RefusalKind};
 use schedule::Period;
 use share::folded_name;
@@ -53,8 +53,7 @@ impl Administration {
             (Period::Monthly, monthly),
         ];
         let rules = given.into_iter().filter_map(|(period, rule)| Some((period, rule.as_deref()?)));
-        let policy = schedule::Policy::new(name, rules)
-            .map_err(|e| invalid(format!("the snapshot policy {name}: {e}"), FORMS_ADVICE))?;
+        let policy = with_rules(name, rules)?;
         let present = self.all_policies()?;
         if let Some(taken) = present.iter().find(|policy| policy.name.eq_ignore_ascii_case(name)) {
             let what = format!("there is a snapshot policy {} already", taken.name);
@@ -70,13 +69,40 @@ impl Administration {
         Ok(tell(&policy))
     }
 
+    /// What the shares that have the policy know of its rules is theirs: rules that stay as they are go on.
+    pub(super) fn set_policy(&self, name: &str, change: &PolicyChange) -> Result<Policy> {
+        let changing = self.idle.lock();
+        let present = self.one_policy(name)?;
+        self.check_made(&present)?;
+        let PolicyChange { hourly, daily, weekly, monthly } = change;
+        let rules = [
+            (Period::Hourly, hourly, &present.hourly),
+            (Period::Daily, daily, &present.daily),
+            (Period::Weekly, weekly, &present.weekly),
+            (Period::Monthly, monthly, &present.monthly),
+        ];
+        let rules = rules.into_iter().filter_map(|(period, wanted, present)| {
+            let rule = wanted.as_deref().or(present.as_deref())?;
+            (!rule.is_empty()).then_some((period, rule))
+        });
+        let policy = with_rules(&present.name, rules)?;
+        self.state.keep_policy(&PolicyRecord::of(&policy)).map_err(failed)?;
+        drop(changing);
+        tracing::info!(policy = present.name, "a snapshot policy was changed");
+        Ok(Policy { shares: present.shares, ..tell(&policy) })
+    }
+
+    /// Refuses to change a policy of the configuration.
+    fn check_made(&self, policy: &Policy) -> Result<()> {
+        let Some(place) = &policy.declared_in else { return Ok(()) };
+        let what = format!("the snapshot policy {} is declared in {place}", policy.name);
+        Err(Refusal::new(RefusalKind::Declared, what, self.declared().advice(place)))
+    }
+
     pub(super) fn end_policy(&self, name: &str) -> Result<Policy> {
         let changing = self.idle.lock();
         let policy = self.one_policy(name)?;
-        if let Some(place) = &policy.declared_in {
-            let what = format!("the snapshot policy {} is declared in {place}", policy.name);
-            return Err(Refusal::new(RefusalKind::Declared, what, self.declared().advice(place)));
-        }
+        self.check_made(&policy)?;
         if !policy.shares.is_empty() {
             let what = format!(
                 "the snapshot policy {} is that of these shares: {}",
@@ -129,6 +155,14 @@ impl Administration {
             invalid(format!("the share {share}: there is no snapshot policy {policy}"), LIST_ADVICE)
         })
     }
+}
+
+fn with_rules<'a>(
+    name: &str,
+    rules: impl IntoIterator<Item = (Period, &'a str)>,
+) -> Result<schedule::Policy> {
+    schedule::Policy::new(name, rules)
+        .map_err(|e| invalid(format!("the snapshot policy {name}: {e}"), FORMS_ADVICE))
 }
 
 fn tell(policy: &schedule::Policy) -> Policy {
