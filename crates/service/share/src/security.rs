@@ -22,7 +22,7 @@ use self::terms::CurrentTerms;
 use crate::{Error, Result, Settings};
 
 pub use self::descriptor::SecurityChange;
-pub(crate) use self::descriptor::{Birth, keep_in_step, of_mode};
+pub(crate) use self::descriptor::{Birth, Exchange, keep_in_step, of_mode};
 pub use self::permission::{Object, may_delete, permitted};
 pub use self::read_only::ReadOnly;
 pub(crate) use self::read_only::{CHANGES, PERMISSION_CHANGES};

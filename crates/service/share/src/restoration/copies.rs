@@ -11,6 +11,7 @@ use storage::{
 
 use super::RestoreProgress;
 use super::known::Known;
+use crate::security::{Exchange, of_mode};
 use crate::{Result, Share};
 
 /// Bytes that are copied at a time.
@@ -89,22 +90,30 @@ impl Copies<'_> {
             self.copy_xattrs(&*then.node, &**now)?;
             self.copy_streams(&*then.node, &**now)?;
         }
-        let owners = self.may_set_owners();
-        let set = SetAttributes {
-            mode: (then.attributes.kind != FileKind::Symlink).then_some(then.attributes.mode),
-            uid: owners.then_some(then.attributes.uid),
-            gid: owners.then_some(then.attributes.gid),
-            ..SetAttributes::default()
-        };
-        now.set_attributes(&set, self.may)?;
-        if is_plain {
-            let kept = then.node.security(&then.attributes, Wait::May(self.may))?;
-            let present = now.attributes(Want::empty(), Wait::May(self.may))?;
-            if kept != now.security(&present, Wait::May(self.may))? {
-                now.set_security(kept.map(Arc::unwrap_or_clone), self.may)?;
-            }
+        let may_set_owners = self.may_set_owners();
+        let Attributes { kind, mode, uid, gid, .. } = then.attributes;
+        if !is_plain {
+            let set = SetAttributes {
+                mode: (kind != FileKind::Symlink).then_some(mode),
+                uid: may_set_owners.then_some(uid),
+                gid: may_set_owners.then_some(gid),
+                ..SetAttributes::default()
+            };
+            now.set_attributes(&set, self.may)?;
+            return Ok(());
         }
-        Ok(())
+        let kept = then.node.security(&then.attributes, Wait::May(self.may))?;
+        let before = now.attributes(Want::empty(), Wait::May(self.may))?;
+        let exchange = Exchange {
+            node: now,
+            before: &before,
+            had: now.security(&before, Wait::May(self.may))?,
+            mode,
+            owners: if may_set_owners { (uid, gid) } else { (before.uid, before.gid) },
+            is_of_mode: kept.is_none(),
+            wanted: kept.map_or_else(|| of_mode(&then.attributes), Arc::unwrap_or_clone),
+        };
+        exchange.carry_out(self.may)
     }
 
     /// Whether an object has all that [`Copies::make_alike`] gives it, apart from what its attributes say.

@@ -89,16 +89,16 @@ impl SecurityChange {
 
 /// An object gets a mode, owners and a descriptor that go together. Whatever interrupts that, and whoever asks meanwhile:
 /// the object has the permissions that it had, or those that it gets.
-struct Exchange<'a> {
-    node: &'a NodeRef,
-    before: &'a Attributes,
+pub(crate) struct Exchange<'a> {
+    pub(crate) node: &'a NodeRef,
+    pub(crate) before: &'a Attributes,
     /// The descriptor in force.
-    had: Option<Arc<SecurityDescriptor>>,
-    mode: u32,
-    owners: (u32, u32),
-    wanted: SecurityDescriptor,
+    pub(crate) had: Option<Arc<SecurityDescriptor>>,
+    pub(crate) mode: u32,
+    pub(crate) owners: (u32, u32),
+    pub(crate) wanted: SecurityDescriptor,
     /// Whether `mode` and `owners` say all that `wanted` says.
-    is_of_mode: bool,
+    pub(crate) is_of_mode: bool,
 }
 
 impl Exchange<'_> {
@@ -120,7 +120,11 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    fn carry_out(self, may: MayWait<'_>) -> Result<()> {
+    /// Gives it to the object.
+    ///
+    /// # Errors
+    /// [`Error::InvalidOwner`], [`Error::InvalidGroup`], the store's.
+    pub(crate) fn carry_out(self, may: MayWait<'_>) -> Result<()> {
         if self.is_of_mode && self.had.is_none() {
             return self.set_attributes(may);
         }

@@ -450,6 +450,47 @@ fn what_failed_or_was_stopped_anywhere_goes_on_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn nobody_has_more_access_in_between() {
+    use fault::Call as C;
+    /// Permission bits and descriptor of the directory, if it is there.
+    fn permits(root: &NodeRef) -> Option<(u32, Option<Arc<acl::SecurityDescriptor>>)> {
+        let tree = root.lookup(name("tree"), Wait::May(MAY)).ok()?;
+        let sub = tree.lookup(name("sub"), Wait::May(MAY)).ok()?;
+        let known = sub.attributes(Want::empty(), Wait::May(MAY)).unwrap();
+        Some((known.mode & 0o777, sub.security(&known, Wait::May(MAY)).unwrap()))
+    }
+    let mut stopped = [0, 0];
+    for (call, skip) in
+        [C::SetAttributes, C::SetSecurity].into_iter().flat_map(|c| (0..8).map(move |n| (c, n)))
+    {
+        for is_there in [false, true] {
+            let memory = Arc::new(MemoryStore::with_clock(clock));
+            plant(&memory.root());
+            let wanted = permits(&memory.root()).unwrap();
+            assert!(wanted.0 & 0o077 != 0 && wanted.1.is_some());
+            let from = take(&memory);
+            clear(&memory.root());
+            if is_there {
+                let sub = make_dir(&make_dir(&memory.root(), "tree"), "sub");
+                let set = SetAttributes { mode: Some(0o700), ..SetAttributes::default() };
+                sub.set_attributes(&set, MAY).unwrap();
+            }
+            let store = Arc::new(FaultyStore::new(Arc::clone(&memory) as _));
+            let share = Share::new(ShareId(1), Settings::new("data"), Arc::clone(&store) as _);
+            // As a server that is killed: from some change on, it makes none, and does not clear up.
+            for (call, skip) in [(call, skip), (C::RemoveDir, 0)] {
+                store.inject(Rule { call, skip, times: u64::MAX, fault: Fault::Fail(StorageError::NoSpace) });
+            }
+            let (outcome, _) = restore(&share, &order(from, "tree", "tree"));
+            stopped[usize::from(is_there)] += u32::from(outcome.is_err());
+            let Some(left) = permits(&memory.root()) else { continue };
+            assert!(left == wanted || left == (0o700, None), "{call:?} {skip} {is_there}: {left:?}");
+        }
+    }
+    assert!(stopped.iter().all(|stopped| *stopped > 4), "{stopped:?}");
+}
+
+#[test]
 fn it_stops_when_it_is_told_to_and_removes_what_was_left() {
     let Lost { share, root, expected, from } = Lost::new();
     let progress = RestoreProgress::default();
