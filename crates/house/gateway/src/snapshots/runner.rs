@@ -12,7 +12,7 @@ use share::{Share, folded_name};
 use state::{DoneRecord, State};
 use storage::Snapshot;
 
-use super::{Snapshotting, asked, hook, of_policy};
+use super::{Kept, Snapshotting, asked, hook, of_policy};
 use crate::settings::PolicySettings;
 
 /// After a failure, the next attempt is made so many seconds later.
@@ -228,19 +228,13 @@ impl Run<'_> {
     /// Removes the oldest snapshot of the rule that is neither protected nor being restored from, if there is one. Returns how many
     /// it had.
     fn make_room(&self) -> Result<Option<usize>, Refusal> {
-        let protected = self.protected()?;
+        let kept = self.kept()?;
         let listed = asked(self.share, |snapshots, may| snapshots.list(may))?;
         let of_rule: Vec<_> = listed.iter().filter(|snapshot| self.is_of_rule(snapshot)).collect();
-        let mut removable: Vec<_> =
-            of_rule.iter().filter(|snapshot| !protected.contains(&snapshot.name)).collect();
-        removable.sort_by_key(|snapshot| snapshot.id);
-        for oldest in removable {
-            if !self.is_restored_from(oldest)? {
-                self.remove(oldest)?;
-                return Ok(Some(of_rule.len()));
-            }
-        }
-        Ok(None)
+        let removable = of_rule.iter().filter(|snapshot| !kept.contains(&snapshot.name));
+        let Some(oldest) = removable.min_by_key(|snapshot| snapshot.id) else { return Ok(None) };
+        self.remove(oldest, &kept)?;
+        Ok(Some(of_rule.len()))
     }
 
     fn note_done(&self, at: Utc, record: &mut DoneRecord) -> state::Result<()> {
@@ -263,10 +257,10 @@ impl Run<'_> {
 
     /// Removes the snapshots that the rule no longer keeps, one by one. Only its own are looked at.
     fn remove_surplus(&self) -> Result<(), Refusal> {
-        let protected = self.protected()?;
+        let kept = self.kept()?;
         let listed = asked(self.share, |snapshots, may| snapshots.list(may))?;
         let of_rule: Vec<_> = listed.iter().filter(|snapshot| self.is_of_rule(snapshot)).collect();
-        let kept_by = |one: &Snapshot| OfRule { id: one.id.0, is_protected: protected.contains(&one.name) };
+        let kept_by = |one: &Snapshot| OfRule { id: one.id.0, is_protected: kept.contains(&one.name) };
         let over = surplus(&of_rule.iter().map(|one| kept_by(one)).collect::<Vec<_>>(), self.rule.keep);
         let by_id = |id: &u32| of_rule.iter().find(|snapshot| snapshot.id.0 == *id);
         for snapshot in over.iter().filter_map(by_id) {
@@ -279,25 +273,19 @@ impl Run<'_> {
     /// Removes a snapshot, unless it is gone, was protected while others had their turn, or is being restored from.
     fn remove_in_turn(&self, snapshot: &Snapshot) -> Result<(), Refusal> {
         let _turn = self.turn()?;
-        if self.protected()?.contains(&snapshot.name) || self.is_restored_from(snapshot)? {
-            return Ok(());
-        }
-        self.remove(snapshot)
+        let kept = self.kept()?;
+        if kept.contains(&snapshot.name) { Ok(()) } else { self.remove(snapshot, &kept) }
     }
 
-    /// Removes a snapshot, unless it is gone. The caller has the turn.
-    fn remove(&self, snapshot: &Snapshot) -> Result<(), Refusal> {
+    /// Removes a snapshot, unless it is gone, and forgets that it was protected once. The caller has the turn.
+    fn remove(&self, snapshot: &Snapshot, kept: &Kept) -> Result<(), Refusal> {
         let id = snapshot.id;
         asked(self.share, move |snapshots, may| match snapshots.remove(id, may) {
             Err(storage::Error::NotFound) => Ok(()),
             removed => removed,
-        })
-    }
-
-    /// Whether a restore from this snapshot has not ended.
-    fn is_restored_from(&self, snapshot: &Snapshot) -> Result<bool, Refusal> {
-        let restore = self.state.restore_of(self.on.name).map_err(failed)?;
-        Ok(restore.is_some_and(|restore| restore.ended.is_none() && restore.snapshot == snapshot.name))
+        })?;
+        kept.forget(self.state, self.on.directory, &snapshot.name);
+        Ok(())
     }
 
     /// The turn to take or remove a snapshot of the share, which may have been changed before it came: then another store is in its place.
@@ -310,11 +298,9 @@ impl Run<'_> {
         Ok(turn)
     }
 
-    /// The names of the snapshots that are protected now.
-    fn protected(&self) -> Result<HashSet<String>, Refusal> {
-        let protected = self.state.protected_snapshots(self.on.directory).map_err(failed)?;
-        let lasting = protected.into_iter().filter(|kept| kept.until > self.now.secs_since_1970());
-        Ok(lasting.map(|kept| kept.name).collect())
+    /// Which snapshots stay now, whatever the rule says.
+    fn kept(&self) -> Result<Kept, Refusal> {
+        Kept::of(self.state, self.on.name, self.on.directory, self.now).map_err(failed)
     }
 
     fn is_of_rule(&self, snapshot: &Snapshot) -> bool {

@@ -173,6 +173,8 @@ fn only_snapshots_of_the_rule_are_removed_and_none_that_is_protected() {
     server.look("2026-11-23T08:05:00Z");
     assert_eq!(server.labels(), ["manual", "hourly-other", "daily-office", "hourly-office"]);
     assert!(!server.listed().contains(&first), "its time was over");
+    let known = server.runner.state.protected_snapshots(&Server::directory()).unwrap();
+    assert_eq!(known, [], "nothing is known of a snapshot that is gone");
 }
 
 #[test]
