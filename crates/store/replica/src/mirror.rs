@@ -138,6 +138,10 @@ impl Snapshots for MirrorSnapshots {
         self.0.list(may)
     }
 
+    fn file_system(&self) -> Vec<u8> {
+        self.0.file_system()
+    }
+
     fn take(&self, _: &str, _: MayWait<'_>) -> Result<storage::Snapshot> {
         Err(Error::ReadOnly)
     }

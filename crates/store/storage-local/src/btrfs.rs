@@ -58,6 +58,15 @@ struct SubvolumeInfo {
     reserved: [u64; 8],
 }
 
+/// `struct btrfs_ioctl_fs_info_args`, with what nobody here needs left out.
+#[repr(C)]
+struct FileSystemInfo {
+    max_id: u64,
+    devices: u64,
+    uuid: [u8; 16],
+    rest: [u64; 124],
+}
+
 /// `struct btrfs_ioctl_search_key`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
@@ -96,6 +105,7 @@ const TREE_SEARCH: Opcode = opcode::read_write::<SearchArgs>(MAGIC, 17);
 const INO_LOOKUP: Opcode = opcode::read_write::<LookupArgs>(MAGIC, 18);
 const SNAP_CREATE_V2: Opcode = opcode::write::<VolumeArgs>(MAGIC, 23);
 const SUBVOL_CREATE_V2: Opcode = opcode::write::<VolumeArgs>(MAGIC, 24);
+const FS_INFO: Opcode = opcode::read::<FileSystemInfo>(MAGIC, 31);
 const SUBVOL_GETFLAGS: Opcode = opcode::read::<u64>(MAGIC, 25);
 const SUBVOL_SETFLAGS: Opcode = opcode::write::<u64>(MAGIC, 26);
 const GET_SUBVOL_INFO: Opcode = opcode::read::<SubvolumeInfo>(MAGIC, 60);
@@ -169,6 +179,13 @@ pub(crate) fn subvolume_of(fd: impl AsFd) -> Result<Subvolume, Errno> {
     Ok(Subvolume { id: info.id, uuid: info.uuid, parent_uuid: info.parent_uuid, is_read_only, made })
 }
 
+/// The UUID of the file system that an object is in: that of all its subvolumes.
+pub(crate) fn file_system_of(fd: impl AsFd) -> Result<[u8; 16], Errno> {
+    // SAFETY: the opcode is the one whose argument is a `struct btrfs_ioctl_fs_info_args`, which it fills.
+    let info = unsafe { ioctl(fd, Getter::<FS_INFO, FileSystemInfo>::new()) }?;
+    Ok(info.uuid)
+}
+
 /// Searches a tree of the file system. Returns how many items there are in the bytes. Only for the administrator of the
 /// machine.
 pub(crate) fn search(fd: impl AsFd, key: SearchKey) -> Result<(u32, [u8; FOUND_BYTES]), Errno> {
@@ -194,6 +211,7 @@ mod tests {
     fn structures_have_the_sizes_of_the_kernels() {
         assert_eq!(size_of::<VolumeArgs>(), 4096);
         assert_eq!(size_of::<SubvolumeInfo>(), 504);
+        assert_eq!(size_of::<FileSystemInfo>(), 1024);
         assert_eq!((size_of::<SearchKey>(), size_of::<SearchArgs>()), (104, 4096));
         assert_eq!(size_of::<LookupArgs>(), 4096);
     }
@@ -207,7 +225,7 @@ mod tests {
     #[test]
     fn elsewhere_there_are_no_subvolumes() {
         let dir = std::fs::File::open("/proc").unwrap();
-        assert!(subvolume_of(&dir).is_err());
+        assert!(subvolume_of(&dir).is_err() && file_system_of(&dir).is_err());
         assert!(make_subvolume(&dir, b"a").is_err());
     }
 }

@@ -345,6 +345,16 @@ fn a_revert_that_was_interrupted_is_undone_or_finished() {
     }
 }
 
+#[test]
+fn subvolumes_of_one_file_system_are_told_from_others() {
+    let (Some(one), Some(other)) = (OnBtrfs::new(true), OnBtrfs::new(true)) else { return };
+    assert!(btrfs("create", &[&one.at("second")]));
+    let second = one.open("second").snapshots().unwrap().file_system();
+    assert!(!second.is_empty());
+    assert_eq!(one.snapshots().file_system(), second);
+    assert_ne!(other.snapshots().file_system(), second);
+}
+
 /// The number of the subvolume, as btrfs-progs tell it.
 fn subvolume_number(at: &Path) -> u64 {
     let output =

@@ -34,6 +34,12 @@ pub trait Snapshots: Send + Sync + Debug + 'static {
     /// Those of the device.
     fn list(&self, may: MayWait<'_>) -> Result<Vec<Snapshot>>;
 
+    /// What tells the file system from others: no two snapshots of one are to be taken or removed at a time. Stores that cannot tell all
+    /// say the same.
+    fn file_system(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// Takes a snapshot of the whole store. The label becomes a part of the name ([`SnapshotName`]).
     ///
     /// Whatever was answered before the call is in it, data too. Of two changes that are made during the call, one after the

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use control::{Refusal, RefusalKind};
-use parking_lot::MutexGuard;
 use share::{Error, Share};
 
 use super::Administration;
 use super::restores::find_at;
 use crate::cephfs;
+use crate::snapshots::Turn;
 use crate::waiting::wait_for;
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -19,7 +19,7 @@ pub(super) struct Original<'a> {
     share: Arc<Share>,
     snapshot: storage::Snapshot,
     /// Nobody removes the snapshot meanwhile.
-    _turn: MutexGuard<'a, ()>,
+    _turn: Turn<'a>,
 }
 
 impl Administration {
@@ -33,7 +33,7 @@ impl Administration {
             let what = format!("{given:?} names no snapshot of a share that is served");
             return Err(Refusal::new(RefusalKind::NotFound, what, "Give SHARE@SNAPSHOT, or SHARE@TIME."));
         };
-        let turn = self.snapshotting.turn()?;
+        let turn = self.snapshotting.turn_at(&share)?;
         let snapshot = find_at(&share, snapshot)?;
         Ok(Original { share, snapshot, _turn: turn })
     }

@@ -131,7 +131,7 @@ impl Administration {
             return Err(Refusal::new(RefusalKind::NameTaken, what, "End that first: --stop"));
         }
         self.check_has_no_destinations(&name)?;
-        let turn = self.snapshotting.turn()?;
+        let turn = self.snapshotting.turn_at(&share)?;
         self.check_nothing_is_restored(&name)?;
         check_can_go_back(&share)?;
         let snapshots = self.own_snapshots(&share)?;
@@ -267,7 +267,7 @@ impl Administration {
         // What the transfer has noted last.
         let mut record = self.replica(name)?;
         let share = self.served(&record.share)?;
-        let turn = self.snapshotting.turn()?;
+        let turn = self.snapshotting.turn_at(&share)?;
         self.check_nothing_is_restored(&record.share)?;
         let was_broken = record.broken;
         let snapshots = self.own_snapshots(&share)?;

@@ -41,7 +41,7 @@ impl Administration {
     /// Forgets a destination, with the snapshots that are kept for it.
     pub(super) fn end_destination(&self, share: &str, id: &str) -> Result<Destination> {
         let id = read_id(id)?;
-        let _turn = self.snapshotting.turn()?;
+        let _turn = self.turn_of(share)?;
         let (share, directory) = self.served_with_directory(share)?;
         let mut known = self.state.destinations_of(share.name()).map_err(failed)?.unwrap_or_default();
         let at = known.destinations.iter().position(|one| one.id == id);
@@ -57,7 +57,7 @@ impl Administration {
     /// Removes what is kept for the destinations of a share that is to be removed. What cannot be removed now stays.
     pub(super) fn end_destinations(&self, name: &str) {
         let Ok(Some(known)) = self.state.destinations_of(name) else { return };
-        let Ok(_turn) = self.snapshotting.turn() else { return };
+        let Ok(_turn) = self.turn_of(name) else { return };
         let Ok((share, directory)) = self.served_with_directory(name) else { return };
         for one in known.destinations {
             self.replications.walks.end(one.id);
@@ -107,7 +107,7 @@ impl Administration {
     /// Takes the snapshot that a destination is to have, or goes on with the one that it is about to have.
     pub(super) fn enter_transfer(&self, share: &str, new: &NewTransfer) -> Result<Transfer> {
         let id = read_id(&new.destination)?;
-        let _turn = self.snapshotting.turn()?;
+        let _turn = self.turn_of(share)?;
         let (share, directory) = self.served_with_directory(share)?;
         self.check_is_source(&share)?;
         let kept = self.state.destinations_of(share.name()).map_err(failed)?;

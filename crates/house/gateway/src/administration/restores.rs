@@ -39,7 +39,7 @@ impl Administration {
         };
         check(&share, &record, snapshot.id)?;
         // Nobody removes the snapshot before it is known that it is restored from.
-        let _turn = self.snapshotting.turn()?;
+        let _turn = self.snapshotting.turn_at(&share)?;
         find_at(&share, &record.snapshot)?;
         self.check_nothing_is_restored(share.name())?;
         self.state.keep_restore(&record).map_err(failed)?;

@@ -26,7 +26,7 @@ impl Administration {
         let share = self.served(name)?;
         let serving = self.serving()?;
         let name = share.name().to_owned();
-        let turn = self.snapshotting.turn()?;
+        let turn = self.snapshotting.turn_at(&share)?;
         self.check_nothing_is_restored(&name)?;
         let snapshot = find(&share, to)?;
         if let Err(why) = asked(&share, |snapshots, may| Ok(snapshots.can_revert(may)))? {

@@ -13,7 +13,7 @@ use storage::SnapshotName;
 
 use super::{Administration, Serving, failed, invalid};
 use crate::replication::LABEL;
-use crate::snapshots::{asked, glance, now, of_policy};
+use crate::snapshots::{Turn, asked, glance, now, of_policy};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -40,7 +40,7 @@ impl Administration {
         let label = new.label.as_deref().unwrap_or(MANUAL);
         check_label(label)?;
         let until = protected_until(new, now())?;
-        let _turn = self.snapshotting.turn()?;
+        let _turn = self.turn_of(share)?;
         let (share, directory) = self.served_with_directory(share)?;
         let listed = asked(&share, |snapshots, may| snapshots.list(may))?;
         let by_command =
@@ -63,7 +63,7 @@ impl Administration {
     pub(super) fn set_snapshot(&self, share: &str, name: &str, change: &SnapshotChange) -> Result<Snapshot> {
         let until = change.protected_until;
         check_until(until, now())?;
-        let _turn = self.snapshotting.turn()?;
+        let _turn = self.turn_of(share)?;
         let (share, directory) = self.served_with_directory(share)?;
         let found = find(&share, name)?;
         if !found.is_own {
@@ -86,7 +86,7 @@ impl Administration {
     }
 
     pub(super) fn end_snapshot(&self, share: &str, name: &str) -> Result<Snapshot> {
-        let _turn = self.snapshotting.turn()?;
+        let _turn = self.turn_of(share)?;
         let (share, directory) = self.served_with_directory(share)?;
         let found = find(&share, name)?;
         if !found.is_own {
@@ -108,6 +108,14 @@ impl Administration {
         self.state.forget_protection(&directory, name).map_err(failed)?;
         tracing::info!(share = share.name(), snapshot = name, "a snapshot was removed");
         Ok(told)
+    }
+
+    /// The turn to take or remove a snapshot of a share that is served, and is the same when the turn comes.
+    pub(super) fn turn_of(&self, share: &str) -> Result<Turn<'_>> {
+        let share = self.served(share)?;
+        let turn = self.snapshotting.turn_at(&share)?;
+        self.check_is_unchanged(&share)?;
+        Ok(turn)
     }
 
     /// What there is to say of the snapshots of a share. None: it is not served, or its storage does not answer.

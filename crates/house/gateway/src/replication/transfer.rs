@@ -123,7 +123,7 @@ impl Run<'_> {
     /// Clients see what there is now.
     fn complete(&mut self, transfer: &Transfer, may: MayWait<'_>) -> Result<(), Ended> {
         let snapshots = self.shown.live().snapshots().map_err(|why| Ended::Failed(why.to_string()))?;
-        let turn = self.snapshotting.turn().map_err(|refusal| Ended::Failed(refusal.what))?;
+        let turn = self.snapshotting.turn(&*snapshots).map_err(|refusal| Ended::Failed(refusal.what))?;
         if !self.mirrors.shows(&self.record.share, self.shown) {
             return Err(Ended::Failed("the share was changed meanwhile".to_owned()));
         }

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use control::{Refusal, RefusalKind};
-use parking_lot::MutexGuard;
 use schedule::{Look, OfRule, Period, Rule, Utc, label, surplus};
 use share::{Share, folded_name};
 use state::{DoneRecord, State};
 use storage::Snapshot;
 
-use super::{Kept, Snapshotting, asked, hook, of_policy};
+use super::{Kept, Snapshotting, Turn, asked, hook, of_policy};
 use crate::settings::PolicySettings;
 
 /// After a failure, the next attempt is made so many seconds later.
@@ -289,8 +288,8 @@ impl Run<'_> {
     }
 
     /// The turn to take or remove a snapshot of the share, which may have been changed before it came: then another store is in its place.
-    fn turn(&self) -> Result<MutexGuard<'_, ()>, Refusal> {
-        let turn = self.snapshotting.turn()?;
+    fn turn(&self) -> Result<Turn<'_>, Refusal> {
+        let turn = self.snapshotting.turn_at(self.share)?;
         if self.share.is_withdrawn() {
             let what = format!("the share {} was changed meanwhile", self.on.name);
             return Err(Refusal::new(RefusalKind::Busy, what, ""));

@@ -29,6 +29,10 @@ impl Snapshots for MemorySnapshots {
         Ok(self.0.state.lock().snapshots())
     }
 
+    fn file_system(&self) -> Vec<u8> {
+        Arc::as_ptr(&self.0).addr().to_ne_bytes().to_vec()
+    }
+
     fn take(&self, label: &str, _: MayWait<'_>) -> Result<Snapshot> {
         self.0.state.lock().take(label)
     }
