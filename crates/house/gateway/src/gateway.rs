@@ -118,8 +118,8 @@ impl Gateway {
         let renewal = identity.clone().map(|identity| Renewal::new(&settings, identity, nfs_tls));
         let upkeep = Upkeep::start(Arc::clone(&shares), Arc::clone(&state), identity.clone(), renewal);
         let upkeep = upkeep.map_err(serving("cannot start a thread"))?;
-        let runner = administration.policy_runner();
-        let keeper = Keeper::start(Arc::clone(&administration), runner);
+        let runners = administration.policy_runners();
+        let keeper = Keeper::start(Arc::clone(&administration), runners);
         let keeper = keeper.map_err(serving("cannot start a thread"))?;
         let guard = Guard::start(Arc::clone(&administration)).map_err(serving("cannot start a thread"))?;
         let replicator = Replicator::start(Arc::clone(&administration));

@@ -62,7 +62,7 @@ use crate::declared::{Declared, Idle};
 use crate::logged;
 use crate::names::NameLookup;
 use crate::replication::{Remote, Replications};
-use crate::snapshots::{Runner, Snapshotting, now};
+use crate::snapshots::{Runners, Snapshotting, now};
 
 /// The most users who can be added by command.
 const USERS_MAX: usize = 100_000;
@@ -164,8 +164,8 @@ impl Administration {
     }
 
     /// Who carries out the snapshot policies of this server.
-    pub(crate) fn policy_runner(&self) -> Runner {
-        Runner::new(Arc::clone(&self.state), Arc::clone(&self.snapshotting))
+    pub(crate) fn policy_runners(&self) -> Runners {
+        Runners::new(Arc::clone(&self.state), Arc::clone(&self.snapshotting))
     }
 
     fn configured(&self) -> Result<&Arc<dyn Configured>, Refusal> {

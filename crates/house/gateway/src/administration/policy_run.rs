@@ -7,7 +7,7 @@ use schedule::Utc;
 use share::{Share, folded_name};
 
 use super::Administration;
-use crate::snapshots::{Notes, OnShare, Runner, glance, now};
+use crate::snapshots::{Notes, OnShare, Runners, glance, now};
 
 impl Administration {
     /// What is known of the snapshots of shares, for those who must not wait.
@@ -29,8 +29,8 @@ impl Administration {
         }
     }
 
-    /// Does what the policies of the shares want now, until that is over or `is_stopped`.
-    pub(crate) fn run_policies(&self, runner: &mut Runner, is_stopped: impl Fn() -> bool) {
+    /// Has done what the policies of the shares want now, unless `is_stopped`. Does not wait until it is done.
+    pub(crate) fn run_policies(&self, runners: &mut Runners, is_stopped: impl Fn() -> bool) {
         let shares = match self.policies_of_shares() {
             Ok(shares) => shares,
             Err(refusal) => return tracing::error!("the snapshot policies: {}", refusal.what),
@@ -41,18 +41,19 @@ impl Administration {
             |name| shares.iter().any(|(share, _)| is(share, name)),
             |name| present.iter().any(|share| is(share.name(), name)),
         );
+        runners.retain(|name| shares.iter().any(|(share, _)| is(share, name)));
         for (name, policy) in &shares {
             if is_stopped() {
                 return;
             }
-            if let Err(why) = self.run_policy(runner, name, policy, now()) {
+            if let Err(why) = self.run_policy(runners, name, policy, now()) {
                 tracing::error!(share = name, policy, "the snapshot policy: {why}");
                 self.snapshotting.notes.missing(name, policy, why);
             }
         }
     }
 
-    fn run_policy(&self, runner: &mut Runner, name: &str, policy: &str, now: Utc) -> Result<(), String> {
+    fn run_policy(&self, runners: &mut Runners, name: &str, policy: &str, now: Utc) -> Result<(), String> {
         let words = |refusal: Refusal| refusal.what;
         let Some(settings) = self.policy_settings(policy).map_err(words)? else {
             return Err(format!("there is no snapshot policy {policy}"));
@@ -64,8 +65,8 @@ impl Administration {
             }
             Err(refusal) => return Err(refusal.what),
         };
-        let on = OnShare { name, directory: &directory, share: share.as_ref(), settings: &settings };
-        runner.look(&on, now).map_err(|error| error.what)
+        let on = OnShare { name: name.to_owned(), directory, share, settings };
+        runners.look(on, now).map_err(|error| error.what)
     }
 
     fn present(&self) -> Vec<Arc<Share>> {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{Notes, Runner, now};
+use super::{Notes, Runners, now};
 use crate::administration::Administration;
 
 /// How often the policies are looked at, also if nothing is due: the clock may be set, and a policy given to a share.
@@ -28,7 +28,7 @@ impl Keeper {
     ///
     /// # Errors
     /// The system has no more threads.
-    pub(crate) fn start(administration: Arc<Administration>, mut runner: Runner) -> io::Result<Self> {
+    pub(crate) fn start(administration: Arc<Administration>, mut runners: Runners) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let of_thread = Arc::clone(&administration);
         let run = move || {
@@ -41,7 +41,7 @@ impl Keeper {
                     administration.count_snapshots();
                     counted = Some(Instant::now());
                 }
-                administration.run_policies(&mut runner, || {
+                administration.run_policies(&mut runners, || {
                     stopped.try_recv() == Err(mpsc::TryRecvError::Disconnected)
                 });
                 let wait = until_next(administration.snapshot_notes());

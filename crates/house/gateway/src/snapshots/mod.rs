@@ -1,11 +1,12 @@
 //! The snapshots of shares, and the policies that take and remove them.
 //!
-//! [`runner`] does what the policy of a share wants at a moment; [`keeper`] is the thread that asks it. What became of that is in
+//! [`runner`] does what the policy of a share wants at a moment, on a thread of the [`crew`]; [`keeper`] is the thread that asks it. What became of that is in
 //! [`notes`], where metrics and health read it. [`restores`] has what is being restored from them. Of the snapshots of one file system, one at
 //! a time is taken or removed, by policies and by commands ([`turns`]): several shares may lie in it.
 
 mod at_alarms;
 mod calls;
+mod crew;
 mod guard;
 mod hook;
 mod keeper;
@@ -13,6 +14,7 @@ mod kept;
 mod notes;
 mod restores;
 mod runner;
+mod runners;
 mod turns;
 
 use std::sync::Arc;
@@ -29,6 +31,7 @@ pub(crate) use self::kept::Kept;
 pub(crate) use self::notes::Notes;
 pub(crate) use self::restores::{Restores, Running, order, path, why};
 pub(crate) use self::runner::{OnShare, Runner};
+pub(crate) use self::runners::Runners;
 pub(crate) use self::turns::Turn;
 
 /// What all who take and remove snapshots have in common.

@@ -1,13 +1,13 @@
 //! What the policy of a share wants at a moment, done: snapshots taken, and those removed that are no longer kept.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use control::{Refusal, RefusalKind};
 use schedule::{Look, OfRule, Period, Rule, Utc, label, surplus};
-use share::{Share, folded_name};
+use share::Share;
 use state::{DoneRecord, State};
 use storage::Snapshot;
 
@@ -20,23 +20,32 @@ const RETRY_SECS: u64 = 300;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A share with a policy.
-pub(crate) struct OnShare<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) directory: &'a Path,
+#[derive(Debug)]
+pub(crate) struct OnShare {
+    pub(crate) name: String,
+    pub(crate) directory: PathBuf,
     /// None: it is not served.
-    pub(crate) share: Option<&'a Arc<Share>>,
-    pub(crate) settings: &'a PolicySettings,
+    pub(crate) share: Option<Arc<Share>>,
+    pub(crate) settings: PolicySettings,
 }
 
-/// Carries out policies. What must last is in the state database; the rest may begin anew with the server.
+/// What is due on a share, and up to when nothing is missing.
+#[derive(Debug)]
+pub(crate) struct Due {
+    rules: Vec<(Rule, Utc)>,
+    record: DoneRecord,
+    next: Option<Utc>,
+}
+
+/// Carries out the policy of a share. What must last is in the state database; the rest may begin anew with the server.
 #[derive(Debug)]
 pub(crate) struct Runner {
     state: Arc<State>,
     snapshotting: Arc<Snapshotting>,
-    /// When rules that have failed are tried again, by share.
-    retries: HashMap<(String, Period), Utc>,
+    /// When rules that have failed are tried again.
+    retries: HashMap<Period, Utc>,
     /// The rules of which it is known that nothing was taken that is not noted.
-    begun: HashSet<(String, Period)>,
+    begun: HashSet<Period>,
 }
 
 impl Runner {
@@ -44,13 +53,13 @@ impl Runner {
         Self { state, snapshotting, retries: HashMap::new(), begun: HashSet::new() }
     }
 
-    /// Does what the policy of a share wants now.
+    /// What the policy of the share wants now; None: nothing.
     ///
     /// # Errors
     /// The state database cannot be used.
-    pub(crate) fn look(&mut self, on: &OnShare<'_>, now: Utc) -> state::Result<()> {
+    pub(super) fn look(&self, on: &OnShare, now: Utc) -> state::Result<Option<Due>> {
         let policy = &on.settings.policy;
-        let known = self.state.snapshots_done(on.name)?;
+        let known = self.state.snapshots_done(&on.name)?;
         let mut record = known.clone().filter(|record| record.policy == policy.name()).unwrap_or_default();
         policy.name().clone_into(&mut record.policy);
         record.retain(|period| policy.rules().iter().any(|rule| rule.period.name() == period));
@@ -59,7 +68,7 @@ impl Runner {
             let done = record.of_rule(rule.period, rule.every.to_string(), now.secs());
             let then = match schedule::look(&rule.every, Utc::from_secs(*done), now) {
                 Look::Due(at) => {
-                    due.push((rule, at));
+                    due.push((*rule, at));
                     rule.every.next(now)
                 }
                 Look::Wait(then) => then,
@@ -71,31 +80,37 @@ impl Runner {
             next = [next, then].into_iter().flatten().min();
         }
         if known.as_ref() != Some(&record) {
-            self.state.keep_snapshots_done(on.name, &record)?;
+            self.state.keep_snapshots_done(&on.name, &record)?;
         }
-        let notes = &self.snapshotting.notes;
-        notes.looked(on.name, policy, now, !due.is_empty(), next);
-        let is_due = due.len();
+        self.snapshotting.notes.looked(&on.name, policy, now, !due.is_empty(), next);
+        Ok((!due.is_empty()).then_some(Due { rules: due, record, next }))
+    }
+
+    /// Does what is due.
+    ///
+    /// # Errors
+    /// The state database cannot be used.
+    pub(super) fn carry_out(&mut self, on: &OnShare, due: Due, now: Utc) -> state::Result<()> {
+        let Due { rules, mut record, next } = due;
+        let is_due = rules.len();
         let mut is_done = 0;
-        for (rule, at) in due {
-            is_done += usize::from(self.try_rule(on, rule, at, now, &mut record)?);
+        for (rule, at) in rules {
+            is_done += usize::from(self.try_rule(on, &rule, at, now, &mut record)?);
         }
-        let notes = &self.snapshotting.notes;
-        notes.looked(on.name, policy, now, is_done < is_due, next);
+        self.snapshotting.notes.looked(&on.name, &on.settings.policy, now, is_done < is_due, next);
         Ok(())
     }
 
     /// Takes the snapshot of a rule that is due, unless that failed a moment ago. Whether nothing is missing now.
     fn try_rule(
         &mut self,
-        on: &OnShare<'_>,
+        on: &OnShare,
         rule: &Rule,
         at: Utc,
         now: Utc,
         record: &mut DoneRecord,
     ) -> state::Result<bool> {
-        let Some(share) = on.share else { return Ok(false) };
-        let key = (folded_name(on.name), rule.period);
+        let (Some(share), key) = (&on.share, rule.period) else { return Ok(false) };
         // If the clock was set back, the time of the next attempt is of no use.
         let is_later = |retry: &Utc| now < *retry && *retry <= now.plus(RETRY_SECS);
         if self.retries.get(&key).is_some_and(is_later) {
@@ -109,18 +124,18 @@ impl Runner {
         let notes = &self.snapshotting.notes;
         match outcome {
             Ok(problem) => {
-                self.begun.insert(key.clone());
+                self.begun.insert(key);
                 self.retries.remove(&key);
                 let surplus = run.remove_surplus().err().map(words);
-                notes.taken(on.name, rule.period, problem.or(surplus));
+                notes.taken(&on.name, rule.period, problem.or(surplus));
                 let listed = asked(share, |snapshots, may| snapshots.list(may));
-                notes.listed(on.name, listed.ok().as_deref());
+                notes.listed(&on.name, listed.ok().as_deref());
                 Ok(true)
             }
             Err(why) => {
-                tracing::error!(share = on.name, policy = record.policy, "no snapshot was taken: {why}");
+                tracing::error!(share = &on.name, policy = record.policy, "no snapshot was taken: {why}");
                 self.retries.insert(key, now.plus(RETRY_SECS));
-                notes.failed(on.name, rule.period, why);
+                notes.failed(&on.name, rule.period, why);
                 Ok(false)
             }
         }
@@ -137,7 +152,7 @@ fn words(Refusal { what, advice, .. }: Refusal) -> String {
 
 /// One rule that is due on a share that is served.
 struct Run<'a> {
-    on: &'a OnShare<'a>,
+    on: &'a OnShare,
     share: &'a Arc<Share>,
     rule: &'a Rule,
     now: Utc,
@@ -164,17 +179,16 @@ impl Run<'_> {
     }
 
     /// Takes the snapshot that is due at `at`. If the hook before it fails, the snapshot is taken nevertheless: one that is as after a
-    /// power cut is better than none. The turn comes first: what that hook holds up must not wait for other snapshots.
+    /// power cut is better than none. The hooks run outside the turn, so others need not wait for them: what they hold up waits for no
+    /// more than the snapshots of others that are being taken in this file system.
     fn take(&self, at: Utc, record: &mut DoneRecord) -> state::Result<Outcome> {
         let hooks = &self.on.settings.hooks;
         let label = label(self.on.settings.policy.name(), self.rule.period);
-        let turn = match self.turn() {
-            Ok(turn) => turn,
-            Err(refusal) => return Ok(Err(words(refusal))),
-        };
         let before = self.run_hook("before", &hooks.before, "");
-        let (taken, fewer) = self.take_within_limit(&label);
-        drop(turn);
+        let (taken, fewer) = match self.turn() {
+            Ok(_turn) => self.take_within_limit(&label),
+            Err(refusal) => (Err(refusal), None),
+        };
         let noted = taken.as_ref().map_or(Ok(()), |_| self.note_done(at, record));
         let name = taken.as_ref().map_or("", |snapshot| snapshot.name.as_str());
         let after = self.run_hook("after", &hooks.after, name);
@@ -183,12 +197,12 @@ impl Run<'_> {
             .flatten()
             .reduce(|one, other| format!("{one}; {other}"));
         if let Some(problem) = &problem {
-            tracing::error!(share = self.on.name, policy = record.policy, "{problem}");
+            tracing::error!(share = &self.on.name, policy = record.policy, "{problem}");
         }
         noted?;
         Ok(match taken {
             Ok(snapshot) => {
-                let (share, policy) = (self.on.name, &record.policy);
+                let (share, policy) = (&self.on.name, &record.policy);
                 tracing::info!(share, policy, snapshot = snapshot.name, "a snapshot was taken");
                 Ok(problem)
             }
@@ -238,14 +252,14 @@ impl Run<'_> {
 
     fn note_done(&self, at: Utc, record: &mut DoneRecord) -> state::Result<()> {
         record.done.insert(self.rule.period.name().to_owned(), at.secs());
-        self.state.keep_snapshots_done(self.on.name, record)
+        self.state.keep_snapshots_done(&self.on.name, record)
     }
 
     fn run_hook(&self, which: &str, program: &[String], snapshot: &str) -> Result<(), String> {
         let directory = self.on.directory.to_string_lossy();
         let variables = [
-            ("ANABRANCH_SHARE", self.on.name),
-            ("ANABRANCH_DIRECTORY", &directory),
+            ("ANABRANCH_SHARE", self.on.name.as_str()),
+            ("ANABRANCH_DIRECTORY", &*directory),
             ("ANABRANCH_POLICY", self.on.settings.policy.name()),
             ("ANABRANCH_PERIOD", self.rule.period.name()),
             ("ANABRANCH_SNAPSHOT", snapshot),
@@ -283,7 +297,7 @@ impl Run<'_> {
             Err(storage::Error::NotFound) => Ok(()),
             removed => removed,
         })?;
-        kept.forget(self.state, self.on.directory, &snapshot.name);
+        kept.forget(self.state, &self.on.directory, &snapshot.name);
         Ok(())
     }
 
@@ -299,7 +313,7 @@ impl Run<'_> {
 
     /// Which snapshots stay now, whatever the rule says.
     fn kept(&self) -> Result<Kept, Refusal> {
-        Kept::of(self.state, self.on.name, self.on.directory, self.now).map_err(failed)
+        Kept::of(self.state, &self.on.name, &self.on.directory, self.now).map_err(failed)
     }
 
     fn is_of_rule(&self, snapshot: &Snapshot) -> bool {
