@@ -26,7 +26,7 @@ pub struct Cost {
 pub struct Waits {
     /// Time waited for a thread of the pool for blocking work.
     pub queue: Duration,
-    /// Time waited for the budget of the share.
+    /// Time waited for the budget of the share, or because the client is slowed.
     pub limit: Duration,
     /// The limit that it waited for last.
     pub throttled: Option<Limit>,

@@ -210,7 +210,9 @@ impl Provision {
     pub(crate) async fn pass(&self, call: &Call, operation: Operation) {
         if self.asks(SLOWED) {
             let [client, _] = call.caller.openers;
-            Box::pin(self.slowed.wait(client)).await;
+            if let Some(time) = Box::pin(self.slowed.wait(client)).await {
+                call.waited_as_slowed(time);
+            }
         }
         if !self.is_paced() {
             return;

@@ -160,6 +160,12 @@ impl Call {
         self.waits.set(Waits { limit: waits.limit + time, throttled: Some(limit), ..waits });
     }
 
+    /// Notes that the operation has waited because its client is slowed: for no limit of the plan.
+    pub(crate) fn waited_as_slowed(&self, time: Duration) {
+        let waits = self.waits.get();
+        self.waits.set(Waits { limit: waits.limit + time, ..waits });
+    }
+
     /// Notes that the operation has waited for a thread of the store.
     pub(crate) fn waited_for_thread(&self, time: Duration) {
         let waits = self.waits.get();
@@ -262,7 +268,8 @@ mod tests {
         call.waited_for_budget(Limit::Read, second);
         call.waited_for_budget(Limit::Iops, second);
         call.waited_for_thread(second);
-        let expected = Waits { queue: second, limit: second * 2, throttled: Some(Limit::Iops) };
+        call.waited_as_slowed(second);
+        let expected = Waits { queue: second, limit: second * 3, throttled: Some(Limit::Iops) };
         assert_eq!(call.waits(), expected);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -27,15 +27,16 @@ impl Slowed {
         tell(!slowed.is_empty());
     }
 
-    /// Waits for the turn of an operation of this client.
-    pub(super) async fn wait(&self, client: Option<Opener>) {
+    /// Waits for the turn of an operation of this client. Returns how long that took; None: it is not slowed.
+    pub(super) async fn wait(&self, client: Option<Opener>) -> Option<Duration> {
+        let begun = Instant::now();
         let turns = || client.and_then(|client| self.0.lock().get(&client).cloned());
-        if let Some(queue) = turns() {
-            let _turn = queue.lock().await;
-            // Perhaps not any more: then all who wait go on.
-            if turns().is_some() {
-                tokio::time::sleep(TURN).await;
-            }
+        let queue = turns()?;
+        let _turn = queue.lock().await;
+        // Perhaps not any more: then all who wait go on.
+        if turns().is_some() {
+            tokio::time::sleep(TURN).await;
         }
+        Some(begun.elapsed())
     }
 }

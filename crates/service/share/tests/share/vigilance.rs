@@ -217,6 +217,7 @@ async fn a_suspect_is_slowed_until_the_alarm_ends() {
     let me = client(1);
     tokio::join!(share.take_turn(&me), share.take_turn(&me));
     assert!(begun.elapsed() >= Duration::from_secs(2), "one after the other");
+    assert!(me.waits().limit >= Duration::from_secs(3) && me.waits().throttled.is_none(), "{:?}", me.waits());
     share.set_ransomware_rule(Some("on files=3".parse().unwrap()));
     assert!(is_free(&share, &client(1)) && !share.asks_for_turns());
     share.set_ransomware_rule(Some("on files=3 slow".parse().unwrap()));
