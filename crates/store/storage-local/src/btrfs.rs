@@ -50,7 +50,10 @@ struct SubvolumeInfo {
     uuid: [u8; 16],
     parent_uuid: [u8; 16],
     received_uuid: [u8; 16],
-    transids: [u64; 4],
+    changed_in: u64,
+    made_in: u64,
+    sent_in: u64,
+    received_in: u64,
     ctime: Time,
     otime: Time,
     stime: Time,
@@ -69,7 +72,7 @@ struct FileSystemInfo {
 
 /// `struct btrfs_ioctl_search_key`.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct SearchKey {
     pub(crate) tree: u64,
     pub(crate) min_object: u64,
@@ -120,6 +123,8 @@ pub(crate) struct Subvolume {
     /// That of the subvolume of which it was a snapshot at first.
     pub(crate) parent_uuid: [u8; 16],
     pub(crate) is_read_only: bool,
+    /// The transaction in which it was made.
+    pub(crate) made_in: u64,
     /// When it was made.
     pub(crate) made: Timestamp,
 }
@@ -176,7 +181,8 @@ pub(crate) fn subvolume_of(fd: impl AsFd) -> Result<Subvolume, Errno> {
     let info = unsafe { ioctl(fd, Getter::<GET_SUBVOL_INFO, SubvolumeInfo>::new()) }?;
     let made = Timestamp { secs: info.otime.secs.cast_signed(), nanos: info.otime.nanos };
     let is_read_only = info.flags & RECORDED_READ_ONLY != 0;
-    Ok(Subvolume { id: info.id, uuid: info.uuid, parent_uuid: info.parent_uuid, is_read_only, made })
+    let SubvolumeInfo { id, uuid, parent_uuid, made_in, .. } = info;
+    Ok(Subvolume { id, uuid, parent_uuid, is_read_only, made_in, made })
 }
 
 /// The UUID of the file system that an object is in: that of all its subvolumes.

@@ -66,6 +66,8 @@ mod stream_folder;
 mod streams;
 mod streams_number;
 mod sys;
+mod touched;
+mod tree_items;
 mod xattr;
 
 pub use depot_check::{OrphanedStreams, StreamsCheck, check_streams};

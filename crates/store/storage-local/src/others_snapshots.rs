@@ -12,14 +12,12 @@ use storage::{Error, FoundSnapshot, Result, SnapshotId, Timestamp};
 use crate::btrfs::{self, SearchKey};
 use crate::errno::from_errno;
 use crate::sys::{self, KernelHandle};
+use crate::tree_items::{LAST, WHATEVER, bytes, each_item, number};
 
-/// `BTRFS_ROOT_TREE_OBJECTID`, `BTRFS_ROOT_ITEM_KEY`, `BTRFS_ROOT_BACKREF_KEY`, `BTRFS_LAST_FREE_OBJECTID`.
+/// `BTRFS_ROOT_TREE_OBJECTID`, `BTRFS_ROOT_ITEM_KEY`, `BTRFS_ROOT_BACKREF_KEY`.
 const ROOT_TREE: u64 = 1;
 const ROOT_ITEM: u32 = 132;
 const ROOT_BACKREF: u32 = 144;
-const LAST: u64 = 256_u64.wrapping_neg();
-/// How often a search goes on: more subvolumes than anybody has.
-const SEARCHES_MAX: usize = 100_000;
 /// Where the number of the subvolume is in a handle of Btrfs (`struct btrfs_fid`, fs/btrfs/export.h).
 const SUBVOLUME_IN_HANDLE: std::ops::Range<usize> = 8..16;
 
@@ -39,23 +37,6 @@ struct Place {
     tree: u64,
     directory: u64,
     name: Vec<u8>,
-}
-
-/// An item of the tree, after its `struct btrfs_ioctl_search_header`.
-#[derive(Debug)]
-struct Item<'a> {
-    object: u64,
-    offset: u64,
-    kind: u32,
-    data: &'a [u8],
-}
-
-fn bytes<const N: usize>(data: &[u8], at: usize) -> Option<[u8; N]> {
-    data.get(at..)?.first_chunk().copied()
-}
-
-fn number(data: &[u8], at: usize) -> Option<u64> {
-    bytes(data, at).map(u64::from_le_bytes)
 }
 
 impl Root {
@@ -79,20 +60,20 @@ impl Place {
     }
 }
 
-/// The first of these items, and what follows it. The header is in the machine's byte order.
-fn first_item(found: &[u8]) -> Option<(Item<'_>, &[u8])> {
-    let word = |at| bytes(found, at).map(u32::from_ne_bytes);
-    let long = |at| bytes(found, at).map(u64::from_ne_bytes);
-    let (data, rest) = found.get(32..)?.split_at_checked(usize::try_from(word(28)?).ok()?)?;
-    Some((Item { object: long(8)?, offset: long(16)?, kind: word(24)?, data }, rest))
-}
-
 /// The snapshots that others made of the subvolume with this top directory. None are found by a server that is not the
 /// administrator.
 pub(crate) fn others_of(root: &OwnedFd) -> Result<Vec<FoundSnapshot>> {
     let live = btrfs::subvolume_of(root).map_err(from_errno)?;
     let (mut roots, mut places) = (Vec::new(), HashMap::new());
-    let searched = each_item(root, |item| {
+    let key = SearchKey {
+        tree: ROOT_TREE,
+        min_object: btrfs::TOP,
+        max_object: LAST,
+        min_type: ROOT_ITEM,
+        max_type: ROOT_BACKREF,
+        ..WHATEVER
+    };
+    let searched = each_item(root, key, |item| {
         if item.kind == ROOT_ITEM {
             roots.extend(Root::read(item.data).map(|root| (item.object, root)));
         } else if item.kind == ROOT_BACKREF {
@@ -116,37 +97,6 @@ pub(crate) fn others_of(root: &OwnedFd) -> Result<Vec<FoundSnapshot>> {
         })
     });
     Ok(found.collect())
-}
-
-fn each_item(root: &OwnedFd, mut each: impl FnMut(&Item<'_>)) -> std::result::Result<(), Errno> {
-    let mut key = SearchKey {
-        tree: ROOT_TREE,
-        min_object: btrfs::TOP,
-        max_object: LAST,
-        max_offset: u64::MAX,
-        max_transid: u64::MAX,
-        min_type: ROOT_ITEM,
-        max_type: ROOT_BACKREF,
-        ..SearchKey::default()
-    };
-    for _ in 0..SEARCHES_MAX {
-        let (count, found) = btrfs::search(root, SearchKey { items: u32::MAX, ..key })?;
-        let mut rest = &found[..];
-        for _ in 0..count {
-            let Some((item, behind)) = first_item(rest) else { break };
-            each(&item);
-            // The search goes on after the last one.
-            (key.min_object, key.min_type, key.min_offset) = match item.offset.checked_add(1) {
-                Some(offset) => (item.object, item.kind, offset),
-                None => (item.object, item.kind.saturating_add(1), 0),
-            };
-            rest = behind;
-        }
-        if count == 0 {
-            return Ok(());
-        }
-    }
-    Err(Errno::OVERFLOW)
 }
 
 /// The top directory of a snapshot of the subvolume with this top directory, wherever it is in the file system. Only for a
@@ -187,20 +137,5 @@ mod tests {
         let place = [&9_u64.to_le_bytes()[..], &[0; 8], &3_u16.to_le_bytes(), b"abc"].concat();
         assert_eq!(Place::read(5, &place), Some(Place { tree: 5, directory: 9, name: b"abc".to_vec() }));
         assert_eq!(Place::read(5, &place[..20]), None);
-    }
-
-    #[test]
-    fn items_follow_one_another() {
-        let item = |object: u64, data: &[u8]| {
-            let length = u32::try_from(data.len()).unwrap();
-            let numbers = [1, object, 3].map(u64::to_ne_bytes).concat();
-            [&numbers[..], &132_u32.to_ne_bytes(), &length.to_ne_bytes(), data].concat()
-        };
-        let found = [item(256, b"abc"), item(257, b"")].concat();
-        let (first, rest) = first_item(&found).unwrap();
-        assert_eq!((first.object, first.offset, first.kind, first.data), (256, 3, 132, &b"abc"[..]));
-        let (second, rest) = first_item(rest).unwrap();
-        assert_eq!((second.object, second.data.len(), rest.len()), (257, 0, 0));
-        assert!(first_item(rest).is_none() && first_item(&found[..34]).is_none(), "cut off");
     }
 }

@@ -1,6 +1,6 @@
 //! The snapshots of a store whose root is a subvolume of Btrfs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -25,6 +25,7 @@ use crate::revert::{Place, revert};
 use crate::snapshot_folder::{InFolder, make_folder, open_folder, subvolumes};
 use crate::snapshot_store::SnapshotStore;
 use crate::store::Shared;
+use crate::touched::touched;
 
 /// statfs(2).
 const BTRFS_MAGIC: i64 = 0x9123_683e;
@@ -178,6 +179,15 @@ impl Snapshots for LocalSnapshots {
         self.can_revert(may).map_err(|_| Error::NotSupported)?;
         let place = Place::of(&self.store.root, &self.store.kernel_path(&self.store.root)?)?;
         revert(&self.store.root, &top, &place)
+    }
+
+    fn touched(
+        &self,
+        earlier: SnapshotId,
+        later: SnapshotId,
+        _: MayWait<'_>,
+    ) -> Result<Option<HashSet<u64>>> {
+        touched(&self.top(earlier)?, &self.top(later)?)
     }
 
     fn clone_to(&self, id: SnapshotId, at: &Path, _: MayWait<'_>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Snapshots: what a store held at one moment, kept while the store goes on changing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
@@ -119,6 +119,24 @@ pub trait Snapshots: Send + Sync + Debug + 'static {
     fn live_handle(&self, handle: &Handle, id: SnapshotId) -> Result<Handle> {
         let _ = (handle, id);
         Err(Error::NotSupported)
+    }
+
+    /// The numbers ([`crate::ObjectId::number`], in the file system of the root) of all objects of a snapshot of which anything may be
+    /// different from what it was in an earlier snapshot, and of the directories above them. All of an object counts: its
+    /// attributes and its change time, its data, its extended attributes, its names, its streams, and the names in a directory.
+    /// What is not among these is as it was, with all that is below it. None: the store does not know, or does not know it of these
+    /// two.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a snapshot that is not there; those of the device.
+    fn touched(
+        &self,
+        earlier: SnapshotId,
+        later: SnapshotId,
+        may: MayWait<'_>,
+    ) -> Result<Option<HashSet<u64>>> {
+        let _ = (earlier, later, may);
+        Ok(None)
     }
 
     /// Makes a directory of this machine that holds what the snapshot holds and can be changed: a store of its own, which shares its

@@ -1,7 +1,7 @@
 //! Snapshots that are stores of their own: the model of all providers. A snapshot is a copy of everything, and takes as much
 //! room.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::file_systems::{handle_of, id_of};
@@ -58,6 +58,18 @@ impl Snapshots for MemorySnapshots {
         } else {
             Err(Error::BadHandle)
         }
+    }
+
+    fn touched(
+        &self,
+        earlier: SnapshotId,
+        later: SnapshotId,
+        _: MayWait<'_>,
+    ) -> Result<Option<HashSet<u64>>> {
+        let state = self.0.state.lock();
+        state.check_taken(earlier)?;
+        state.check_taken(later)?;
+        Ok(Some(state.touched(earlier, later)))
     }
 
     fn can_revert(&self, _: MayWait<'_>) -> std::result::Result<(), NoSnapshots> {
@@ -131,6 +143,25 @@ impl State {
         if self.pages.saturating_add(pages) > self.pages_max { Err(Error::NoSpace) } else { Ok(()) }
     }
 
+    /// The objects with another change time or other streams, and the objects that name these. A store in memory has no two changes
+    /// at one time.
+    fn touched(&self, earlier: SnapshotId, later: SnapshotId) -> HashSet<u64> {
+        let mut touched = HashSet::from([ROOT.number]);
+        for object in self.objects.values().filter(|object| object.id.snapshot == later.0) {
+            let then = self.objects.get(&ObjectId { snapshot: earlier.0, ..object.id });
+            if then.is_some_and(|then| is_same(then, object)) {
+                continue;
+            }
+            let mut rest = vec![object.id];
+            while let Some(id) = rest.pop() {
+                touched.insert(id.number);
+                let names = self.objects.get(&id).map(|object| &object.names).into_iter().flatten();
+                rest.extend(names.map(|(above, _)| *above).filter(|above| !touched.contains(&above.number)));
+            }
+        }
+        touched
+    }
+
     fn remove_snapshot(&mut self, id: SnapshotId) -> Result<()> {
         self.taken.remove(&id.0).ok_or(Error::NotFound)?;
         self.let_go(|object| object.snapshot == id.0);
@@ -175,4 +206,11 @@ impl State {
         self.changes.tell_all();
         Ok(before)
     }
+}
+
+/// Whether an object is in one snapshot as it is in another one, apart from the contents of its streams.
+fn is_same(one: &Object, other: &Object) -> bool {
+    let streams =
+        |of: &Object| of.streams.iter().map(|(name, id)| (name.clone(), id.number)).collect::<Vec<_>>();
+    one.ctime == other.ctime && streams(one) == streams(other)
 }
