@@ -3,8 +3,13 @@
 //! First it is said what has left its place: so the destination can keep it for the place that it has now. Then the later snapshot
 //! is gone through, beside the earlier one. A directory is compared with what it was in the earlier snapshot, wherever it was then, if
 //! the store can find it by its handle, and otherwise with what had its name.
+//!
+//! If the store knows which objects may be different ([`Snapshots::touched`]), the others are not looked at. This holds for the
+//! earlier snapshot, too: of a directory that was moved or removed, the one that was above it has changed, or is gone itself. So
+//! whoever goes down from the root, and leaves out what is in its place and not touched, comes by everything that has left its
+//! place.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +29,8 @@ pub struct Compared {
     snapshots: Arc<dyn Snapshots>,
     earlier: Option<Opened>,
     later: Opened,
+    /// What may be different; None: everything.
+    touched: Option<HashSet<u64>>,
 }
 
 struct Opened {
@@ -53,8 +60,29 @@ impl Compared {
             let store = snapshots.open(id, may)?;
             Ok::<_, Error>(Opened { moment: Moment { id, taken }, store })
         };
+        let touched = match earlier {
+            Some(earlier) => snapshots.touched(earlier.0, later.0, may)?,
+            None => None,
+        };
         let earlier = earlier.map(open).transpose()?;
-        Ok(Self { snapshots: Arc::clone(snapshots), earlier, later: open(later)? })
+        Ok(Self { snapshots: Arc::clone(snapshots), earlier, later: open(later)?, touched })
+    }
+
+    /// Looks at everything, whatever the store knows.
+    #[must_use]
+    pub fn in_full(self) -> Self {
+        Self { touched: None, ..self }
+    }
+
+    /// How many objects may be different, if the store knows it.
+    pub fn touched(&self) -> Option<usize> {
+        self.touched.as_ref().map(HashSet::len)
+    }
+
+    /// Whether an object may be different, or something below it.
+    fn is_touched(&self, id: ObjectId) -> bool {
+        let is_known = id.fs == self.later.store.root().id().fs;
+        self.touched.as_ref().is_none_or(|touched| !is_known || touched.contains(&id.number))
     }
 
     /// The same directory in the other snapshot, wherever it is there.
@@ -136,6 +164,9 @@ impl Departures<'_> {
     fn look_at(&mut self, named: &Named, say: &mut dyn FnMut(&Record) -> Result<()>) -> Result<bool> {
         let Some(level) = self.levels.last() else { return Ok(false) };
         let is_there = level.present.get(&named.name) == Some(&numbered(named.id));
+        if is_there && !self.compared.is_touched(named.id) {
+            return Ok(false);
+        }
         let departed = (!is_there).then_some(named.id);
         if matches!(named.kind, None | Some(FileKind::Directory)) {
             let Some(then) = looked_up(&level.then, &named.name, self.may)? else { return Ok(false) };
@@ -173,25 +204,14 @@ struct Level {
     dirs: VecDeque<Vec<u8>>,
 }
 
-/// An entry of the later snapshot.
-struct Present {
-    name: Vec<u8>,
-    attributes: Attributes,
-    /// None: they were not asked for yet.
-    more: Option<More>,
-}
-
-/// What takes longer to find out.
-struct More {
-    state: u64,
-    handle: Vec<u8>,
-}
-
-impl More {
-    fn of(node: &NodeRef, attributes: &Attributes, moment: Moment, may: MayWait<'_>) -> Result<Self> {
-        let state = moment.state(&**node, attributes.ctime, may)?;
-        Ok(Self { state, handle: node.handle()?.as_bytes().to_vec() })
-    }
+/// What is different in a directory.
+#[derive(Default)]
+struct Found {
+    entries: Vec<Entry>,
+    /// The names that are not there any more.
+    left: Vec<Vec<u8>>,
+    /// The directories in which something may be different.
+    dirs: VecDeque<Vec<u8>>,
 }
 
 impl Differences<'_> {
@@ -232,63 +252,87 @@ impl Differences<'_> {
             return Err(Failure::from(Error::NameTooLong).at(&self.path));
         }
         say(&Record::Alive)?;
-        let entries = self.list(&now, then.is_none())?;
-        let is_different = match &then {
-            // The folder of the destination changes its times.
-            _ if self.levels.is_empty() => true,
-            Some(then) => self.is_different(&now, then, &entries)?,
-            None => true,
-        };
-        let is_dir = |present: &&Present| present.attributes.kind == FileKind::Directory;
-        let dirs = entries.iter().filter(is_dir).map(|present| present.name.clone()).collect();
-        if is_different {
-            self.say(&now, entries, say)?;
+        let mut found = self.look_through(&now, then.as_ref())?;
+        let dirs = std::mem::take(&mut found.dirs);
+        if self.is_to_be_said(&now, then.as_ref(), &found)? {
+            self.say(&now, then.is_some(), found, say)?;
         }
         self.levels.push(Level { now, then, dirs });
         Ok(())
     }
 
-    fn list(&self, dir: &NodeRef, is_new: bool) -> Result<Vec<Present>> {
-        let mut list = Vec::new();
-        for Named { name, .. } in names(dir, self.levels.is_empty(), self.may)? {
-            let found = dir.lookup_attributes(Name::new(&name)?, Want::empty(), Wait::May(self.may));
-            let (node, attributes) = match found {
+    /// What is different in a directory: everything, if it was not there before.
+    fn look_through(&self, now: &NodeRef, then: Option<&NodeRef>) -> Result<Found> {
+        let list = |dir: &NodeRef| names(dir, self.levels.is_empty(), self.may);
+        let before = then.map(list).transpose()?.unwrap_or_default();
+        let mut before: BTreeMap<_, _> = before.into_iter().map(|named| (named.name, named.id)).collect();
+        let mut found = Found::default();
+        for Named { name, id, .. } in list(now)? {
+            let is_there = before.remove(&name).map(numbered) == Some(numbered(id));
+            if is_there && !self.compared.is_touched(id) {
+                continue;
+            }
+            let looked = now.lookup_attributes(Name::new(&name)?, Want::empty(), Wait::May(self.may));
+            let (node, attributes) = match looked {
                 // Clients cannot see it either.
-                Err(e) if storage::is_nowhere(e) || e == Error::PermissionDenied => continue,
-                found => found?,
-            };
-            let more = if is_new {
-                Some(More::of(&node, &attributes, self.compared.later.moment, self.may)?)
-            } else {
-                None
-            };
-            list.push(Present { name, attributes, more });
-        }
-        Ok(list)
-    }
-
-    /// Whether a directory, or what is in it, is not as it was. A directory's change time changes with its names.
-    fn is_different(&self, now: &NodeRef, then: &NodeRef, entries: &[Present]) -> Result<bool> {
-        let attributes = now.attributes(Want::empty(), Wait::May(self.may))?;
-        if !self.is_same(now, &attributes, then)? {
-            return Ok(true);
-        }
-        for Present { name, attributes, .. } in entries {
-            let Some(then) = looked_up(then, name, self.may)? else { return Ok(true) };
-            if then.id().number != attributes.id.number || then.kind() != attributes.kind {
-                return Ok(true);
-            }
-            if attributes.kind != FileKind::Directory {
-                let Some(now) = looked_up(now, name, self.may)? else { return Ok(true) };
-                if !self.is_same(&now, attributes, &then)? {
-                    return Ok(true);
+                Err(e) if storage::is_nowhere(e) || e == Error::PermissionDenied => {
+                    found.left.push(name);
+                    continue;
                 }
+                looked => looked?,
+            };
+            if attributes.kind == FileKind::Directory {
+                found.dirs.push_back(name.clone());
+            }
+            let was = if is_there { then } else { None };
+            if !self.is_as_it_was(&name, &node, &attributes, was)? {
+                found.entries.push(self.entry(name, &node, &attributes)?);
             }
         }
-        Ok(false)
+        found.left.extend(before.into_keys());
+        Ok(found)
     }
 
-    /// Whether an object itself is as it was.
+    /// Whether an entry is that of the same object, and the object as it was. What is different of a directory is said with the directory.
+    fn is_as_it_was(
+        &self,
+        name: &[u8],
+        node: &NodeRef,
+        attributes: &Attributes,
+        then: Option<&NodeRef>,
+    ) -> Result<bool> {
+        let Some(then) = then else { return Ok(false) };
+        let Some(was) = looked_up(then, name, self.may)? else { return Ok(false) };
+        if was.id().number != attributes.id.number || was.kind() != attributes.kind {
+            return Ok(false);
+        }
+        Ok(attributes.kind == FileKind::Directory || self.is_same(node, attributes, &was)?)
+    }
+
+    fn entry(&self, name: Vec<u8>, node: &NodeRef, attributes: &Attributes) -> Result<Entry> {
+        Ok(Entry {
+            name,
+            kind: kind(attributes.kind),
+            number: number(attributes.id),
+            links: attributes.links,
+            ctime: time(attributes.ctime),
+            state: self.compared.later.moment.state(&**node, attributes.ctime, self.may)?,
+            handle: node.handle()?.as_bytes().to_vec(),
+        })
+    }
+
+    fn is_to_be_said(&self, now: &NodeRef, then: Option<&NodeRef>, found: &Found) -> Result<bool> {
+        // The folder of the destination changes the times of the root.
+        let is_root = self.levels.is_empty();
+        let Some(then) = then.filter(|_| !is_root && found.entries.is_empty() && found.left.is_empty())
+        else {
+            return Ok(true);
+        };
+        let attributes = now.attributes(Want::empty(), Wait::May(self.may))?;
+        Ok(!self.is_same(now, &attributes, then)?)
+    }
+
+    /// Whether an object itself is as it was. A directory's change time changes with its names.
     fn is_same(&self, now: &NodeRef, attributes: &Attributes, then: &NodeRef) -> Result<bool> {
         let Some(earlier) = &self.compared.earlier else { return Ok(false) };
         let was = then.attributes(Want::empty(), Wait::May(self.may))?;
@@ -302,7 +346,8 @@ impl Differences<'_> {
     fn say(
         &self,
         dir: &NodeRef,
-        entries: Vec<Present>,
+        was_there: bool,
+        found: Found,
         say: &mut dyn FnMut(&Record) -> Result<()>,
     ) -> Result<()> {
         let of_dir = dir.attributes(Want::empty(), Wait::May(self.may))?;
@@ -311,25 +356,13 @@ impl Differences<'_> {
             number: number(of_dir.id),
             handle: dir.handle()?.as_bytes().to_vec(),
         }))?;
-        for Present { name, attributes, more } in entries {
-            let More { state, handle } = match more {
-                Some(more) => more,
-                None => {
-                    let Some(node) = looked_up(dir, &name, self.may)? else { continue };
-                    More::of(&node, &attributes, self.compared.later.moment, self.may)?
-                }
-            };
-            say(&Record::Entry(Entry {
-                name,
-                kind: kind(attributes.kind),
-                number: number(attributes.id),
-                links: attributes.links,
-                ctime: time(attributes.ctime),
-                state,
-                handle,
-            }))?;
+        for name in found.left {
+            say(&Record::Left { name })?;
         }
-        say(&Record::DirectoryEnd)
+        for entry in found.entries {
+            say(&Record::Entry(entry))?;
+        }
+        say(if was_there { &Record::Rest } else { &Record::DirectoryEnd })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The store of the destination becomes like a snapshot of the source.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -12,7 +12,6 @@ use crate::attributes::times;
 use crate::failure::{Failure, Result};
 use crate::folder::Folder;
 use crate::note::Note;
-use crate::placing::take_in;
 use crate::tree::{names, walk};
 use crate::{Records, Source};
 
@@ -201,7 +200,7 @@ impl Run<'_> {
         if is_it { self.folder.take_in(&dir, Name::new(name)?, Some(number)) } else { Ok(()) }
     }
 
-    /// Makes a directory have these entries.
+    /// Makes a directory have these entries, and all others that it has, or no others.
     fn directory(
         &mut self,
         directory: Directory,
@@ -215,24 +214,28 @@ impl Run<'_> {
         if !is_root && note.is_none_or(|note| note.number != number) {
             return Err(Failure::Nonsense("a directory that was not said to be there".to_owned()));
         }
-        let present = names(&dir, is_root, self.may)?;
-        let mut others: HashMap<Vec<u8>, ()> = present.into_iter().map(|named| (named.name, ())).collect();
+        let mut said = HashSet::new();
         loop {
             match changes.next()? {
                 Record::Entry(entry) if is_root && entry.name == crate::FOLDER.as_bytes() => {}
                 Record::Entry(entry) => {
-                    others.remove(&entry.name);
+                    said.insert(entry.name.clone());
                     self.enter(&dir, entry)?;
                     if self.wanted.len() >= ASKED_AT_ONCE {
                         self.ask(source)?;
                     }
                 }
-                Record::DirectoryEnd => break,
+                Record::Left { name } => self.leave(&dir, Name::new(&name)?)?,
+                Record::Rest => break,
+                Record::DirectoryEnd => {
+                    let present = names(&dir, is_root, self.may)?.into_iter().map(|named| named.name);
+                    for name in present.filter(|name| !said.contains(name)) {
+                        self.leave(&dir, Name::new(&name)?)?;
+                    }
+                    break;
+                }
                 other => return Err(unexpected(&other)),
             }
-        }
-        for name in others.into_keys() {
-            take_in(self, &dir, Name::new(&name)?)?;
         }
         self.wanted.push(Want::Directory { number, handle, node: dir });
         self.taking.progress.directories.fetch_add(1, Ordering::Relaxed);

@@ -12,13 +12,6 @@ use crate::note::{AsOf, Note};
 /// What is at a place.
 type There = Option<(NodeRef, Attributes)>;
 
-/// Moves what has a name out of the way.
-pub(crate) fn take_in(run: &mut Run<'_>, dir: &NodeRef, name: Name<'_>) -> Result<()> {
-    let node = dir.lookup(name, Wait::May(run.may))?;
-    let number = run.number_of(&node)?;
-    run.folder.take_in(dir, name, number)
-}
-
 fn as_of(entry: &Entry) -> AsOf {
     AsOf { ctime: entry.ctime, state: entry.state }
 }
@@ -26,6 +19,18 @@ fn as_of(entry: &Entry) -> AsOf {
 impl Run<'_> {
     fn number_of(&self, node: &NodeRef) -> Result<Option<Number>> {
         Ok(Note::of(&**node, self.replication, self.may)?.map(|note| note.number))
+    }
+
+    /// Moves what has a name out of the way, if something has it.
+    pub(crate) fn leave(&mut self, dir: &NodeRef, name: Name<'_>) -> Result<()> {
+        match dir.lookup(name, Wait::May(self.may)) {
+            Ok(node) => {
+                let number = self.number_of(&node)?;
+                self.folder.take_in(dir, name, number)
+            }
+            Err(Error::NotFound) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
     }
 
     /// Makes a directory have this entry, or asks for what is missing.
@@ -56,7 +61,7 @@ impl Run<'_> {
             if attributes.kind == wanted && self.number_of(&node)? == Some(entry.number) {
                 return Ok(Some((node, attributes)));
             }
-            take_in(self, dir, name)?;
+            self.leave(dir, name)?;
         }
         match self.folder.take_out(entry.number, wanted, dir, name)? {
             Some(_) => self.there(dir, name),
@@ -107,7 +112,7 @@ impl Run<'_> {
         }
         let name = Name::new(&entry.name)?;
         if there.is_some() {
-            take_in(self, dir, name)?;
+            self.leave(dir, name)?;
         }
         dir.link(name, &*file, self.may)?;
         Ok(true)
@@ -171,7 +176,7 @@ impl Run<'_> {
                 return self.met(entry, node);
             }
             if is_plain(kind(present.kind)) {
-                take_in(self, dir, name)?;
+                self.leave(dir, name)?;
             }
         }
         let new = match object.kind {
@@ -201,7 +206,7 @@ impl Run<'_> {
         self.taking.progress.left_out();
         match there {
             None => Ok(()),
-            Some((_, present)) if is_plain(kind(present.kind)) => take_in(self, dir, name),
+            Some((_, present)) if is_plain(kind(present.kind)) => self.leave(dir, name),
             Some(_) => Ok(dir.remove_file(name, self.may)?),
         }
     }

@@ -11,6 +11,7 @@ mod picture;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::IoSlice;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -228,13 +229,25 @@ struct History {
     mirror: Option<MirrorStore>,
     /// Whether change times tell all changes apart.
     is_exact: bool,
+    /// Whether everything is looked at, whatever the source knows of what has changed.
+    is_in_full: bool,
+    /// How much changes from one snapshot to the next.
+    changes_max: u64,
     interrupted: u64,
 }
 
 impl History {
-    fn new(seed: u64, is_exact: bool, source: Arc<dyn Storage>, destination: Arc<dyn Storage>) -> Self {
-        let destination = Arc::new(FaultyStore::new(destination));
-        Self { dice: Dice(seed), source, destination, mirror: None, is_exact, interrupted: 0 }
+    fn new(seed: u64, source: Arc<dyn Storage>, destination: Arc<dyn Storage>) -> Self {
+        Self {
+            dice: Dice(seed * 0x9E37_79B9),
+            source,
+            destination: Arc::new(FaultyStore::new(destination)),
+            mirror: None,
+            is_exact: false,
+            is_in_full: seed.is_multiple_of(4),
+            changes_max: 25,
+            interrupted: 0,
+        }
     }
 
     /// A snapshot of the source, and when it was taken.
@@ -247,7 +260,7 @@ impl History {
     }
 
     fn take(&mut self) -> SnapshotId {
-        for _ in 0..self.dice.below(25) {
+        for _ in 0..self.dice.below(self.changes_max) {
             change(&*self.source, &mut self.dice);
         }
         self.source.snapshots().unwrap().take("replica", MAY).unwrap().id
@@ -255,8 +268,12 @@ impl History {
 
     fn attempt(&mut self, from: Option<SnapshotId>, to: SnapshotId, is_interrupted: bool) -> Result<()> {
         let snapshots = self.source.snapshots().unwrap();
-        let compared =
+        let mut compared =
             Compared::open(&snapshots, from.map(|from| self.moment(from)), self.moment(to), MAY).unwrap();
+        assert_eq!(compared.touched().is_some(), from.is_some());
+        if self.is_in_full {
+            compared = compared.in_full();
+        }
         let mut said = Said::by(|say| changes(&compared, MAY, say)).unwrap();
         let mut left = u64::MAX >> 1;
         if is_interrupted {
@@ -342,12 +359,12 @@ fn play(mut history: History) -> u64 {
 
 fn in_memory(seed: u64) -> u64 {
     let (source, destination) = (Arc::new(MemoryStore::new()), Arc::new(MemoryStore::new()));
-    play(History::new(seed * 0x9E37_79B9, !seed.is_multiple_of(8), source, destination))
+    play(History { is_exact: !seed.is_multiple_of(8), ..History::new(seed, source, destination) })
 }
 
 #[test]
 fn the_destination_becomes_like_each_snapshot() {
-    let histories = std::env::var("HISTORIES").ok().and_then(|given| given.parse().ok()).unwrap_or(150);
+    let histories = histories(150);
     let interrupted: u64 = (1..=histories).map(in_memory).sum();
     println!("{histories} histories, {interrupted} interruptions");
     assert!(interrupted > 0);
@@ -386,23 +403,81 @@ fn devices_are_left_out_where_they_cannot_be() {
     }
 }
 
-/// Both in one file system, which both change at the same time as always.
+fn histories(usually: u64) -> u64 {
+    std::env::var("HISTORIES").ok().and_then(|given| given.parse().ok()).unwrap_or(usually)
+}
+
+/// A store in a subvolume of its own.
+fn subvolume(at: &Path) -> Option<Arc<dyn Storage>> {
+    disk::succeeds("btrfs", &["-q", "subvolume", "create"], &[at]).then(|| {
+        let store = LocalStore::open(at, LocalOptions::default()).unwrap();
+        Arc::new(store) as Arc<dyn Storage>
+    })
+}
+
+/// Directories with files, some of them with a stream.
+fn fill(store: &dyn Storage, directories: u64, files: u64) {
+    let new = |kind| NewNode { kind, mode: 0o755, uid: 1, gid: 2 };
+    for directory in 0..directories {
+        let name = format!("d{directory}").into_bytes();
+        let dir = store.root().create(Name::new(&name).unwrap(), &new(NewKind::Directory), MAY).unwrap();
+        for file in 0..files {
+            let name = format!("f{file}").into_bytes();
+            let file_node = dir.create(Name::new(&name).unwrap(), &new(NewKind::Regular), MAY).unwrap();
+            if file % 16 == 0 {
+                let _ = file_node.create_stream(StreamName::new(b"n0").unwrap(), MAY).unwrap();
+            }
+        }
+    }
+}
+
+/// Both in one file system, which both change at the same time as always. There are so many files that what changes is a small part of
+/// the file system's tree.
 #[test]
 fn on_btrfs() {
     let place = tempfile::tempdir().unwrap();
     let top = place.path().join("disk");
-    let Some(_disk) = disk::Disk::make("btrfs", &[], 256, &top) else { return };
+    let Some(_disk) = disk::Disk::make("btrfs", &[], 512, &top) else { return };
     let mut interrupted = 0;
-    for seed in 1..=8 {
-        let open = |name: &str| -> Option<Arc<dyn Storage>> {
-            let at = top.join(format!("{name}-{seed}"));
-            disk::succeeds("btrfs", &["-q", "subvolume", "create"], &[&at]).then(|| {
-                let store = LocalStore::open(&at, LocalOptions::default()).unwrap();
-                Arc::new(store) as Arc<dyn Storage>
-            })
-        };
+    for seed in 1..=histories(6) {
+        let open = |name: &str| subvolume(&top.join(format!("{name}-{seed}")));
         let (Some(source), Some(destination)) = (open("source"), open("destination")) else { return };
-        interrupted += play(History::new(seed * 0x9E37_79B9, false, source, destination));
+        fill(&*source, 20, 40);
+        let history = History::new(seed, source, destination);
+        interrupted += play(History { changes_max: if seed % 2 == 0 { 4 } else { 25 }, ..history });
     }
     println!("{interrupted} interruptions");
+}
+
+/// What has changed is found among much that has not, and little else.
+#[test]
+fn btrfs_knows_what_was_touched() {
+    let place = tempfile::tempdir().unwrap();
+    let top = place.path().join("disk");
+    let Some(_disk) = disk::Disk::make("btrfs", &[], 256, &top) else { return };
+    let Some(store) = subvolume(&top.join("source")) else { return };
+    fill(&*store, 50, 100);
+    let snapshots = store.snapshots().unwrap();
+    // What is changed in the transaction of a snapshot counts as changed after it.
+    for _ in 0..2 {
+        snapshots.take("replica", MAY).unwrap();
+    }
+    let before = snapshots.take("replica", MAY).unwrap().id;
+    let node = |path: &[&str]| {
+        path.iter().fold(store.root(), |at, name| {
+            at.lookup(Name::new(name.as_bytes()).unwrap(), Wait::May(MAY)).unwrap()
+        })
+    };
+    let written = node(&["d7", "f7"]);
+    written.write(0, &[IoSlice::new(b"new")], Stability::Unstable, Wait::May(MAY)).unwrap();
+    // Its file keeps its change time.
+    let stream = node(&["d40", "f16"]).stream(StreamName::new(b"n0").unwrap(), MAY).unwrap();
+    stream.write(0, &[IoSlice::new(b"new")], Stability::Unstable, Wait::May(MAY)).unwrap();
+    let after = snapshots.take("replica", MAY).unwrap().id;
+    let touched = snapshots.touched(before, after, MAY).unwrap().unwrap();
+    for path in [&["d7", "f7"][..], &["d7"], &["d40", "f16"], &["d40"], &[]] {
+        assert!(touched.contains(&node(path).id().number), "{path:?}");
+    }
+    assert!(touched.len() < 1000, "{} of 5000 files", touched.len());
+    assert_eq!(snapshots.touched(after, before, MAY), Ok(None), "the other way round");
 }

@@ -2,7 +2,7 @@
 //!
 //! A stream is a sequence of [`Record`]s, and the last one is [`Record::End`]: a stream that ends earlier was cut off. There are two
 //! kinds. That of *changes* says what is different between two snapshots: first what has left its place ([`Record::Departed`]), then
-//! each directory in which something is different, with all that is in it ([`Record::Directory`], [`Record::Entry`]). That of
+//! each directory in which something is different, with what is different in it ([`Record::Directory`], [`Record::Entry`], [`Record::Left`]). That of
 //! *objects* has what single objects consist of, in the order in which they were asked for ([`Record::Object`] up to
 //! [`Record::ObjectEnd`]).
 //!

@@ -67,8 +67,15 @@ pub enum Record {
     Directory(Directory),
     /// An entry of the last directory.
     Entry(Entry),
-    /// The last directory has no more entries.
+    /// A name that the last directory does not have any more.
+    Left {
+        /// The name.
+        name: Vec<u8>,
+    },
+    /// The last directory has no more entries, and no other names.
     DirectoryEnd,
+    /// All other entries of the last directory are as they were.
+    Rest,
     /// The next object that was asked for.
     Object(Object),
     /// An extended attribute of the last object.
@@ -131,6 +138,8 @@ impl Record {
             Self::Gone => 10,
             Self::Failed(_) => 11,
             Self::Alive => 12,
+            Self::Left { .. } => 13,
+            Self::Rest => 14,
         }
     }
 
@@ -159,8 +168,9 @@ impl Record {
                 out.extend_from_slice(&offset.to_le_bytes());
                 put_bytes(bytes, out);
             }
+            Self::Left { name } => put_bytes(name, out),
             Self::Failed(why) => put_bytes(why.as_bytes(), out),
-            Self::DirectoryEnd | Self::ObjectEnd | Self::Gone | Self::End | Self::Alive => {}
+            Self::DirectoryEnd | Self::Rest | Self::ObjectEnd | Self::Gone | Self::End | Self::Alive => {}
         }
     }
 
@@ -200,6 +210,8 @@ impl Record {
             9 => Self::ObjectEnd,
             10 => Self::Gone,
             12 => Self::Alive,
+            13 => Self::Left { name: decode_name(from)? },
+            14 => Self::Rest,
             11 => {
                 let why = from.bytes(VALUE_BYTES_MAX, "a reason")?;
                 Self::Failed(String::from_utf8(why).map_err(|_| Malformed::Invalid("a reason"))?)
@@ -291,7 +303,9 @@ mod tests {
             Record::Departed { path: path.clone(), number },
             Record::Directory(Directory { path, number, handle: vec![7; HANDLE_BYTES_MAX] }),
             Record::Entry(entry),
+            Record::Left { name: b"l".to_vec() },
             Record::DirectoryEnd,
+            Record::Rest,
             Record::Object(object),
             Record::Xattr { name: b"x".to_vec(), value: Vec::new() },
             Record::Stream { name: b"s".to_vec(), size: 9 },
