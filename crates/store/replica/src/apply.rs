@@ -31,15 +31,14 @@ struct Writing {
     at: u64,
     /// How long it was.
     before: u64,
-    is_stream: bool,
 }
 
 impl Taking<'_> {
-    /// Takes over the rest of an object that is a file or a directory, all but its times. What is written is on stable storage then.
+    /// Takes over the rest of an object that is a file or a directory, all but its times.
     pub(crate) fn plain(&self, node: &NodeRef, object: &Object, records: &mut dyn Records) -> Result<()> {
         let (mut xattrs, mut streams) = (BTreeSet::new(), BTreeSet::new());
         let mut writing = match object.kind {
-            Kind::Regular => Some(self.begin(NodeRef::clone(node), object.size, false)?),
+            Kind::Regular => Some(self.begin(NodeRef::clone(node), object.size)?),
             _ => None,
         };
         loop {
@@ -53,7 +52,7 @@ impl Taking<'_> {
                 }
                 (Record::Stream { name, size }, _) => {
                     self.end(writing.take())?;
-                    writing = Some(self.begin(self.stream(&**node, &name)?, size, true)?);
+                    writing = Some(self.begin(self.stream(&**node, &name)?, size)?);
                     streams.insert(name);
                 }
                 (Record::Data { offset, bytes }, Some(writing)) => self.write(writing, offset, &bytes)?,
@@ -63,11 +62,7 @@ impl Taking<'_> {
         }
         self.end(writing)?;
         self.remove_others(&**node, &xattrs, &streams)?;
-        self.secure(node, object)?;
-        if object.kind == Kind::Regular {
-            node.commit(self.may)?;
-        }
-        Ok(())
+        self.secure(node, object)
     }
 
     fn set_xattr(&self, node: &dyn Node, name: &[u8], value: &[u8]) -> Result<()> {
@@ -117,12 +112,12 @@ impl Taking<'_> {
         Ok(())
     }
 
-    fn begin(&self, node: NodeRef, size: u64, is_stream: bool) -> Result<Writing> {
+    fn begin(&self, node: NodeRef, size: u64) -> Result<Writing> {
         let before = node.attributes(Want::empty(), Wait::May(self.may))?.size;
         if before > size {
             self.set_size(&*node, size)?;
         }
-        Ok(Writing { node, size, at: 0, before: before.min(size), is_stream })
+        Ok(Writing { node, size, at: 0, before: before.min(size) })
     }
 
     fn set_size(&self, node: &dyn Node, size: u64) -> Result<()> {
@@ -202,10 +197,6 @@ impl Taking<'_> {
         let node = &writing.node;
         if node.attributes(Want::empty(), Wait::May(self.may))?.size != size {
             self.set_size(&**node, size)?;
-        }
-        // What it belongs to is committed when all else is there, too; but a stream is a file of its own.
-        if writing.is_stream {
-            node.commit(self.may)?;
         }
         Ok(())
     }

@@ -12,6 +12,7 @@ use crate::attributes::times;
 use crate::failure::{Failure, Result};
 use crate::folder::Folder;
 use crate::note::Note;
+use crate::settle::Unsettled;
 use crate::tree::{names, walk};
 use crate::{Records, Source};
 
@@ -122,6 +123,7 @@ pub(crate) struct Run<'a> {
     pub(crate) taking: Taking<'a>,
     pub(crate) may: MayWait<'a>,
     pub(crate) wanted: Vec<Want>,
+    pub(crate) unsettled: Unsettled,
     /// Files with several names that have one already.
     pub(crate) linked: HashMap<Number, Handle>,
     /// Objects without data that were there already, and which object of the source each is.
@@ -152,29 +154,18 @@ impl Convergence<'_> {
             taking,
             may: self.may,
             wanted: Vec::new(),
+            unsettled: Unsettled::default(),
             linked: HashMap::new(),
             claimed: HashMap::new(),
             path: Vec::new(),
             root_times: None,
         };
-        loop {
-            if self.progress.is_stopped() {
-                return Err(Failure::Stopped);
-            }
-            match changes.next()? {
-                Record::Departed { path, number } => {
-                    run.depart(&path, number).map_err(|failure| failure.at(&path))?;
-                }
-                Record::Directory(directory) => {
-                    run.path.clone_from(&directory.path);
-                    let done = run.directory(directory, changes, source);
-                    done.map_err(|failure| failure.at(&run.path))?;
-                }
-                Record::End => break,
-                other => return Err(unexpected(&other)),
-            }
+        let done = run.go_through(changes, source);
+        if !matches!(done, Err(Failure::Store { .. })) {
+            // What was received counts, whatever became of the rest.
+            run.unsettled.settle(run.store, run.may).or_else(|e| done.clone().and(Err(e)))?;
         }
-        run.ask(source)?;
+        done?;
         run.folder.remove()?;
         if let Some(times) = &run.root_times {
             self.store.root().set_attributes(times, self.may)?;
@@ -184,6 +175,27 @@ impl Convergence<'_> {
 }
 
 impl Run<'_> {
+    fn go_through(&mut self, changes: &mut dyn Records, source: &mut dyn Source) -> Result<()> {
+        loop {
+            if self.taking.progress.is_stopped() {
+                return Err(Failure::Stopped);
+            }
+            match changes.next()? {
+                Record::Departed { path, number } => {
+                    self.depart(&path, number).map_err(|failure| failure.at(&path))?;
+                }
+                Record::Directory(directory) => {
+                    self.path.clone_from(&directory.path);
+                    let done = self.directory(directory, changes, source);
+                    done.map_err(|failure| failure.at(&self.path))?;
+                }
+                Record::End => break,
+                other => return Err(unexpected(&other)),
+            }
+        }
+        self.ask(source)
+    }
+
     /// Keeps what has left its place.
     fn depart(&mut self, path: &[Vec<u8>], number: Number) -> Result<()> {
         let Some((name, above)) = path.split_last() else { return Ok(()) };
@@ -258,6 +270,10 @@ impl Run<'_> {
             match records.next()? {
                 Record::End => {}
                 other => return Err(unexpected(&other)),
+            }
+            drop(records);
+            if self.unsettled.are_many() {
+                self.unsettled.settle(self.store, self.may)?;
             }
         }
         let root = self.store.root().id();

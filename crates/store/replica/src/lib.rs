@@ -17,6 +17,7 @@ mod mirror;
 mod note;
 mod objects;
 mod placing;
+mod settle;
 mod state;
 mod tree;
 

@@ -126,9 +126,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Takes a file over. It is not said to be complete before it is.
+    /// Takes a file over. That it is complete is noted when it is on stable storage.
     pub(crate) fn file(
-        &self,
+        &mut self,
         entry: &Entry,
         node: &NodeRef,
         place: Option<&NodeRef>,
@@ -148,12 +148,8 @@ impl Run<'_> {
         }
         let times = times(object, self.taking.store);
         node.set_attributes(&times, self.may)?;
-        Note { complete: Some(as_of(entry)), ..note }.set(node, self.may)?;
-        if times.ctime.is_some() {
-            // It counts until the next change, and the note is one.
-            let shown = SetAttributes { ctime: times.ctime, ..SetAttributes::default() };
-            node.set_attributes(&shown, self.may)?;
-        }
+        let note = Note { complete: Some(as_of(entry)), ..note };
+        self.unsettled.enter(node.handle()?, note, times.ctime, object.size);
         Ok(())
     }
 

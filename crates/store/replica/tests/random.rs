@@ -424,7 +424,7 @@ fn fill(store: &dyn Storage, directories: u64, files: u64) {
         for file in 0..files {
             let name = format!("f{file}").into_bytes();
             let file_node = dir.create(Name::new(&name).unwrap(), &new(NewKind::Regular), MAY).unwrap();
-            if file % 16 == 0 {
+            if file % 8 == 0 {
                 let _ = file_node.create_stream(StreamName::new(b"n0").unwrap(), MAY).unwrap();
             }
         }
@@ -442,7 +442,7 @@ fn on_btrfs() {
     for seed in 1..=histories(6) {
         let open = |name: &str| subvolume(&top.join(format!("{name}-{seed}")));
         let (Some(source), Some(destination)) = (open("source"), open("destination")) else { return };
-        fill(&*source, 20, 40);
+        fill(&*source, 12, 30);
         let history = History::new(seed, source, destination);
         interrupted += play(History { changes_max: if seed % 2 == 0 { 4 } else { 25 }, ..history });
     }

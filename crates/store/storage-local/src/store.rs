@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use rustix::fs::{Mode, OFlags, fstat, fstatvfs, open};
+use rustix::fs::{Mode, OFlags, fstat, fstatvfs, open, syncfs};
 use rustix::io::Errno;
 use siphasher::sip::SipHasher24;
 use storage::{
@@ -258,6 +258,10 @@ impl Storage for LocalStore {
 
     fn is_read_only(&self, _: MayWait<'_>) -> Result<bool> {
         probe::is_read_only(&self.shared.root)
+    }
+
+    fn sync(&self, _: MayWait<'_>) -> Result<()> {
+        syncfs(&self.shared.root).map_err(from_errno)
     }
 
     fn is_in_place(&self, _: MayWait<'_>) -> Result<bool> {

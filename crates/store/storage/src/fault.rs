@@ -317,6 +317,11 @@ impl Storage for FaultyStore {
     fn is_in_place(&self, may: MayWait<'_>) -> Result<bool> {
         self.0.store.is_in_place(may)
     }
+
+    fn sync(&self, may: MayWait<'_>) -> Result<()> {
+        self.0.enter(Call::Commit, false)?;
+        self.0.store.sync(may)
+    }
 }
 
 /// The store's observer, which accepts nodes of the wrapper. Its calls never fail on demand.

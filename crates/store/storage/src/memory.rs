@@ -182,6 +182,10 @@ impl Storage for MemoryStore {
     fn space(&self, _: MayWait<'_>) -> Result<Space> {
         Ok(self.shared.space())
     }
+
+    fn sync(&self, _: MayWait<'_>) -> Result<()> {
+        Ok(())
+    }
 }
 
 impl Shared {

@@ -209,6 +209,16 @@ pub trait Storage: Send + Sync + 'static {
         let _ = may;
         Ok(true)
     }
+
+    /// Puts everything on stable storage that was changed in the store until now, data and all else. For many changes this takes less
+    /// time than [`Node::commit`] of each.
+    ///
+    /// # Errors
+    /// [`Error::NotSupported`] where this cannot be done at once; those of the device, also for what was written before.
+    fn sync(&self, may: MayWait<'_>) -> Result<()> {
+        let _ = may;
+        Err(Error::NotSupported)
+    }
 }
 
 /// An object of a store, pinned: while a reference lives, [`Node::id`] names the same object, even after its last name

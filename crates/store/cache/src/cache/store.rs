@@ -76,6 +76,10 @@ impl Storage for CachedStore {
     fn is_in_place(&self, may: MayWait<'_>) -> Result<bool> {
         self.cache.store.is_in_place(may)
     }
+
+    fn sync(&self, may: MayWait<'_>) -> Result<()> {
+        self.cache.store.sync(may)
+    }
 }
 
 /// The store's observer, unwrapping nodes of the cache.
