@@ -12,6 +12,7 @@ import shutil
 import signal
 import socket
 import stat
+import statistics
 import subprocess
 import sys
 import time
@@ -34,7 +35,7 @@ def check(name, is_good, said=""):
 
 
 def run(*command, **how):
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, **how)
+    return subprocess.run(command, capture_output=True, text=True, **{"timeout": 1800, **how})
 
 
 def free_port():
@@ -46,8 +47,10 @@ def free_port():
 class Server:
     """A server with one share, which can be killed and started again at the same addresses."""
 
-    def __init__(self, name, tls=False):
+    def __init__(self, name, tls=False, net=None):
         self.name, self.at = name, os.path.join(SCRATCH, name)
+        # A network namespace of its own, and the address in it that the other server knows.
+        self.inside, self.host = (["ip", "netns", "exec", net[0]], net[1]) if net else ([], "127.0.0.1")
         self.share = os.path.join(DISK, name)
         self.state = os.path.join(self.at, "state")
         os.makedirs(self.state, mode=0o700)
@@ -58,15 +61,15 @@ class Server:
         if tls:
             key, certificate = os.path.join(self.at, "key.pem"), os.path.join(self.at, "certificate.pem")
             run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out", certificate, check=True)
+                "-subj", "/CN=localhost", "-addext", f"subjectAltName=DNS:localhost,IP:{self.host}", "-keyout", key, "-out", certificate, check=True)
             os.chmod(key, 0o600)
             self.flags = ["--control-certificate", certificate, "--control-key", key]
 
     def start(self, *before):
         log = open(os.path.join(self.at, "log"), "a")
         self.process = subprocess.Popen(
-            [*before, PROGRAM, "serve", "--share", f"{self.name}={self.share}", "--user", f"{USER}=1000:1000:{PASSWORD}",
-             "--smb", f"127.0.0.1:{self.smb}", "--nfs", "off", "--control", f"127.0.0.1:{self.control}", "--state", self.state, *self.flags],
+            [*self.inside, *before, PROGRAM, "serve", "--share", f"{self.name}={self.share}", "--user", f"{USER}=1000:1000:{PASSWORD}",
+             "--smb", f"127.0.0.1:{self.smb}", "--nfs", "off", "--control", f"{self.host}:{self.control}", "--state", self.state, *self.flags],
             stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=die_with_parent)
         for line in self.process.stdout:
             if line.startswith("ready "):
@@ -86,7 +89,7 @@ class Server:
         return self.process.wait(timeout=60)
 
     def command(self, *words):
-        return run(PROGRAM, *words, "--state", self.state)
+        return run(*self.inside, PROGRAM, *words, "--state", self.state)
 
     def replicate(self, *words):
         return self.command("share", "replicate", self.name, *words)
@@ -242,7 +245,7 @@ def set_up(source, replica):
     token = os.path.join(SCRATCH, "token")
     write(token, made["token"], "w")
     certificate = os.path.join(source.state, "control-certificate.pem")
-    return ["--from", f"https://localhost:{source.control}/{source.name}", "--token-file", token, "--certificate-file", certificate]
+    return ["--from", f"https://{source.host if source.inside else 'localhost'}:{source.control}/{source.name}", "--token-file", token, "--certificate-file", certificate]
 
 
 def refusals(source, replica, words):
@@ -389,8 +392,37 @@ def broken_off(source, replica):
     check("the source keeps nothing for it", not any(".replica" in at for at in snapshots(source)), snapshots(source))
 
 
-def measure(source, replica, words, files):
-    """How long 100 changed files among many take."""
+def two_networks():
+    """Two network namespaces with a link between them: a name and an address for each."""
+    ends = [(f"anabranch-{os.getpid()}-{end}", f"10.78.0.{at}") for at, end in ((1, "source"), (2, "replica"))]
+    (one, _), (other, _) = ends
+    for name, _ in ends:
+        run("ip", "netns", "add", name, check=True)
+    run("ip", "-n", one, "link", "add", "link0", "type", "veth", "peer", "name", "link0", "netns", other, check=True)
+    for name, address in ends:
+        run("ip", "-n", name, "addr", "add", f"{address}/24", "dev", "link0", check=True)
+        run("ip", "-n", name, "link", "set", "lo", "up", check=True)
+        run("ip", "-n", name, "link", "set", "link0", "up", check=True)
+    return ends
+
+
+def remove_networks(ends):
+    for name, _ in ends:
+        run("ip", "netns", "del", name)
+
+
+def transfer(replica):
+    """How many seconds a transfer takes, from the command to its end, with what came."""
+    begun = time.time()
+    now = replica.replicate("--now")
+    took = time.time() - begun
+    check("it is brought up to date", now.returncode == 0, now.stderr + replica.tail())
+    told = replica.status()
+    return took, f"{told['files']} files, {told['directories']} directories, {told['bytes']} bytes"
+
+
+def measure(source, replica, files, repeats):
+    """How long the first transfer of many small files takes, and how long one of which 100 were changed, or none, or 1 MiB in a large file."""
     for at in range(files):
         directory = os.path.join(source.share, f"d{at // 500}")
         if at % 500 == 0:
@@ -398,56 +430,69 @@ def measure(source, replica, words, files):
         with open(os.path.join(directory, f"f{at}"), "wb") as file:
             file.write(os.urandom(4096))
     os.sync()
-    made = replica.replicate(*words, "--every", "7d")
+    made = replica.replicate(*set_up(source, replica), "--every", "7d")
     check("an empty share becomes a replica", made.returncode == 0, made.stderr)
-    begun = time.time()
-    now = replica.replicate("--now")
-    check("it is brought up to date", now.returncode == 0, now.stderr)
-    print(f"{files} files of 4 KiB, the first transfer: {time.time() - begun:.1f} s", flush=True)
-    time.sleep(2)
-    for at in range(3):
+    took, came = transfer(replica)
+    print(f"| {files} files of 4 KiB, the first transfer | {took:.1f} s | | {came} |", flush=True)
+
+    def repeated(name, change):
+        times, came = [], ""
+        for _ in range(repeats):
+            change()
+            # Changes of the time before a snapshot must not look like changes after it.
+            time.sleep(2)
+            took, came = transfer(replica)
+            times.append(took)
+        print(f"| {name} | {statistics.median(times):.2f} s | {min(times):.2f} to {max(times):.2f} s | {came} |", flush=True)
+
+    def some():
         for changed in range(100):
             number = changed * (files // 100)
             with open(os.path.join(source.share, f"d{number // 500}/f{number}"), "wb") as file:
                 file.write(os.urandom(4096))
-        time.sleep(2)
-        begun = time.time()
-        now = replica.replicate("--now")
-        took = time.time() - begun
-        told = replica.status()
-        check("it is brought up to date", now.returncode == 0, now.stderr)
-        print(f"{files} files, 100 of them changed: {took:.2f} s, {told['files']} files, {told['directories']} directories, {told['bytes']} bytes",
-              flush=True)
+
+    repeated(f"{files} files, 100 of them changed, each in another place", some)
+    repeated(f"{files} files, none changed", lambda: None)
+    check("nothing is missing", exact_picture(states(replica)[-1]) == exact_picture(source.share), states(replica))
 
 
 def main():
-    source, replica = Server("office", tls=True), Server("copy")
-    source.start()
-    replica.start()
+    if "FILES" in os.environ:
+        ends = two_networks()
+        source, replica = Server("office", tls=True, net=ends[0]), Server("copy", tls=True, net=ends[1])
+        work = lambda: measure(source, replica, int(os.environ["FILES"]), int(os.environ.get("REPEATS", "5")))
+    else:
+        ends = []
+        source, replica = Server("office", tls=True), Server("copy")
+        work = lambda: all_of_it(source, replica)
     try:
-        words = set_up(source, replica)
-        if "FILES" in os.environ:
-            measure(source, replica, words, int(os.environ["FILES"]))
-        else:
-            populate(source.share)
-            refusals(source, replica, words)
-            without_handles(source, replica, words)
-            first_transfer(source, replica, words)
-            later_transfers(source, replica)
-            kills(source, replica, int(os.environ.get("KILLS", "4")))
-            broken_off(source, replica)
-            for server in (source, replica):
-                check(f"the server {server.name} ends", server.end() == 0, server.tail())
-                with open(os.path.join(server.at, "log")) as log:
-                    check(f"the server {server.name} has not panicked", "panicked" not in log.read())
+        source.start()
+        replica.start()
+        work()
     finally:
         for server in (source, replica):
-            if server.process.poll() is None:
+            if server.process and server.process.poll() is None:
                 server.kill()
             if failed:
                 print(f"--- {server.name}\n{server.tail()}")
+        remove_networks(ends)
     print(f"{passed} passed, {failed} failed")
     sys.exit(failed != 0)
+
+
+def all_of_it(source, replica):
+    words = set_up(source, replica)
+    populate(source.share)
+    refusals(source, replica, words)
+    without_handles(source, replica, words)
+    first_transfer(source, replica, words)
+    later_transfers(source, replica)
+    kills(source, replica, int(os.environ.get("KILLS", "4")))
+    broken_off(source, replica)
+    for server in (source, replica):
+        check(f"the server {server.name} ends", server.end() == 0, server.tail())
+        with open(os.path.join(server.at, "log")) as log:
+            check(f"the server {server.name} has not panicked", "panicked" not in log.read())
 
 
 main()
