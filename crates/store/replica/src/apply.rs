@@ -31,11 +31,28 @@ struct Writing {
     at: u64,
     /// How long it was.
     before: u64,
+    /// Only what is different is said: what is between is as it should be.
+    is_partial: bool,
+}
+
+impl Writing {
+    /// The end of what is said next.
+    fn end_of(&self, offset: u64, length: u64) -> Result<u64> {
+        let end = offset.checked_add(length).filter(|end| *end <= self.size && offset >= self.at);
+        end.ok_or_else(|| Failure::Nonsense("data that is not in its place".to_owned()))
+    }
 }
 
 impl Taking<'_> {
     /// Takes over the rest of an object that is a file or a directory, all but its times.
-    pub(crate) fn plain(&self, node: &NodeRef, object: &Object, records: &mut dyn Records) -> Result<()> {
+    /// `has_data`: it has the data of an earlier version, and the source knows of which.
+    pub(crate) fn plain(
+        &self,
+        node: &NodeRef,
+        has_data: bool,
+        object: &Object,
+        records: &mut dyn Records,
+    ) -> Result<()> {
         let (mut xattrs, mut streams) = (BTreeSet::new(), BTreeSet::new());
         let mut writing = match object.kind {
             Kind::Regular => Some(self.begin(NodeRef::clone(node), object.size)?),
@@ -54,6 +71,12 @@ impl Taking<'_> {
                     self.end(writing.take())?;
                     writing = Some(self.begin(self.stream(&**node, &name)?, size)?);
                     streams.insert(name);
+                }
+                (Record::Differences, Some(writing)) if has_data && streams.is_empty() && writing.at == 0 => {
+                    writing.is_partial = true;
+                }
+                (Record::Hole { offset, length }, Some(writing)) if writing.is_partial => {
+                    self.make_hole(writing, offset, length)?;
                 }
                 (Record::Data { offset, bytes }, Some(writing)) => self.write(writing, offset, &bytes)?,
                 (Record::ObjectEnd, _) => break,
@@ -117,7 +140,7 @@ impl Taking<'_> {
         if before > size {
             self.set_size(&*node, size)?;
         }
-        Ok(Writing { node, size, at: 0, before: before.min(size) })
+        Ok(Writing { node, size, at: 0, before: before.min(size), is_partial: false })
     }
 
     fn set_size(&self, node: &dyn Node, size: u64) -> Result<()> {
@@ -127,10 +150,10 @@ impl Taking<'_> {
 
     /// Writes what is not there already: so what has not changed is still shared with earlier snapshots.
     fn write(&self, writing: &mut Writing, offset: u64, bytes: &[u8]) -> Result<()> {
-        let end =
-            offset.checked_add(bytes.len() as u64).filter(|end| *end <= writing.size && offset >= writing.at);
-        let end = end.ok_or_else(|| Failure::Nonsense("data that is not in its place".to_owned()))?;
-        self.clear(writing, offset)?;
+        let end = writing.end_of(offset, bytes.len() as u64)?;
+        if !writing.is_partial {
+            self.clear(writing, offset)?;
+        }
         if !self.has(writing, offset, bytes)? {
             let mut done = 0;
             while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
@@ -145,6 +168,12 @@ impl Taking<'_> {
         writing.at = end;
         self.progress.received(bytes.len() as u64);
         Ok(())
+    }
+
+    fn make_hole(&self, writing: &mut Writing, offset: u64, length: u64) -> Result<()> {
+        let end = writing.end_of(offset, length)?;
+        writing.at = offset;
+        self.clear(writing, end)
     }
 
     fn has(&self, writing: &Writing, offset: u64, bytes: &[u8]) -> Result<bool> {
@@ -193,7 +222,9 @@ impl Taking<'_> {
     fn end(&self, writing: Option<Writing>) -> Result<()> {
         let Some(mut writing) = writing else { return Ok(()) };
         let size = writing.size;
-        self.clear(&mut writing, size)?;
+        if !writing.is_partial {
+            self.clear(&mut writing, size)?;
+        }
         let node = &writing.node;
         if node.attributes(Want::empty(), Wait::May(self.may))?.size != size {
             self.set_size(&**node, size)?;

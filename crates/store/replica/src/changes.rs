@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use replica_wire::{DEPTH_MAX, Directory, Entry, Record};
+use replica_wire::{DEPTH_MAX, Directory, Entry, Record, Version};
 use storage::{
-    Attributes, Error, FileKind, MayWait, Name, NodeRef, ObjectId, SnapshotId, Snapshots, Storage, Wait, Want,
+    Attributes, Error, FileKind, Handle, MayWait, Name, NodeRef, ObjectId, SnapshotId, Snapshots, Storage,
+    Wait, Want,
 };
 
 use crate::attributes::{kind, number, time};
@@ -60,23 +61,38 @@ impl Compared {
             let store = snapshots.open(id, may)?;
             Ok::<_, Error>(Opened { moment: Moment { id, taken }, store })
         };
-        let touched = match earlier {
-            Some(earlier) => snapshots.touched(earlier.0, later.0, may)?,
-            None => None,
-        };
         let earlier = earlier.map(open).transpose()?;
-        Ok(Self { snapshots: Arc::clone(snapshots), earlier, later: open(later)?, touched })
+        Ok(Self { snapshots: Arc::clone(snapshots), earlier, later: open(later)?, touched: None })
     }
 
-    /// Looks at everything, whatever the store knows.
-    #[must_use]
-    pub fn in_full(self) -> Self {
-        Self { touched: None, ..self }
+    /// Has [`changes`] look only at what the store says may be different, if it knows that.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub fn where_touched(mut self, may: MayWait<'_>) -> storage::Result<Self> {
+        if let Some(earlier) = &self.earlier {
+            self.touched = self.snapshots.touched(earlier.moment.id, self.later.moment.id, may)?;
+        }
+        Ok(self)
     }
 
-    /// How many objects may be different, if the store knows it.
-    pub fn touched(&self) -> Option<usize> {
-        self.touched.as_ref().map(HashSet::len)
+    /// Whether the store knows what may be different.
+    pub fn knows_touched(&self) -> bool {
+        self.touched.is_some()
+    }
+
+    /// An object of the later snapshot.
+    pub(crate) fn by_handle(&self, handle: &[u8], may: MayWait<'_>) -> storage::Result<NodeRef> {
+        self.later.store.by_handle(&Handle::new(handle)?, Wait::May(may))
+    }
+
+    /// A file as it is in the earlier snapshot, if it has this version there.
+    pub(crate) fn with_version(&self, file: &NodeRef, version: Version, may: MayWait<'_>) -> Option<NodeRef> {
+        let earlier = self.earlier.as_ref().filter(|_| file.kind() == FileKind::Regular)?;
+        let then = self.counterpart(file, &self.later, earlier, may)?;
+        let was = then.attributes(Want::empty(), Wait::May(may)).ok()?;
+        let state = earlier.moment.state(&*then, was.ctime, may).ok()?;
+        (version == Version { ctime: time(was.ctime), state }).then_some(then)
     }
 
     /// Whether an object may be different, or something below it.
@@ -85,11 +101,11 @@ impl Compared {
         self.touched.as_ref().is_none_or(|touched| !is_known || touched.contains(&id.number))
     }
 
-    /// The same directory in the other snapshot, wherever it is there.
-    fn counterpart(&self, dir: &NodeRef, from: &Opened, to: &Opened, may: MayWait<'_>) -> Option<NodeRef> {
-        let live = self.snapshots.live_handle(&dir.handle().ok()?, from.moment.id).ok()?;
+    /// The same object in the other snapshot, wherever it is there.
+    fn counterpart(&self, of: &NodeRef, from: &Opened, to: &Opened, may: MayWait<'_>) -> Option<NodeRef> {
+        let live = self.snapshots.live_handle(&of.handle().ok()?, from.moment.id).ok()?;
         let there = self.snapshots.handle_in(&live, to.moment.id).ok()?;
-        to.store.by_handle(&there, Wait::May(may)).ok().filter(|node| node.kind() == FileKind::Directory)
+        to.store.by_handle(&there, Wait::May(may)).ok().filter(|node| node.kind() == of.kind())
     }
 }
 

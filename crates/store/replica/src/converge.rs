@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use replica_wire::{Directory, Entry, Kind, Number, Record, Wanted};
+use replica_wire::{Directory, Entry, Kind, Number, Record, Version, Wanted, WantedObject};
 use storage::{Handle, MayWait, Name, NodeRef, ObjectId, SetAttributes, Storage, Wait};
 
 use crate::apply::{Taking, unexpected};
@@ -99,7 +99,7 @@ impl Progress {
 /// What is asked for.
 pub(crate) enum Want {
     /// A file, which is made in the folder if it is to be placed.
-    File { entry: Entry, node: NodeRef, place: Option<NodeRef> },
+    File { entry: Entry, node: NodeRef, has: Option<Version>, place: Option<NodeRef> },
     /// Something without data, in this directory.
     Special { entry: Entry, dir: NodeRef },
     /// What belongs to a directory itself.
@@ -107,11 +107,13 @@ pub(crate) enum Want {
 }
 
 impl Want {
-    fn handle(&self) -> &[u8] {
-        match self {
-            Self::File { entry, .. } | Self::Special { entry, .. } => &entry.handle,
-            Self::Directory { handle, .. } => handle,
-        }
+    fn wanted(&self) -> WantedObject {
+        let (handle, has) = match self {
+            Self::File { entry, has, .. } => (&entry.handle, *has),
+            Self::Special { entry, .. } => (&entry.handle, None),
+            Self::Directory { handle, .. } => (handle, None),
+        };
+        WantedObject { handle: handle.clone(), has }
     }
 }
 
@@ -259,8 +261,8 @@ impl Run<'_> {
         let wanted = std::mem::take(&mut self.wanted);
         let mut dirs: Vec<(NodeRef, SetAttributes)> = Vec::new();
         for some in wanted.chunks(ASKED_AT_ONCE) {
-            let handles = some.iter().map(|want| want.handle().to_vec()).collect();
-            let mut records = source.objects(&Wanted { handles })?;
+            let objects = some.iter().map(Want::wanted).collect();
+            let mut records = source.objects(&Wanted { objects })?;
             for want in some {
                 if self.taking.progress.is_stopped() {
                     return Err(Failure::Stopped);
@@ -302,7 +304,7 @@ impl Run<'_> {
                 if object.kind != Kind::Directory {
                     return Err(other_kind());
                 }
-                self.taking.plain(node, &object, records)?;
+                self.taking.plain(node, false, &object, records)?;
                 Note { replication: self.replication, number: *number, complete: None }
                     .set(node, self.may)?;
                 return Ok(Some((NodeRef::clone(node), times(&object, self.taking.store))));
@@ -310,8 +312,8 @@ impl Run<'_> {
             Want::File { entry, .. } | Want::Special { entry, .. } if object.kind != entry.kind => {
                 return Err(other_kind());
             }
-            Want::File { entry, node, place } => {
-                self.file(entry, node, place.as_ref(), &object, records)?;
+            Want::File { entry, node, has, place } => {
+                self.file(entry, (node, *has), place.as_ref(), &object, records)?;
             }
             Want::Special { entry, dir } => {
                 match records.next()? {

@@ -11,6 +11,7 @@ mod apply;
 mod attributes;
 mod changes;
 mod converge;
+mod data;
 mod failure;
 mod folder;
 mod mirror;

@@ -1,6 +1,6 @@
 //! What is noted with an object of the destination: which object of the source it is, and as of when it is complete.
 
-use replica_wire::{Number, Time};
+use replica_wire::{Number, Time, Version};
 use storage::{Error, MayWait, Node, NodeRef};
 
 use crate::failure::Result;
@@ -16,16 +16,7 @@ pub(crate) struct Note {
     /// Which object of the source.
     pub(crate) number: Number,
     /// As of when all that belongs to it was taken over; None: not all was. Directories have none.
-    pub(crate) complete: Option<AsOf>,
-}
-
-/// What tells one state of an object of the source from others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AsOf {
-    /// Its change time.
-    pub(crate) ctime: Time,
-    /// [`replica_wire::Entry::state`]
-    pub(crate) state: u64,
+    pub(crate) complete: Option<Version>,
 }
 
 impl Note {
@@ -34,7 +25,7 @@ impl Note {
         bytes.extend_from_slice(&self.replication.to_le_bytes());
         bytes.extend_from_slice(&self.number.fs.to_le_bytes());
         bytes.extend_from_slice(&self.number.number.to_le_bytes());
-        if let Some(AsOf { ctime, state }) = self.complete {
+        if let Some(Version { ctime, state }) = self.complete {
             bytes.extend_from_slice(&ctime.secs.to_le_bytes());
             bytes.extend_from_slice(&ctime.nanos.to_le_bytes());
             bytes.extend_from_slice(&state.to_le_bytes());
@@ -47,7 +38,7 @@ impl Note {
         let (replication, rest) = rest.split_first_chunk()?;
         let (fs, rest) = rest.split_first_chunk()?;
         let (number, rest) = rest.split_first_chunk()?;
-        let complete = if rest.is_empty() { None } else { Some(AsOf::decode(rest)?) };
+        let complete = if rest.is_empty() { None } else { Some(version(rest)?) };
         let number = Number { fs: u32::from_le_bytes(*fs), number: u64::from_le_bytes(*number) };
         Some(Self { replication: u64::from_le_bytes(*replication), number, complete })
     }
@@ -68,13 +59,11 @@ impl Note {
     }
 }
 
-impl AsOf {
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let (secs, rest) = bytes.split_first_chunk()?;
-        let (nanos, rest) = rest.split_first_chunk()?;
-        let ctime = Time { secs: i64::from_le_bytes(*secs), nanos: u32::from_le_bytes(*nanos) };
-        Some(Self { ctime, state: u64::from_le_bytes(rest.try_into().ok()?) })
-    }
+fn version(bytes: &[u8]) -> Option<Version> {
+    let (secs, rest) = bytes.split_first_chunk()?;
+    let (nanos, rest) = rest.split_first_chunk()?;
+    let ctime = Time { secs: i64::from_le_bytes(*secs), nanos: u32::from_le_bytes(*nanos) };
+    Some(Version { ctime, state: u64::from_le_bytes(rest.try_into().ok()?) })
 }
 
 #[cfg(test)]
@@ -87,7 +76,7 @@ mod tests {
         let note = Note {
             replication: 7,
             number,
-            complete: Some(AsOf { ctime: Time { secs: -1, nanos: 5 }, state: 9 }),
+            complete: Some(Version { ctime: Time { secs: -1, nanos: 5 }, state: 9 }),
         };
         assert_eq!(Note::decode(&note.encode()), Some(note));
         let part = Note { complete: None, ..note };

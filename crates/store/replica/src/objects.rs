@@ -1,25 +1,30 @@
 //! What objects of a snapshot consist of, said by the source.
 
-use replica_wire::{DATA_BYTES_MAX, Kind, Record, VALUE_BYTES_MAX, Wanted};
-use storage::{Attributes, Error, Handle, MayWait, Node, NodeRef, SeekTo, Storage, StreamName, Wait, Want};
+use replica_wire::{Kind, Record, VALUE_BYTES_MAX, Wanted, WantedObject};
+use storage::{Attributes, Error, MayWait, Node, NodeRef, StreamName, Wait, Want};
 
 use crate::attributes::{is_plain, object};
+use crate::changes::Compared;
+use crate::data::{write_data, write_differences};
 use crate::failure::Result;
 
-/// Says what these objects of a snapshot consist of.
+/// The size in bytes from which only what is different of a file's data is said: less costs no more than a look at what was there.
+const DIFFERENCES_FROM: u64 = 16 << 10;
+
+/// Says what these objects of the later snapshot consist of. Of the data of a file that the destination has as it is in the earlier
+/// snapshot, only what is different is said.
 ///
 /// # Errors
 /// Those of `say`, and of the store.
 pub fn write_objects(
-    store: &dyn Storage,
+    compared: &Compared,
     wanted: &Wanted,
     may: MayWait<'_>,
     say: &mut dyn FnMut(&Record) -> Result<()>,
 ) -> Result<()> {
-    for handle in &wanted.handles {
-        let found = Handle::new(handle).and_then(|handle| store.by_handle(&handle, Wait::May(may)));
-        match found {
-            Ok(node) => write(&node, may, say)?,
+    for WantedObject { handle, has } in &wanted.objects {
+        match compared.by_handle(handle, may) {
+            Ok(node) => write(&node, has.and_then(|has| compared.with_version(&node, has, may)), may, say)?,
             Err(Error::Stale | Error::BadHandle | Error::NotFound) => say(&Record::Gone)?,
             Err(e) => return Err(e.into()),
         }
@@ -27,7 +32,12 @@ pub fn write_objects(
     say(&Record::End)
 }
 
-fn write(node: &NodeRef, may: MayWait<'_>, say: &mut dyn FnMut(&Record) -> Result<()>) -> Result<()> {
+fn write(
+    node: &NodeRef,
+    before: Option<NodeRef>,
+    may: MayWait<'_>,
+    say: &mut dyn FnMut(&Record) -> Result<()>,
+) -> Result<()> {
     let attributes = node.attributes(Want::FLAGS, Wait::May(may))?;
     let mut said = object(&attributes);
     if said.kind == Kind::Symlink {
@@ -41,7 +51,10 @@ fn write(node: &NodeRef, may: MayWait<'_>, say: &mut dyn FnMut(&Record) -> Resul
         write_xattrs(&**node, may, say)?;
     }
     if said.kind == Kind::Regular {
-        write_data(&**node, said.size, may, say)?;
+        match before.filter(|_| said.size >= DIFFERENCES_FROM) {
+            Some(before) => write_differences(&**node, &*before, said.size, may, say)?,
+            None => write_data(&**node, said.size, may, say)?,
+        }
     }
     if is_plain(said.kind) {
         write_streams(&**node, may, say)?;
@@ -81,42 +94,6 @@ fn write_streams(
         let data = node.stream(StreamName::new(&stream.name)?, may)?;
         say(&Record::Stream { name: stream.name, size: stream.size })?;
         write_data(&*data, stream.size, may, say)?;
-    }
-    Ok(())
-}
-
-/// Says what is not a hole.
-fn write_data(
-    node: &dyn Node,
-    size: u64,
-    may: MayWait<'_>,
-    say: &mut dyn FnMut(&Record) -> Result<()>,
-) -> Result<()> {
-    let mut at = 0;
-    while at < size {
-        let start = match node.seek(at, SeekTo::Data, may) {
-            Ok(found) => found.unwrap_or(size),
-            Err(Error::NotSupported) => at,
-            Err(e) => return Err(e.into()),
-        };
-        let end = match node.seek(start, SeekTo::Hole, may) {
-            Ok(Some(end)) => end.min(size),
-            Ok(None) | Err(Error::NotSupported) => size,
-            Err(e) => return Err(e.into()),
-        };
-        at = start;
-        while at < end {
-            let room = usize::try_from(end - at).unwrap_or(DATA_BYTES_MAX).min(DATA_BYTES_MAX);
-            let mut bytes = vec![0; room];
-            let count = node.read(at, &mut bytes, Wait::May(may))?;
-            if count == 0 {
-                // It is shorter than it was said to be, which a snapshot cannot be.
-                return Err(Error::Stale.into());
-            }
-            bytes.truncate(count);
-            say(&Record::Data { offset: at, bytes })?;
-            at += count as u64;
-        }
     }
     Ok(())
 }

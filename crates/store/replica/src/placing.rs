@@ -1,19 +1,19 @@
 //! One entry of a directory of the destination.
 
-use replica_wire::{Entry, Kind, Number, Object};
+use replica_wire::{Entry, Kind, Number, Object, Version};
 use storage::{Attributes, Error, FileKind, Name, NewKind, NodeRef, SetAttributes, Wait};
 
 use crate::Records;
 use crate::attributes::{device, is_device, is_plain, kind, owners_and_mode, times};
 use crate::converge::{Run, Want};
 use crate::failure::{Failure, Result};
-use crate::note::{AsOf, Note};
+use crate::note::Note;
 
 /// What is at a place.
 type There = Option<(NodeRef, Attributes)>;
 
-fn as_of(entry: &Entry) -> AsOf {
-    AsOf { ctime: entry.ctime, state: entry.state }
+fn version(entry: &Entry) -> Version {
+    Version { ctime: entry.ctime, state: entry.state }
 }
 
 impl Run<'_> {
@@ -83,23 +83,22 @@ impl Run<'_> {
         if self.enter_link(dir, &entry, &there)? {
             return Ok(());
         }
-        let (node, place) = match self.found(dir, &entry, there, FileKind::Regular)? {
+        let (node, has, place) = match self.found(dir, &entry, there, FileKind::Regular)? {
             Some((node, _)) => {
-                let note = Note::of(&*node, self.replication, self.may)?;
-                let is_complete = note.is_some_and(|note| note.complete == Some(as_of(&entry)));
+                let has = Note::of(&*node, self.replication, self.may)?.and_then(|note| note.complete);
                 self.met(&entry, &node)?;
-                if is_complete {
+                if has == Some(version(&entry)) {
                     return Ok(());
                 }
-                (node, None)
+                (node, has, None)
             }
             None => {
                 let made = self.folder.make(entry.number, NewKind::Regular)?;
                 self.met(&entry, &made)?;
-                (made, Some(NodeRef::clone(dir)))
+                (made, None, Some(NodeRef::clone(dir)))
             }
         };
-        self.wanted.push(Want::File { entry, node, place });
+        self.wanted.push(Want::File { entry, node, has, place });
         Ok(())
     }
 
@@ -130,7 +129,7 @@ impl Run<'_> {
     pub(crate) fn file(
         &mut self,
         entry: &Entry,
-        node: &NodeRef,
+        (node, has): (&NodeRef, Option<Version>),
         place: Option<&NodeRef>,
         object: &Object,
         records: &mut dyn Records,
@@ -142,13 +141,13 @@ impl Run<'_> {
             let own = SetAttributes { mode: Some(0o600), ..SetAttributes::default() };
             node.set_attributes(&own, self.may)?;
         }
-        self.taking.plain(node, object, records)?;
+        self.taking.plain(node, has.is_some(), object, records)?;
         if let Some(dir) = place {
             self.folder.place(entry.number, dir, Name::new(&entry.name)?)?;
         }
         let times = times(object, self.taking.store);
         node.set_attributes(&times, self.may)?;
-        let note = Note { complete: Some(as_of(entry)), ..note };
+        let note = Note { complete: Some(version(entry)), ..note };
         self.unsettled.enter(node.handle()?, note, times.ctime, object.size);
         Ok(())
     }

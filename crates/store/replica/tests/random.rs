@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use acl::{AccessMask, Ace, AceFlags, Acl, Control, SecurityDescriptor, Sid};
 use anabranch_replica::{
-    Compared, Convergence, Failure, MirrorStore, Progress, Records, Result, Source, Takes, changes,
-    write_objects,
+    Compared, Converged, Convergence, Failure, MirrorStore, Progress, Records, Result, Source, Takes,
+    changes, write_objects,
 };
 use picture::picture;
 use replica_wire::{Record, Wanted};
@@ -27,7 +27,7 @@ use storage::fault::{Call, Fault, FaultyStore, Rule};
 use storage::memory::MemoryStore;
 use storage::{
     Device, Error, FileFlags, FileKind, Name, NewKind, NewNode, NodeRef, Replace, SetAttributes, SetTime,
-    SnapshotId, Stability, Storage, StreamName, Timestamp, Wait, Want, XattrMode,
+    SnapshotId, Snapshots, Stability, Storage, StreamName, Timestamp, Wait, Want, XattrMode,
 };
 use storage_local::{LocalOptions, LocalStore};
 
@@ -76,14 +76,14 @@ impl Records for Said {
 
 /// The snapshot at the source, which is cut off after some records.
 struct Far<'a> {
-    store: Arc<dyn Storage>,
+    compared: &'a Compared,
     left: &'a mut u64,
 }
 
 impl Source for Far<'_> {
     fn objects(&mut self, wanted: &Wanted) -> Result<Box<dyn Records + '_>> {
         let wanted = Wanted::decode(&wanted.encode()).unwrap();
-        let mut said = Said::by(|say| write_objects(&*self.store, &wanted, MAY, say))?;
+        let mut said = Said::by(|say| write_objects(self.compared, &wanted, MAY, say))?;
         let most = usize::try_from(*self.left).unwrap();
         *self.left = self.left.saturating_sub(said.0.len() as u64);
         said.0.truncate(most);
@@ -270,9 +270,9 @@ impl History {
         let snapshots = self.source.snapshots().unwrap();
         let mut compared =
             Compared::open(&snapshots, from.map(|from| self.moment(from)), self.moment(to), MAY).unwrap();
-        assert_eq!(compared.touched().is_some(), from.is_some());
-        if self.is_in_full {
-            compared = compared.in_full();
+        if !self.is_in_full {
+            compared = compared.where_touched(MAY).unwrap();
+            assert_eq!(compared.knows_touched(), from.is_some());
         }
         let mut said = Said::by(|say| changes(&compared, MAY, say)).unwrap();
         let mut left = u64::MAX >> 1;
@@ -288,7 +288,7 @@ impl History {
                 }
             }
         }
-        let mut far = Far { store: snapshots.open(to, MAY).unwrap(), left: &mut left };
+        let mut far = Far { compared: &compared, left: &mut left };
         let store: Arc<dyn Storage> = Arc::clone(&self.destination) as _;
         let progress = Progress::default();
         let takes = Takes { devices: true, set_id: true };
@@ -370,6 +370,72 @@ fn the_destination_becomes_like_each_snapshot() {
     assert!(interrupted > 0);
 }
 
+/// Makes the destination like a snapshot, at once.
+fn converge(
+    snapshots: &Arc<dyn Snapshots>,
+    (from, to): (Option<SnapshotId>, SnapshotId),
+    destination: &Arc<dyn Storage>,
+) -> Converged {
+    let compared = Compared::open(snapshots, from.map(|from| (from, None)), (to, None), MAY).unwrap();
+    let mut said = Said::by(|say| changes(&compared, MAY, say)).unwrap();
+    let mut far = Far { compared: &compared, left: &mut (u64::MAX >> 1) };
+    let (progress, takes) = (Progress::default(), Takes { devices: true, set_id: true });
+    let store = destination;
+    Convergence { store, replication: 7, takes, progress: &progress, may: MAY }
+        .run(&mut said, &mut far)
+        .unwrap();
+    progress.figures()
+}
+
+/// Changes some of a large file, and returns how many bytes of it may be other ones, with the blocks that they are in.
+fn change_some(file: &NodeRef, dice: &mut Dice) -> u64 {
+    let known = file.attributes(Want::empty(), Wait::May(MAY)).unwrap();
+    let (at, length) = (dice.below(known.size), 1 + dice.below(100_000));
+    let size = |size| SetAttributes { size: Some(size), ..SetAttributes::default() };
+    match dice.below(5) {
+        0 | 1 => {
+            let bytes = vec![u8::try_from(dice.below(256)).unwrap(); usize::try_from(length).unwrap()];
+            file.write(at, &[IoSlice::new(&bytes)], Stability::Unstable, Wait::May(MAY)).unwrap();
+        }
+        2 => file.punch_hole(at, length, MAY).unwrap(),
+        3 => drop(file.set_attributes(&size(known.size - length.min(known.size / 2)), MAY).unwrap()),
+        _ => drop(file.set_attributes(&size(known.size + length), MAY).unwrap()),
+    }
+    length + 2 * 4096
+}
+
+#[test]
+fn of_large_files_only_what_has_changed_is_sent() {
+    let (source, destination) = (MemoryStore::new(), Arc::new(MemoryStore::new()) as Arc<dyn Storage>);
+    let snapshots = source.snapshots().unwrap();
+    let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+    let file = source.root().create(Name::new(b"large").unwrap(), &new, MAY).unwrap();
+    let mut dice = Dice(9);
+    for at in 0..48 {
+        let bytes: Vec<u8> = (0..65_536).map(|_| u8::try_from(dice.below(256)).unwrap()).collect();
+        file.write(at << 16, &[IoSlice::new(&bytes)], Stability::Unstable, Wait::May(MAY)).unwrap();
+    }
+    let mut last = None;
+    for round in 0..60 {
+        let changed: u64 = (0..round % 4).map(|_| change_some(&file, &mut dice)).sum();
+        if round % 7 == 3 {
+            let name = [b'n', b'a' + round];
+            let root = source.root();
+            let from = picture::names(&root);
+            let to = Name::new(&name).unwrap();
+            root.rename(Name::new(&from[0]).unwrap(), &*root, to, Replace::Never, MAY).unwrap();
+        }
+        let to = snapshots.take("replica", MAY).unwrap().id;
+        let received = converge(&snapshots, (last, to), &destination).bytes;
+        assert!(last.is_none() || received <= changed, "{received} of {changed} in round {round}");
+        let there = snapshots.open(to, MAY).unwrap();
+        assert_eq!(picture(&*destination), picture(&*there), "round {round}");
+        if let Some(last) = last.replace(to) {
+            snapshots.remove(last, MAY).unwrap();
+        }
+    }
+}
+
 /// A destination that may not have devices, and one that may not make them, have all the rest.
 #[test]
 fn devices_are_left_out_where_they_cannot_be() {
@@ -394,7 +460,7 @@ fn devices_are_left_out_where_they_cannot_be() {
         }
         let store: Arc<dyn Storage> = destination;
         let mut said = Said::by(|say| changes(&compared, MAY, say)).unwrap();
-        let mut far = Far { store: snapshots.open(taken, MAY).unwrap(), left: &mut (u64::MAX >> 1) };
+        let mut far = Far { compared: &compared, left: &mut (u64::MAX >> 1) };
         let (progress, takes) = (Progress::default(), Takes { devices, set_id: true });
         let convergence = Convergence { store: &store, replication: 7, takes, progress: &progress, may: MAY };
         convergence.run(&mut said, &mut far).unwrap();

@@ -14,7 +14,7 @@ mod record;
 
 pub use bytes::Malformed;
 pub use object::{Kind, Number, Object, Time};
-pub use record::{Directory, Entry, FRAME_BYTES_MAX, Record, VERSION, Wanted};
+pub use record::{Directory, Entry, FRAME_BYTES_MAX, Record, VERSION, Version, Wanted, WantedObject};
 
 /// The most bytes of data in one record.
 pub const DATA_BYTES_MAX: usize = 256 << 10;

@@ -1,6 +1,6 @@
 //! The records of a stream.
 
-use crate::bytes::{Malformed, Reader, Result, put_bytes, put_count};
+use crate::bytes::{Malformed, Reader, Result, put_bytes, put_count, put_option};
 use crate::object::decode_name;
 use crate::{
     DATA_BYTES_MAX, DEPTH_MAX, HANDLE_BYTES_MAX, Kind, NAME_BYTES_MAX, Number, Object, Time, VALUE_BYTES_MAX,
@@ -46,11 +46,29 @@ pub struct Entry {
     pub handle: Vec<u8>,
 }
 
+/// One state of an object: which changes it has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Version {
+    /// When the object was changed last.
+    pub ctime: Time,
+    /// [`Entry::state`]
+    pub state: u64,
+}
+
+/// An object that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WantedObject {
+    /// Its handle.
+    pub handle: Vec<u8>,
+    /// The version whose data the side that asks has: what is different from that is enough.
+    pub has: Option<Version>,
+}
+
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Wanted {
-    /// The handles of the objects.
-    pub handles: Vec<Vec<u8>>,
+    /// The objects.
+    pub objects: Vec<WantedObject>,
 }
 
 /// A piece of a stream.
@@ -92,7 +110,17 @@ pub enum Record {
         /// Length of its data in bytes.
         size: u64,
     },
-    /// Data of the last object or stream. What is between two of these is a hole. Offsets ascend.
+    /// Of the data of the last object, only what is different from the version that was said to be there follows. It comes before
+    /// all data. What is between two pieces, up to the shorter size of both, is as it is there, and behind that a hole.
+    Differences,
+    /// Between the differences: a hole, where something else may be.
+    Hole {
+        /// Where it begins.
+        offset: u64,
+        /// How many bytes it has.
+        length: u64,
+    },
+    /// Data of the last object or stream. What is between two of these is a hole, unless these are differences. Offsets ascend.
     Data {
         /// Where it begins.
         offset: u64,
@@ -140,6 +168,8 @@ impl Record {
             Self::Alive => 12,
             Self::Left { .. } => 13,
             Self::Rest => 14,
+            Self::Differences => 15,
+            Self::Hole { .. } => 16,
         }
     }
 
@@ -170,7 +200,17 @@ impl Record {
             }
             Self::Left { name } => put_bytes(name, out),
             Self::Failed(why) => put_bytes(why.as_bytes(), out),
-            Self::DirectoryEnd | Self::Rest | Self::ObjectEnd | Self::Gone | Self::End | Self::Alive => {}
+            Self::Hole { offset, length } => {
+                out.extend_from_slice(&offset.to_le_bytes());
+                out.extend_from_slice(&length.to_le_bytes());
+            }
+            Self::Differences
+            | Self::DirectoryEnd
+            | Self::Rest
+            | Self::ObjectEnd
+            | Self::Gone
+            | Self::End
+            | Self::Alive => {}
         }
     }
 
@@ -212,6 +252,8 @@ impl Record {
             12 => Self::Alive,
             13 => Self::Left { name: decode_name(from)? },
             14 => Self::Rest,
+            15 => Self::Differences,
+            16 => Self::Hole { offset: from.u64()?, length: from.u64()? },
             11 => {
                 let why = from.bytes(VALUE_BYTES_MAX, "a reason")?;
                 Self::Failed(String::from_utf8(why).map_err(|_| Malformed::Invalid("a reason"))?)
@@ -245,13 +287,27 @@ impl Entry {
     }
 }
 
+impl Version {
+    fn encode(self, out: &mut Vec<u8>) {
+        self.ctime.encode(out);
+        out.extend_from_slice(&self.state.to_le_bytes());
+    }
+
+    fn decode(from: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self { ctime: Time::decode(from)?, state: from.u64()? })
+    }
+}
+
 impl Wanted {
     /// The bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        put_count(self.handles.len(), &mut out);
-        self.handles.iter().for_each(|handle| put_bytes(handle, &mut out));
+        put_count(self.objects.len(), &mut out);
+        for WantedObject { handle, has } in &self.objects {
+            put_bytes(handle, &mut out);
+            put_option(*has, &mut out, Version::encode);
+        }
         out
     }
 
@@ -262,9 +318,13 @@ impl Wanted {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut from = Reader::new(bytes);
         let count = from.count(WANTED_MAX, "what is asked for")?;
-        let handles = (0..count).map(|_| from.bytes(HANDLE_BYTES_MAX, "a handle")).collect::<Result<_>>()?;
+        let object = |from: &mut Reader<'_>| {
+            let handle = from.bytes(HANDLE_BYTES_MAX, "a handle")?;
+            Ok(WantedObject { handle, has: from.option(Version::decode)? })
+        };
+        let objects = (0..count).map(|_| object(&mut from)).collect::<Result<_>>()?;
         from.end()?;
-        Ok(Self { handles })
+        Ok(Self { objects })
     }
 }
 
@@ -309,6 +369,8 @@ mod tests {
             Record::Object(object),
             Record::Xattr { name: b"x".to_vec(), value: Vec::new() },
             Record::Stream { name: b"s".to_vec(), size: 9 },
+            Record::Differences,
+            Record::Hole { offset: 7, length: 1 << 60 },
             Record::Data { offset: 1 << 50, bytes: vec![0; DATA_BYTES_MAX] },
             Record::ObjectEnd,
             Record::Gone,
@@ -353,9 +415,10 @@ mod tests {
             ..Entry::default()
         });
         assert_eq!(decoded(&late), Err(Malformed::Invalid("a time")));
-        let many = Wanted { handles: vec![vec![1]; WANTED_MAX + 1] }.encode();
+        let object = WantedObject { handle: vec![1], has: Some(Version::default()) };
+        let many = Wanted { objects: vec![object.clone(); WANTED_MAX + 1] }.encode();
         assert_eq!(Wanted::decode(&many), Err(Malformed::TooLong("what is asked for")));
-        let some = Wanted { handles: vec![vec![1]; WANTED_MAX] };
+        let some = Wanted { objects: vec![object; WANTED_MAX] };
         assert_eq!(Wanted::decode(&some.encode()), Ok(some));
     }
 

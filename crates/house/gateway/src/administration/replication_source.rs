@@ -19,7 +19,7 @@ use storage::{
 };
 
 use super::{Administration, failed, invalid};
-use crate::replication::{LABEL, Walk, open_snapshot, read, written};
+use crate::replication::{LABEL, Walk, read, written};
 use crate::snapshots::{Kept, asked, now};
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -178,14 +178,7 @@ impl Administration {
     pub(super) fn changes_for(&self, share: &str, id: &str) -> Result<Contents> {
         let (snapshots, destination) = self.transfer_of(share, id)?;
         Ok(contents(self.replications.walks.begin(destination.id), move |may, say| {
-            let listed = snapshots.list(may)?;
-            let moment = |name: &str| {
-                let found = listed.iter().find(|one| one.name == name)?;
-                Some((found.id, not_before(&listed, found.id)))
-            };
-            let later = moment(&destination.pending).ok_or(Error::NotFound)?;
-            let compared = Compared::open(&snapshots, moment(&destination.completed), later, may)?;
-            changes(&compared, may, say)
+            changes(&compared(&snapshots, &destination, may)?.where_touched(may)?, may, say)
         }))
     }
 
@@ -194,11 +187,24 @@ impl Administration {
         let wanted = Wanted::decode(wanted);
         let wanted = wanted.map_err(|e| invalid(format!("what is asked for: {e}"), ""))?;
         Ok(contents(self.replications.walks.begin(destination.id), move |may, say| {
-            let snapshot = open_snapshot(&snapshots, &destination.pending, may)?;
-            let store = snapshots.open(snapshot.id, may)?;
-            write_objects(&*store, &wanted, may, say)
+            write_objects(&compared(&snapshots, &destination, may)?, &wanted, may, say)
         }))
     }
+}
+
+/// What a destination has, and what it is about to have.
+fn compared(
+    snapshots: &Arc<dyn Snapshots>,
+    destination: &DestinationRecord,
+    may: MayWait<'_>,
+) -> storage::Result<Compared> {
+    let listed = snapshots.list(may)?;
+    let moment = |name: &str| {
+        let found = listed.iter().find(|one| one.name == name)?;
+        Some((found.id, not_before(&listed, found.id)))
+    };
+    let later = moment(&destination.pending).ok_or(Error::NotFound)?;
+    Compared::open(snapshots, moment(&destination.completed), later, may)
 }
 
 /// Contents that are made on a thread of their own, until nobody reads them any more.
