@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use share::{Alarm, Share, Shares, StoreHealth};
 
 use crate::configuration::Reload;
+use crate::replications::{Replication, ReplicationFigures};
 use crate::snapshots::SnapshotFigures;
 
 /// A shard that is held up.
@@ -83,6 +84,8 @@ pub struct Concerns {
     pub is_unregistered: bool,
     /// The shares whose snapshot policies fail or are behind, with what is wrong.
     pub snapshots: Vec<(String, String)>,
+    /// The replicas whose last transfer has failed, or that are behind, with what is wrong.
+    pub replicas: Vec<(String, String)>,
 }
 
 impl Concerns {
@@ -100,6 +103,36 @@ impl Concerns {
         let problem = |of: &SnapshotFigures| Some((of.share.clone(), of.problem.clone()?));
         Self { snapshots: figures.iter().filter_map(problem).collect(), ..self }
     }
+
+    /// The same, with what is wrong with replicas.
+    #[must_use]
+    pub fn with_replicas(self, figures: &[ReplicationFigures], now: SystemTime) -> Self {
+        let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let problem =
+            |of: &ReplicationFigures| Some((of.share.clone(), replica_problem(&of.replication, now)?));
+        Self { replicas: figures.iter().filter_map(problem).collect(), ..self }
+    }
+}
+
+/// How many times as old as the time from one transfer to the next a replica may be. Twice as old it is usual.
+const REPLICA_AGE_MAX: u64 = 3;
+
+/// What is wrong with a replica at a time, in seconds of the Unix epoch. One that was broken off is as it was meant to be.
+fn replica_problem(replica: &Replication, now: u64) -> Option<String> {
+    if replica.state == "broken" {
+        return None;
+    }
+    if let Some(problem) = &replica.problem {
+        return Some(format!("the replica is not brought up to date: {problem}"));
+    }
+    let age = now.saturating_sub(u64::try_from(replica.as_of?).unwrap_or(0));
+    let is_behind = age > replica.every_seconds.saturating_mul(REPLICA_AGE_MAX);
+    is_behind.then(|| {
+        format!(
+            "the replica is {age} s old, and is to be brought up to date every {} s",
+            replica.every_seconds
+        )
+    })
 }
 
 /// What is to be said of a certificate that is valid for so long, if anything.
@@ -133,7 +166,7 @@ pub fn health(shards: &[StuckShard], shares: &Shares, concerns: Concerns) -> Hea
             "portmap: NFS programs are not registered with rpcbind, the log says why: clients of NFSv3 do not find them\n",
         );
     }
-    for (share, problem) in &concerns.snapshots {
+    for (share, problem) in concerns.snapshots.iter().chain(&concerns.replicas) {
         let _ = writeln!(health.alarms, "share {share}: {problem}");
     }
     for StuckShard { shard, silent } in shards {
@@ -272,6 +305,32 @@ mod tests {
         assert_eq!(said(figures(None)), (StatusCode::OK, "ok\n".to_owned()));
         let expected = "degraded\nshare data: it is behind\n";
         assert_eq!(said(figures(Some("it is behind"))), (StatusCode::OK, expected.to_owned()));
+    }
+
+    #[test]
+    fn a_replica_that_fails_or_is_behind_is_an_alarm() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(10_000);
+        let said = |as_of, state: &str, problem: Option<&str>| {
+            let replication = Replication {
+                state: state.to_owned(),
+                every_seconds: 600,
+                as_of,
+                problem: problem.map(str::to_owned),
+                ..Replication::default()
+            };
+            let figures = ReplicationFigures { share: "copy".to_owned(), replication, received: 0 };
+            let concerns = Concerns::default().with_replicas(&[figures], now);
+            health(&[], &ShareTable::new([]).unwrap().present(), concerns).response().1
+        };
+        assert_eq!(said(None, "mirrored", None), "ok\n", "the first transfer goes on");
+        assert_eq!(said(Some(8200), "mirrored", None), "ok\n");
+        let behind =
+            "degraded\nshare copy: the replica is 1801 s old, and is to be brought up to date every 600 s\n";
+        assert_eq!(said(Some(8199), "mirrored", None), behind);
+        assert_eq!(said(Some(0), "broken", Some("gone")), "ok\n");
+        let fails = "degraded\nshare copy: the replica is not brought up to date: gone\n";
+        assert_eq!(said(Some(9999), "resync", Some("gone")), fails);
+        assert_eq!(said(Some(20_000), "mirrored", None), "ok\n", "a clock that was set back");
     }
 
     #[test]

@@ -144,6 +144,7 @@ impl Subject {
         let concerns =
             Concerns::now(&self.administration.reloads(), (self.certificate_expires)(), SystemTime::now());
         let concerns = concerns.with_snapshots(&self.administration.snapshot_figures());
+        let concerns = concerns.with_replicas(&self.administration.replication_figures(), SystemTime::now());
         Concerns { is_unregistered: self.is_unregistered.load(Ordering::Relaxed), ..concerns }
     }
 }
