@@ -353,6 +353,47 @@ def kills(source, replica, count):
     check("nothing is missing after kills", exact_picture(states(replica)[-1]) == exact_picture(source.share), states(replica))
 
 
+def exchanged(source, replica, words):
+    """The replica becomes the source of its former source, and both exchange their roles once more."""
+    made = json.loads(replica.command("token", "create", "back", "--scope", "replicate", "--json").stdout)
+    token = os.path.join(SCRATCH, "token-back")
+    write(token, made["token"], "w")
+    back = ["--from", f"http://127.0.0.1:{replica.control}/{replica.name}", "--token-file", token]
+    refused = source.replicate(*back, "--reverse")
+    check("roles are not exchanged with a replica that goes on", refused.returncode != 0 and "is a replica itself" in refused.stderr, refused.stderr)
+    replica.replicate("--break")
+    refused = source.replicate(*back)
+    check("a source does not become a replica by mistake", refused.returncode != 0 and "has the destination" in refused.stderr, refused.stderr)
+    write(os.path.join(source.share, "of the source"), b"written after the break")
+    write(os.path.join(replica.share, "d", "of the replica"), os.urandom(50_000))
+    os.remove(os.path.join(replica.share, "d", "file 0"))
+    left, wanted = picture(source.share), picture(replica.share)
+    exchanged = source.replicate(*back, "--reverse", "--every", "1h")
+    check("the former source becomes a replica", exchanged.returncode == 0 and source.status()["state"] in ("resync", "mirrored"), exchanged.stderr)
+    now = source.replicate("--now")
+    check("it is like its former replica", now.returncode == 0 and seen(source) == wanted, now.stderr)
+    check("nothing is missing in it", exact_picture(states(source)[-1]) == exact_picture(replica.share))
+    kept = [at for at in snapshots(source) if ".before-revert." in at]
+    check("what the former source had is a snapshot", left in [picture(at) for at in kept], kept)
+    check("the former source keeps nothing for its replica", not any(".replica-" in at for at in snapshots(source)), snapshots(source))
+    resync = replica.replicate("--resync")
+    check("the former replica cannot go on meanwhile", resync.returncode != 0 and "has the destination" in resync.stderr, resync.stderr)
+    change(replica.share, random.Random(11))
+    now = source.replicate("--now")
+    check("what changes then is taken over", now.returncode == 0 and seen(source) == picture(replica.share), now.stderr)
+    source.kill()
+    source.start()
+    source.replicate("--break")
+    again = replica.replicate(*words, "--reverse", "--every", "1h")
+    now = replica.replicate("--now")
+    check("roles are exchanged once more", again.returncode == 0 and now.returncode == 0, again.stderr + now.stderr)
+    check("and the replica is like the source", seen(replica) == picture(source.share))
+    source.replicate("--stop")
+    change(source.share, random.Random(12))
+    now = replica.replicate("--now")
+    check("all is as in the beginning", now.returncode == 0 and seen(replica) == picture(source.share), now.stderr)
+
+
 def broken_off(source, replica):
     state = picture(source.share)
     source.process.send_signal(signal.SIGSTOP)
@@ -488,6 +529,7 @@ def all_of_it(source, replica):
     first_transfer(source, replica, words)
     later_transfers(source, replica)
     kills(source, replica, int(os.environ.get("KILLS", "4")))
+    exchanged(source, replica, words)
     broken_off(source, replica)
     for server in (source, replica):
         check(f"the server {server.name} ends", server.end() == 0, server.tail())

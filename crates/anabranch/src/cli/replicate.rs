@@ -31,6 +31,10 @@ pub(crate) struct ShareReplicate {
     /// How much is transferred in a second at most
     #[arg(long, value_name = "100MiB/s", value_parser = bytes_a_second, requires = "from")]
     pub(crate) bandwidth: Option<u64>,
+    /// Exchange the roles: that share was a replica of this one until it was broken off, and this one, which need not be empty, becomes its
+    /// replica. What this one has stays as a snapshot
+    #[arg(long, requires = "from")]
+    pub(crate) reverse: bool,
     /// Show how the replica is
     #[arg(long)]
     pub(crate) status: bool,

@@ -58,6 +58,7 @@ fn new(from: &str, given: &ShareReplicate) -> Result<NewReplication> {
         certificate: read_given(&given.certificate_file)?.unwrap_or_default(),
         every_seconds: given.every,
         bandwidth: given.bandwidth,
+        reverse: given.reverse,
     })
 }
 
@@ -162,7 +163,7 @@ pub(super) fn render(name: &str, told: &Replication) -> String {
         "broken" => {
             format!("{name} was a replica of {}, and is broken off: clients can write to it.\n", told.from)
         }
-        "resync" => format!("{name} becomes a replica of {} again.\n", told.from),
+        "resync" => format!("{name} becomes a replica of {}.\n", told.from),
         _ => format!("{name} is a replica of {}.\n", told.from),
     };
     let _ = writeln!(

@@ -22,6 +22,10 @@ pub struct NewReplication {
     /// The most bytes of each second. None: as many as there can be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bandwidth: Option<u64>,
+    /// Whether the source was a replica of this share until it was broken off, and both exchange their roles: the share need not be
+    /// empty then. What it has stays as a snapshot.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reverse: bool,
 }
 
 /// The token is a secret.
@@ -107,6 +111,9 @@ pub struct SourceShare {
     pub share: String,
     /// The version of the form in which its contents are sent.
     pub version: u32,
+    /// If it was a replica until it was broken off, how it is known at the source of that: [`Destination::id`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was_destination: Option<String>,
 }
 
 /// A transfer to be begun.

@@ -99,7 +99,7 @@ impl Administration for Nobody {
         none()
     }
     fn source_share(&self, share: &str) -> Result<replications::SourceShare, Refusal> {
-        Ok(replications::SourceShare { share: share.to_owned(), version: 1 })
+        Ok(replications::SourceShare { share: share.to_owned(), version: 1, was_destination: None })
     }
     fn begin_transfer(
         &self,

@@ -6,8 +6,8 @@ use std::io::IoSlice;
 use acl::{Control, SecurityDescriptor};
 use replica_wire::{DATA_BYTES_MAX, Kind, Object, Record};
 use storage::{
-    Capabilities, Error, MayWait, Node, NodeRef, SeekTo, SetAttributes, Stability, StreamName, Wait, Want,
-    XattrMode,
+    Capabilities, Error, FileFlags, MayWait, Node, NodeRef, SeekTo, SetAttributes, Stability, StreamName,
+    Wait, Want, XattrMode,
 };
 
 use crate::Records;
@@ -123,11 +123,15 @@ impl Taking<'_> {
         Ok(())
     }
 
-    /// Mode, owners, and the security descriptor.
+    /// Mode, owners, the security descriptor, and flags of SMB clients that the other object has not.
     fn secure(&self, node: &NodeRef, object: &Object) -> Result<()> {
         let wanted = object.descriptor.as_deref().map(descriptor).transpose()?;
         node.set_attributes(&owners_and_mode(object, self.store, self.takes), self.may)?;
-        let present = node.attributes(Want::empty(), Wait::May(self.may))?;
+        let present = node.attributes(Want::FLAGS, Wait::May(self.may))?;
+        if present.flags.is_some() && object.flags.is_none() {
+            let flags = Some(unset_flags(object.kind));
+            node.set_attributes(&SetAttributes { flags, ..SetAttributes::default() }, self.may)?;
+        }
         let known = node.security(&present, Wait::May(self.may))?;
         if known.as_deref() != wanted.as_ref() {
             node.set_security(wanted, self.may)?;
@@ -231,6 +235,11 @@ impl Taking<'_> {
         }
         Ok(())
     }
+}
+
+/// What SMB clients see of an object whose flags nobody has set. [MS-FSCC] 2.6: a file is to be archived when it was changed.
+fn unset_flags(kind: Kind) -> FileFlags {
+    if kind == Kind::Directory { FileFlags::empty() } else { FileFlags::ARCHIVE }
 }
 
 fn descriptor(bytes: &[u8]) -> Result<SecurityDescriptor> {

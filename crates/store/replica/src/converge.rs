@@ -25,6 +25,8 @@ pub struct Convergence<'a> {
     pub store: &'a Arc<dyn Storage>,
     /// Tells this replication from others that the store may have had.
     pub replication: u64,
+    /// Whether it has nothing of this replication yet: what it has in the places of the source's objects is made like these.
+    pub adopts: bool,
     /// What it takes of the source.
     pub takes: Takes,
     /// How far it is.
@@ -121,6 +123,7 @@ impl Want {
 pub(crate) struct Run<'a> {
     pub(crate) store: &'a dyn Storage,
     pub(crate) replication: u64,
+    pub(crate) adopts: bool,
     pub(crate) folder: Folder<'a>,
     pub(crate) taking: Taking<'a>,
     pub(crate) may: MayWait<'a>,
@@ -152,6 +155,7 @@ impl Convergence<'_> {
         let mut run = Run {
             store: &**self.store,
             replication: self.replication,
+            adopts: self.adopts,
             folder: Folder::open(&**self.store, self.may)?,
             taking,
             may: self.may,

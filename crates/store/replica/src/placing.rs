@@ -58,7 +58,7 @@ impl Run<'_> {
     fn found(&mut self, dir: &NodeRef, entry: &Entry, there: There, wanted: FileKind) -> Result<There> {
         let name = Name::new(&entry.name)?;
         if let Some((node, attributes)) = there {
-            if attributes.kind == wanted && self.number_of(&node)? == Some(entry.number) {
+            if attributes.kind == wanted && self.is_or_becomes(&node, entry.number)? {
                 return Ok(Some((node, attributes)));
             }
             self.leave(dir, name)?;
@@ -67,6 +67,16 @@ impl Run<'_> {
             Some(_) => self.there(dir, name),
             None => Ok(None),
         }
+    }
+
+    /// Whether something is this object: it was so before, or it is of no replication yet and is taken for it, since it has its place.
+    fn is_or_becomes(&self, node: &NodeRef, number: Number) -> Result<bool> {
+        let known = self.number_of(node)?;
+        if known.is_none() && self.adopts {
+            Note { replication: self.replication, number, complete: None }.set(node, self.may)?;
+            return Ok(true);
+        }
+        Ok(known == Some(number))
     }
 
     fn enter_directory(&mut self, dir: &NodeRef, entry: &Entry, there: There) -> Result<()> {

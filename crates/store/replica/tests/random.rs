@@ -292,7 +292,9 @@ impl History {
         let store: Arc<dyn Storage> = Arc::clone(&self.destination) as _;
         let progress = Progress::default();
         let takes = Takes { devices: true, set_id: true };
-        let convergence = Convergence { store: &store, replication: 7, takes, progress: &progress, may: MAY };
+        let adopts = from.is_none();
+        let convergence =
+            Convergence { store: &store, replication: 7, adopts, takes, progress: &progress, may: MAY };
         let outcome = convergence.run(&mut said, &mut far);
         self.destination.clear();
         outcome
@@ -374,14 +376,14 @@ fn the_destination_becomes_like_each_snapshot() {
 fn converge(
     snapshots: &Arc<dyn Snapshots>,
     (from, to): (Option<SnapshotId>, SnapshotId),
-    destination: &Arc<dyn Storage>,
+    (destination, replication): (&Arc<dyn Storage>, u64),
 ) -> Converged {
     let compared = Compared::open(snapshots, from.map(|from| (from, None)), (to, None), MAY).unwrap();
     let mut said = Said::by(|say| changes(&compared, MAY, say)).unwrap();
     let mut far = Far { compared: &compared, left: &mut (u64::MAX >> 1) };
     let (progress, takes) = (Progress::default(), Takes { devices: true, set_id: true });
-    let store = destination;
-    Convergence { store, replication: 7, takes, progress: &progress, may: MAY }
+    let (store, adopts) = (destination, from.is_none());
+    Convergence { store, replication, adopts, takes, progress: &progress, may: MAY }
         .run(&mut said, &mut far)
         .unwrap();
     progress.figures()
@@ -426,12 +428,41 @@ fn of_large_files_only_what_has_changed_is_sent() {
             root.rename(Name::new(&from[0]).unwrap(), &*root, to, Replace::Never, MAY).unwrap();
         }
         let to = snapshots.take("replica", MAY).unwrap().id;
-        let received = converge(&snapshots, (last, to), &destination).bytes;
+        let received = converge(&snapshots, (last, to), (&destination, 7)).bytes;
         assert!(last.is_none() || received <= changed, "{received} of {changed} in round {round}");
         let there = snapshots.open(to, MAY).unwrap();
         assert_eq!(picture(&*destination), picture(&*there), "round {round}");
         if let Some(last) = last.replace(to) {
             snapshots.remove(last, MAY).unwrap();
+        }
+    }
+}
+
+/// Both sides exchange their roles again and again, and both have changed meanwhile.
+#[test]
+fn a_source_becomes_like_its_destination() {
+    for seed in 1..=histories(40) {
+        let mut dice = Dice(seed * 0x9E37_79B9);
+        let stores = [0, 1].map(|_| Arc::new(MemoryStore::new()) as Arc<dyn Storage>);
+        for round in 0..6 {
+            for store in &stores {
+                for _ in 0..dice.below(20) {
+                    change(&**store, &mut dice);
+                }
+            }
+            let (source, destination) = (&stores[round % 2], &stores[(round + 1) % 2]);
+            let snapshots = source.snapshots().unwrap();
+            let mut last = None;
+            for _ in 0..1 + dice.below(2) {
+                let taken = snapshots.take("replica", MAY).unwrap().id;
+                converge(&snapshots, (last, taken), (destination, 100 + round as u64));
+                let there = snapshots.open(taken, MAY).unwrap();
+                assert_eq!(picture(&**destination), picture(&*there), "seed {seed}, round {round}");
+                last = Some(taken);
+                for _ in 0..dice.below(9) {
+                    change(&**source, &mut dice);
+                }
+            }
         }
     }
 }
@@ -462,7 +493,9 @@ fn devices_are_left_out_where_they_cannot_be() {
         let mut said = Said::by(|say| changes(&compared, MAY, say)).unwrap();
         let mut far = Far { compared: &compared, left: &mut (u64::MAX >> 1) };
         let (progress, takes) = (Progress::default(), Takes { devices, set_id: true });
-        let convergence = Convergence { store: &store, replication: 7, takes, progress: &progress, may: MAY };
+        let adopts = true;
+        let convergence =
+            Convergence { store: &store, replication: 7, adopts, takes, progress: &progress, may: MAY };
         convergence.run(&mut said, &mut far).unwrap();
         assert_eq!(picture::names(&store.root()), [b"file".to_vec()], "{devices} {present:?}");
         assert_eq!(progress.figures().left_out, 1);

@@ -353,8 +353,10 @@ fn of_replications() -> [(&'static str, Value); 8] {
         certificate: "x".to_owned(),
         every_seconds: Some(1),
         bandwidth: Some(1),
+        reverse: true,
         ..NewReplication::default()
     };
+    let source = SourceShare { was_destination: Some(String::new()), ..SourceShare::default() };
     let transfer = NewTransfer {
         completed: Some(String::new()),
         pending: Some(String::new()),
@@ -366,7 +368,7 @@ fn of_replications() -> [(&'static str, Value); 8] {
         ("ReplicationChange", json(ReplicationChange { action: ReplicationAction::Now })),
         ("Destinations", json(Destinations::default())),
         ("Destination", json(Destination::default())),
-        ("SourceShare", json(SourceShare::default())),
+        ("SourceShare", json(source)),
         ("NewTransfer", json(transfer)),
         ("Transfer", json(Transfer::default())),
     ]

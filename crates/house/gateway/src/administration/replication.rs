@@ -15,7 +15,7 @@ use control::{Refusal, RefusalKind};
 use replica::FOLDER;
 use share::{Share, Terms, folded_name};
 use state::ReplicationRecord;
-use storage::{MayWait, Snapshots, StoreThread, View};
+use storage::{BEFORE_REVERT, MayWait, Snapshots, StoreThread, View};
 
 use super::revert::{and_served, refused};
 use super::{Administration, failed, invalid, reload};
@@ -122,15 +122,17 @@ impl Administration {
         let mut record = self.check_replication(new)?;
         let serving = self.serving()?;
         // Before the others wait: the source may be silent.
-        self.check_source(&record)?;
+        let source = self.check_source(&record)?;
         let _orders = self.replications.orders.lock();
         let (share, directory) = self.served_with_directory(name)?;
         let name = share.name().to_owned();
-        if self.state.replication_of(&name).map_err(failed)?.is_some() {
-            let what = format!("the share {name} is a replica already");
-            return Err(Refusal::new(RefusalKind::NameTaken, what, "End that first: --stop"));
+        self.check_is_free(&name, new.reverse)?;
+        if new.reverse {
+            self.check_roles(&name, &source)?;
+        } else {
+            self.check_has_no_destinations(&name)?;
         }
-        self.check_has_no_destinations(&name)?;
+        record.resync = new.reverse;
         let turn = self.snapshotting.turn_at(&share)?;
         self.check_nothing_is_restored(&name)?;
         check_can_go_back(&share)?;
@@ -140,7 +142,7 @@ impl Administration {
         // Its clients can write no more before it is looked at, so nothing of theirs is lost.
         let ended = reload::end(serving, &name).map_err(refused);
         drop(share);
-        let begun = ended.and_then(|_| first_state(&name, &snapshots)).and_then(|shown| {
+        let begun = ended.and_then(|_| first_state(&name, &snapshots, new.reverse)).and_then(|shown| {
             (record.share, record.directory, record.shown) = (name.clone(), directory, shown);
             self.state.keep_replication(&record).map_err(failed)
         });
@@ -148,9 +150,41 @@ impl Administration {
         drop(turn);
         let served = self.serve_again(serving, &name, &mut idle);
         and_served(begun, served)?;
-        self.replications.of(&name).hurry();
+        if let Some(former) = source.was_destination.filter(|_| new.reverse)
+            && let Err(why) = self.end_destination(&name, &former)
+        {
+            tracing::warn!(share = name, "snapshots for the former replica stay: {}", why.what);
+        }
+        self.replications.of(&name).starts_anew();
         tracing::info!(share = name, from = record.from, "a share is a replica from now on");
         Ok(self.tell_replication(&record))
+    }
+
+    /// Refuses a share that is a replica already. One that was broken off may exchange its role once more.
+    fn check_is_free(&self, name: &str, reverse: bool) -> Result<()> {
+        match self.state.replication_of(name).map_err(failed)? {
+            Some(known) if !(reverse && known.broken) => {
+                let what = format!("the share {name} is a replica already");
+                Err(Refusal::new(RefusalKind::NameTaken, what, "End that first: --stop"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses to exchange roles with a share that was no replica of this one.
+    fn check_roles(&self, name: &str, source: &SourceShare) -> Result<()> {
+        let known = self.state.destinations_of(name).map_err(failed)?.unwrap_or_default();
+        let is_former = |id: u64| source.was_destination.as_ref() == Some(&written(id));
+        if !known.destinations.iter().any(|one| is_former(one.id)) {
+            let what =
+                format!("{} is no replica of the share {name} that was broken off", legible(&source.share));
+            let advice = "Break it off there: anabranch share replicate NAME --break";
+            return Err(Refusal::new(RefusalKind::InUse, what, advice));
+        }
+        match known.destinations.iter().find(|one| !is_former(one.id)) {
+            Some(other) => Err(has_destination(name, other.id)),
+            None => Ok(()),
+        }
     }
 
     fn check_replication(&self, new: &NewReplication) -> Result<ReplicationRecord> {
@@ -189,18 +223,11 @@ impl Administration {
     /// Refuses to make a replica of a share that others replicate: of a replica nobody takes snapshots.
     fn check_has_no_destinations(&self, name: &str) -> Result<()> {
         let known = self.state.destinations_of(name).map_err(failed)?.unwrap_or_default();
-        let Some(one) = known.destinations.first() else { return Ok(()) };
-        let what =
-            format!("the share {name} has the destination {}, and a replica can have none", written(one.id));
-        Err(Refusal::new(
-            RefusalKind::InUse,
-            what,
-            "End that first: --stop there, or here anabranch share replicate NAME --forget DESTINATION",
-        ))
+        known.destinations.first().map_or(Ok(()), |one| Err(has_destination(name, one.id)))
     }
 
     /// Asks the source whether it has the share.
-    fn check_source(&self, record: &ReplicationRecord) -> Result<()> {
+    fn check_source(&self, record: &ReplicationRecord) -> Result<SourceShare> {
         let Some(remote) = self.remote() else {
             let what = "this program cannot ask other servers";
             return Err(Refusal::new(RefusalKind::Failed, what, ""));
@@ -222,7 +249,7 @@ impl Administration {
                 "Both servers need programs of one version.",
             ));
         }
-        Ok(())
+        Ok(source)
     }
 
     /// Carries out an order.
@@ -410,11 +437,18 @@ enum Looked {
     NoHandles,
 }
 
-/// The snapshot that a replica begins with: of an empty share, whose clients could be shown complete states only.
-fn first_state(share: &str, snapshots: &Arc<dyn Snapshots>) -> Result<String> {
-    let looked = withdrawn(snapshots, |snapshots, may| {
+/// The snapshot that a replica begins with: of an empty share, whose clients could be shown complete states only, or of what it has,
+/// which then is kept in another snapshot for good.
+fn first_state(share: &str, snapshots: &Arc<dyn Snapshots>, keeps: bool) -> Result<String> {
+    let looked = withdrawn(snapshots, move |snapshots, may| {
+        if keeps {
+            snapshots.take(BEFORE_REVERT, may)?;
+        }
         let taken = snapshots.take(OWN_LABEL, may)?;
-        let looked = look_at(&**snapshots, taken.id, may);
+        let looked = look_at(&**snapshots, taken.id, may).map(|looked| match looked {
+            Looked::Holds(_) if keeps => Looked::Empty,
+            looked => looked,
+        });
         if !matches!(looked, Ok(Looked::Empty)) {
             snapshots.remove(taken.id, may)?;
         }
@@ -450,6 +484,15 @@ fn check_can_go_back(share: &Arc<Share>) -> Result<()> {
     })
 }
 
+fn has_destination(name: &str, id: u64) -> Refusal {
+    let what = format!("the share {name} has the destination {}, and a replica can have none", written(id));
+    Refusal::new(
+        RefusalKind::InUse,
+        what,
+        "End that first: --stop there, or here anabranch share replicate NAME --forget DESTINATION",
+    )
+}
+
 fn is_broken(record: &ReplicationRecord) -> Refusal {
     let what = format!("the replica {} is broken off", record.share);
     Refusal::new(RefusalKind::Busy, what, "--resync makes it a replica again.")
@@ -465,11 +508,10 @@ fn look_at(snapshots: &dyn Snapshots, id: storage::SnapshotId, may: MayWait<'_>)
         first = Some(String::from_utf8_lossy(entry.name).into_owned());
         ControlFlow::Break(())
     })?;
-    if let Some(first) = first {
-        return Ok(Looked::Holds(first));
+    if root.handle().and_then(|handle| snapshots.live_handle(&handle, id)).is_err() {
+        return Ok(Looked::NoHandles);
     }
-    let knows_handles = root.handle().and_then(|handle| snapshots.live_handle(&handle, id)).is_ok();
-    Ok(if knows_handles { Looked::Empty } else { Looked::NoHandles })
+    Ok(first.map_or(Looked::Empty, Looked::Holds))
 }
 
 /// Goes back to a snapshot. What there was stays as a snapshot if clients could write to it.

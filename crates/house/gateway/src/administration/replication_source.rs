@@ -87,7 +87,9 @@ impl Administration {
         let share = self.served(share)?;
         self.check_is_source(&share)?;
         asked(&share, |_, _| Ok(()))?;
-        Ok(SourceShare { share: share.name().to_owned(), version: replica_wire::VERSION })
+        let was_replica = self.state.replication_of(share.name()).map_err(failed)?;
+        let was_destination = was_replica.map(|record| written(record.id));
+        Ok(SourceShare { share: share.name().to_owned(), version: replica_wire::VERSION, was_destination })
     }
 
     /// A replica shows states of its source only, of which nobody may take snapshots.

@@ -80,6 +80,7 @@ impl Run<'_> {
         let convergence = Convergence {
             store: self.shown.live(),
             replication: self.record.id,
+            adopts: self.record.of.is_empty(),
             takes: self.takes,
             progress: self.progress,
             may,

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 
 use storage::conformance::MAY;
 use storage::{
-    Attributes, FileKind, Name, Node, NodeRef, ObjectId, SeekTo, Storage, StreamName, Timestamp, Wait, Want,
+    Attributes, FileFlags, FileKind, Name, Node, NodeRef, ObjectId, SeekTo, Storage, StreamName, Timestamp,
+    Wait, Want,
 };
 
 /// The names in a directory.
@@ -53,6 +54,11 @@ fn describe(node: &dyn Node, known: &Attributes) -> String {
         // Looking changes it.
         atime: Timestamp::default(),
         ctime: Timestamp::default(),
+        // What clients see if none were set.
+        flags: known.flags.or(Some(match known.kind {
+            FileKind::Directory => FileFlags::empty(),
+            _ => FileFlags::ARCHIVE,
+        })),
         // It counts until the next change, and a further name is one.
         ctime_set: None,
         btime: known.btime.filter(|_| matches!(known.kind, FileKind::Regular | FileKind::Directory)),
