@@ -16,8 +16,12 @@ const MAGIC: u8 = 0x94;
 const READ_ONLY: u64 = 1 << 1;
 /// `BTRFS_ROOT_SUBVOL_RDONLY`, in what is recorded.
 pub(crate) const RECORDED_READ_ONLY: u64 = 1;
+/// `BTRFS_SUBVOL_SPEC_BY_ID`: the name is a number.
+const BY_ID: u64 = 1 << 4;
 /// The longest name of a subvolume, in bytes (`BTRFS_VOL_NAME_MAX`).
 const NAME_BYTES_MAX: usize = 255;
+/// How many subvolumes one question is answered with (`BTRFS_MAX_ROOTREF_BUFFER_NUM`).
+const BELOW_MAX: usize = 255;
 /// How many bytes of items one search returns.
 pub(crate) const FOUND_BYTES: usize = 3992;
 
@@ -104,6 +108,17 @@ struct LookupArgs {
     path: [u8; 4080],
 }
 
+/// `struct btrfs_ioctl_get_subvol_rootref_args`.
+#[repr(C)]
+struct Below {
+    /// From which number on they are asked for.
+    from: u64,
+    /// The number of a subvolume, and that of the directory it is in.
+    found: [[u64; 2]; BELOW_MAX],
+    count: u8,
+    align: [u8; 7],
+}
+
 const TREE_SEARCH: Opcode = opcode::read_write::<SearchArgs>(MAGIC, 17);
 const INO_LOOKUP: Opcode = opcode::read_write::<LookupArgs>(MAGIC, 18);
 const SNAP_CREATE_V2: Opcode = opcode::write::<VolumeArgs>(MAGIC, 23);
@@ -112,6 +127,7 @@ const FS_INFO: Opcode = opcode::read::<FileSystemInfo>(MAGIC, 31);
 const SUBVOL_GETFLAGS: Opcode = opcode::read::<u64>(MAGIC, 25);
 const SUBVOL_SETFLAGS: Opcode = opcode::write::<u64>(MAGIC, 26);
 const GET_SUBVOL_INFO: Opcode = opcode::read::<SubvolumeInfo>(MAGIC, 60);
+const GET_SUBVOL_ROOTREF: Opcode = opcode::read_write::<Below>(MAGIC, 61);
 const SNAP_DESTROY_V2: Opcode = opcode::write::<VolumeArgs>(MAGIC, 63);
 
 /// What is known about a subvolume.
@@ -168,6 +184,23 @@ pub(crate) fn remove_subvolume(dir: impl AsFd, name: &[u8]) -> Result<(), Errno>
     set::<SNAP_DESTROY_V2, _>(dir, VolumeArgs::of(name)?)
 }
 
+/// Removes the subvolume with this number, wherever it is in the file system of an object. Since Linux 5.7.
+pub(crate) fn remove_by_id(fd: impl AsFd, id: u64) -> Result<(), Errno> {
+    set::<SNAP_DESTROY_V2, _>(fd, VolumeArgs { flags: BY_ID, ..VolumeArgs::of(&id.to_ne_bytes())? })
+}
+
+/// The numbers of the subvolumes in the one with this top directory: 255 at most. Since Linux 4.18.
+pub(crate) fn below(top: impl AsFd) -> Result<Vec<u64>, Errno> {
+    let mut args = Below { from: 0, found: [[0; 2]; BELOW_MAX], count: 0, align: [0; 7] };
+    // SAFETY: the opcode is the one whose argument is a `struct btrfs_ioctl_get_subvol_rootref_args`, which it reads and fills.
+    match unsafe { ioctl(top, Updater::<GET_SUBVOL_ROOTREF, Below>::new(&mut args)) } {
+        // There are more.
+        Ok(()) | Err(Errno::OVERFLOW) => {}
+        Err(errno) => return Err(errno),
+    }
+    Ok(args.found.iter().take(args.count.into()).map(|[id, _]| *id).collect())
+}
+
 /// Makes a subvolume read-only, of which the top directory is given.
 pub(crate) fn refuse_writing(top: impl AsFd) -> Result<(), Errno> {
     // SAFETY: the opcode is the one whose argument is a 64-bit number, which it fills.
@@ -219,7 +252,7 @@ mod tests {
         assert_eq!(size_of::<SubvolumeInfo>(), 504);
         assert_eq!(size_of::<FileSystemInfo>(), 1024);
         assert_eq!((size_of::<SearchKey>(), size_of::<SearchArgs>()), (104, 4096));
-        assert_eq!(size_of::<LookupArgs>(), 4096);
+        assert_eq!((size_of::<LookupArgs>(), size_of::<Below>()), (4096, 4096));
     }
 
     #[test]

@@ -27,6 +27,9 @@
 //!
 //! **Snapshots** are there where the root is a subvolume of Btrfs (see the modules `snapshots`, `snapshot_folder` and `revert`).
 //! Those that the server takes are in `.anabranch-snapshots` in the root, which is as hidden as the depot.
+//!
+//! **Pools** are directories in which the server makes the directories of shares itself, and removes them again (see the modules
+//! `pool`, `pool_mark` and `removal`).
 
 mod attributes;
 mod below;
@@ -54,7 +57,10 @@ mod observe;
 mod old_depot;
 mod other_file_systems;
 mod others_snapshots;
+mod pool;
+mod pool_mark;
 mod probe;
+mod removal;
 mod reserved;
 mod resolve;
 mod revert;
@@ -74,5 +80,8 @@ pub use depot_check::{OrphanedStreams, StreamsCheck, check_streams};
 pub use group_directory::create_for_group;
 pub use handle_records::{HandleKey, HandleRecords, NameRecord, RecordsError, RecordsInMemory};
 pub use limits::raise_descriptor_limit;
+pub use pool::{Pool, PoolError, PoolOwner, PoolSpace};
+pub use pool_mark::{NotAMark, PoolMark};
+pub use removal::Removal;
 pub use reserved::lacks_reserved_names;
 pub use store::{LocalOptions, LocalStore};

@@ -24,8 +24,9 @@ const RAMFS_MAGIC: i64 = 0x8584_58f6;
 /// ZFS; also tmpfs, of which nothing is left after a remount. Elsewhere (FAT, FUSE) generations may be made up at each
 /// mount, and data stored under a handle could come to belong to another file.
 const LASTING_HANDLES: [i64; 7] =
-    [0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, TMPFS_MAGIC];
+    [0xef53, 0x5846_5342, BTRFS_MAGIC, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1, TMPFS_MAGIC];
 const OVERLAYFS_MAGIC: i64 = 0x794c_7630;
+const BTRFS_MAGIC: i64 = 0x9123_683e;
 /// Bytes of a native handle apart from the file system's own.
 const HANDLE_OVERHEAD: usize = 21;
 
@@ -73,6 +74,11 @@ fn has_upper(mounts: &str, device: &str) -> bool {
 pub(crate) fn file_system(root: &OwnedFd) -> Result<i64> {
     // The type is signed on some architectures; the magic numbers have 32 bits.
     Ok(fstatfs(root).map_err(from_errno)?.f_type & 0xffff_ffff)
+}
+
+/// Whether this is in Btrfs, as far as the system says.
+pub(crate) fn is_btrfs(fd: &OwnedFd) -> bool {
+    file_system(fd) == Ok(BTRFS_MAGIC)
 }
 
 /// Whether nobody can change what is below the root: its mount, its file system or its subvolume is read-only.

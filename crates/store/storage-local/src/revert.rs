@@ -20,6 +20,7 @@ use storage::{BEFORE_REVERT, Error, Result, Snapshot, in_order, name_beside};
 use crate::attributes::stat;
 use crate::btrfs::{self, Subvolume, Writing};
 use crate::errno::from_errno;
+use crate::pool_mark;
 use crate::snapshot_folder::{self, InFolder, make_folder, open_folder, remove_placeholder, subvolumes};
 use crate::snapshots::now;
 
@@ -135,6 +136,7 @@ fn finish(root: &OwnedFd, place: &Place, former: u64) -> Result<Snapshot> {
     }
     let folder = make_folder(root)?;
     for found in subvolumes(&folder)?.iter().filter(|found| found.subvolume.id == former) {
+        pool_mark::pass_on(&found.top, root)?;
         btrfs::refuse_writing(&found.top).map_err(from_errno)?;
     }
     syncfs(root).map_err(from_errno)?;

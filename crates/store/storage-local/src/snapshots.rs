@@ -27,15 +27,12 @@ use crate::snapshot_store::SnapshotStore;
 use crate::store::Shared;
 use crate::touched::touched;
 
-/// statfs(2).
-const BTRFS_MAGIC: i64 = 0x9123_683e;
-
 /// Whether a root can have snapshots.
 pub(crate) fn can_have_snapshots(root: &OwnedFd, known: &Statx) -> std::result::Result<(), NoSnapshots> {
-    match probe::file_system(root) {
-        Ok(BTRFS_MAGIC) if known.stx_ino == btrfs::TOP => Ok(()),
-        Ok(BTRFS_MAGIC) => Err(NoSnapshots::NoSubvolume),
-        _ => Err(NoSnapshots::FileSystem),
+    match probe::is_btrfs(root) {
+        true if known.stx_ino == btrfs::TOP => Ok(()),
+        true => Err(NoSnapshots::NoSubvolume),
+        false => Err(NoSnapshots::FileSystem),
     }
 }
 
@@ -196,7 +193,7 @@ impl Snapshots for LocalSnapshots {
         let above = at.parent().ok_or(Error::InvalidName)?;
         let above = open(above, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         let above = above.map_err(from_errno)?;
-        if probe::file_system(&above) != Ok(BTRFS_MAGIC) {
+        if !probe::is_btrfs(&above) {
             return Err(Error::CrossDevice);
         }
         btrfs::snapshot(&top, &above, name.as_bytes(), Writing::Allowed).map_err(from_errno)
