@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use share::{QuotaRule, QuotaRuleError, RansomwareRule, RecycleBin, Terms};
 use zeroize::Zeroizing;
 
+use crate::pool_directories::PoolDirectory;
 use crate::rules;
 use crate::{Error, Result};
 
@@ -59,6 +60,9 @@ pub struct ShareRecord {
     /// The quotas, as they are written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quotas: Vec<String>,
+    /// Its directory, if the server made it in a pool. A program that does not know this removes no directory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolDirectory>,
 }
 
 impl ShareRecord {

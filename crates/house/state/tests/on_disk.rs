@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use anabranch_state::{
-    DestinationsRecord, DoneRecord, LockHostTable, NfsClientTable, PasswordKeys, PersistentOpenTable,
-    PolicyRecord, ProtectedSnapshot, ReplicationRecord, RestoreRecord, Secrets, ShareRecord, State,
-    TokenRecord, UserRecord,
+    AbandonedDirectory, DestinationsRecord, DoneRecord, LockHostTable, NfsClientTable, PasswordKeys,
+    PersistentOpenTable, PolicyRecord, PoolDirectory, ProtectedSnapshot, ReplicationRecord, RestoreRecord,
+    Secrets, ShareRecord, State, TokenRecord, UserRecord,
 };
 use control::Token;
 use control::shares::Rules;
@@ -31,6 +31,8 @@ const REPLICATIONS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("rep
 const DESTINATIONS: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("replication-destinations");
 const GRACES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("quota-graces");
 const DONE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("snapshots-done");
+const DELETED: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("deleted-shares");
+const ABANDONED: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("abandoned-directories");
 const OPENS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("persistent-opens");
 const CLIENTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("nfs-clients");
 const LOCK_HOSTS: TableDefinition<'_, &[u8], ()> = TableDefinition::new("nfs-lock-hosts");
@@ -96,6 +98,10 @@ fn written_by_hand(directory: &Path) {
     transaction.open_table(REPLICATIONS).unwrap().insert("data", replication.as_bytes()).unwrap();
     let destinations = r#"{"share":"Data","directory":"/srv","destinations":[{"id":7,"completed":"a"}]}"#;
     transaction.open_table(DESTINATIONS).unwrap().insert("data", destinations.as_bytes()).unwrap();
+    let deleted = r#"{"number":8,"deleted":5,"until":9,"share":{"name":"Old","directory":"/srv/pool/Old","pool":{"pool":"fast","pool_mark":"1","mark":"2"}}}"#;
+    transaction.open_table(DELETED).unwrap().insert("8", deleted.as_bytes()).unwrap();
+    let abandoned = r#"{"share":"Older","directory":"/srv/pool/Older","made":{"pool":"fast","pool_mark":"1","mark":"3"}}"#;
+    transaction.open_table(ABANDONED).unwrap().insert("3", abandoned.as_bytes()).unwrap();
     transaction.open_table(CLIENTS).unwrap().insert(b"client".as_slice(), ()).unwrap();
     transaction.open_table(LOCK_HOSTS).unwrap().insert(LOCK_HOST, ()).unwrap();
     transaction.open_table(HANDLES).unwrap().insert(5, (1, 2, 3, b"name".as_slice())).unwrap();
@@ -130,6 +136,12 @@ fn what_is_on_the_disk_is_read() {
     let replication = state.replication_of("DATA").unwrap().unwrap();
     assert_eq!((&*replication.from, replication.broken), ("https://a:1/b", true));
     assert_eq!(state.destinations_of("DATA").unwrap().unwrap().destinations[0].id, 7);
+    let deleted = &state.deleted_shares().unwrap()[0];
+    let made = deleted.share.pool.as_ref().unwrap();
+    assert_eq!((deleted.number, &*made.pool, &*made.pool_mark, &*made.mark), (8, "fast", "1", "2"));
+    let abandoned = &state.abandoned_directories().unwrap()[0];
+    assert_eq!((&*abandoned.share, &*abandoned.made.mark), ("Older", "3"));
+    assert_eq!(abandoned.directory, Path::new("/srv/pool/Older"));
     assert_eq!(PersistentOpenTable(state.store()).all().unwrap()[0].id, 300);
     assert_eq!(NfsClientTable(state.store()).all().unwrap(), [ClientRecord { owner: b"client".to_vec() }]);
     assert_eq!(LockHostTable(state.store()).all().unwrap(), [lock_host()]);
@@ -165,6 +177,11 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     let share = || "Data".to_owned();
     state.keep_replication(&ReplicationRecord { share: share(), ..ReplicationRecord::default() }).unwrap();
     state.keep_destinations(&DestinationsRecord { share: share(), ..DestinationsRecord::default() }).unwrap();
+    let old = ShareRecord { name: "Old".to_owned(), ..ShareRecord::default() };
+    let last = state.delete_share(&old, 5, 9).unwrap().number;
+    let old = last.to_string();
+    let made = PoolDirectory { mark: "3".to_owned(), ..PoolDirectory::default() };
+    state.abandon_directory(&AbandonedDirectory { made, ..AbandonedDirectory::default() }).unwrap();
     let open_file = PersistentOpen { id: u64::MAX - 1, ..PersistentOpen::default() };
     PersistentOpenTable(state.store()).write(&[Change::Keep(Box::new(open_file))]).unwrap();
     NfsClientTable(state.store()).keep(&ClientRecord { owner: b"client".to_vec() }).unwrap();
@@ -175,7 +192,7 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     let about = transaction.open_table(ABOUT).unwrap();
     let of = |name: &str| about.get(name).unwrap().unwrap().value().to_vec();
     assert_eq!((of("server-guid"), of("format")), (guid.to_vec(), 1_u32.to_le_bytes().to_vec()));
-    assert_eq!(of("last-share"), id.to_le_bytes());
+    assert_eq!(of("last-share"), last.to_le_bytes());
     assert_eq!(transaction.open_table(SHARES).unwrap().get("data").unwrap().unwrap().value(), id);
     assert_eq!(transaction.open_table(ACCOUNTS).unwrap().get("anna").unwrap().unwrap().value(), [8; 16]);
     assert_eq!(transaction.open_table(CREDITS).unwrap().get("data").unwrap().unwrap().value(), 66);
@@ -188,6 +205,8 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
         (GRACES, "data"),
         (REPLICATIONS, "data"),
         (DESTINATIONS, "data"),
+        (DELETED, &*old),
+        (ABANDONED, "3"),
     ];
     for (table, key) in tables {
         let table = transaction.open_table(table).unwrap();
