@@ -1,6 +1,7 @@
 //! The command line.
 
 mod deleted_shares;
+mod pools;
 mod quotas;
 mod replicate;
 mod restore;
@@ -22,6 +23,7 @@ use crate::settings::Given;
 use crate::state_directory;
 
 pub(crate) use self::deleted_shares::{SharePurge, ShareUndelete};
+pub(crate) use self::pools::PoolCommand;
 pub(crate) use self::quotas::{QuotaCommand, QuotaSet};
 pub(crate) use self::replicate::ShareReplicate;
 pub(crate) use self::restore::ShareRestore;
@@ -65,6 +67,9 @@ pub(crate) enum Command {
     /// Create, show and remove policies, which take snapshots of shares and keep some of them
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// List the pools, in which the server makes the directories of shares
+    #[command(subcommand)]
+    Pool(PoolCommand),
     /// Set, list, check, show and remove quotas of users, groups and directories
     #[command(subcommand)]
     Quota(QuotaCommand),

@@ -27,9 +27,10 @@ use crate::place::{Mistake, Place, Places, Section};
 use crate::settings::{From, Given, Lists, SERVER_KEYS, UserGiven};
 
 /// The keys whose values add up if several files have them.
-const LISTS: [&str; 8] = [
+const LISTS: [&str; 9] = [
     "share",
     "snapshot-policy",
+    "pool",
     "user",
     "control-name",
     "admins",
@@ -109,12 +110,13 @@ impl Reading {
         reader.refuse_repeated(&mut top, &LISTS);
         reader.enter(&Section::Server, None, &top);
         let (shares, users) = (top.remove("share"), top.remove("user"));
-        let policies = top.remove("snapshot-policy");
+        let (policies, pools) = (top.remove("snapshot-policy"), top.remove("pool"));
         let (given, _): (Given, _) = reader.read_keys(&top, &SERVER_KEYS);
         let (share, user) = (reader.read_shares(shares.as_ref()), reader.read_users(users.as_ref()));
         let includes = included.map(|included| reader.read_includes(included)).unwrap_or_default();
         let snapshot_policy = reader.read_policies(policies.as_ref());
-        (Given { share, user, snapshot_policy, ..given }, includes)
+        let pool = reader.read_pools(pools.as_ref());
+        (Given { share, user, snapshot_policy, pool, ..given }, includes)
     }
 
     /// The files that a pattern means, without those that were read already.
@@ -152,7 +154,7 @@ mod tests {
     use super::*;
     use crate::place::problem;
     use crate::problem::{Cause, Problem};
-    use crate::settings::{CLIENT_KEYS, Key, POLICY_KEYS, SHARE_KEYS, Settings, USER_KEYS};
+    use crate::settings::{CLIENT_KEYS, Key, POLICY_KEYS, POOL_KEYS, SHARE_KEYS, Settings, USER_KEYS};
 
     fn parse(file: &str, text: &str) -> Result<Given, Problem> {
         let mut reading = Reading::default();
@@ -266,6 +268,10 @@ mod tests {
             before = ["/usr/local/sbin/hold", "database"]
             after = ["/usr/local/sbin/release"]
             hook-seconds = 30
+            [[pool]]
+            name = "fast"
+            directory = "/srv/fast"
+            overcommit = "yes"
             [[user]]
             name = "anna"
             password = "secret"
@@ -281,7 +287,7 @@ mod tests {
     fn every_setting_can_be_given() {
         let given = parse("f", EVERYTHING).unwrap();
         let keys = SERVER_KEYS.iter().chain(&SHARE_KEYS).chain(&CLIENT_KEYS).chain(&USER_KEYS);
-        for Key { name, .. } in keys.chain(&POLICY_KEYS) {
+        for Key { name, .. } in keys.chain(&POLICY_KEYS).chain(&POOL_KEYS) {
             assert!(EVERYTHING.contains(name), "{name} is not in this test");
         }
         let share = &given.share[0].0;
@@ -297,6 +303,11 @@ mod tests {
         assert_eq!((policy.policy.name(), policy.policy.rules().len()), ("office", 4));
         assert_eq!((policy.hooks.before.len(), policy.hooks.time.as_secs()), (2, 30));
         assert_eq!(share.snapshot_policy, "office");
+        let pool = &given.pool[0].0;
+        assert_eq!(
+            (pool.name.as_str(), pool.directory.to_str(), pool.overcommits),
+            ("fast", Some("/srv/fast"), true)
+        );
         assert_eq!(share.recycle_bin.as_ref().unwrap().to_string(), "on keep=30d");
         assert_eq!(share.ransomware_alarm.unwrap().to_string(), "on files=5 within=1m snapshot=7d slow");
         assert_eq!(share.quotas[0].to_string(), "anna soft=8GiB hard=10GiB grace=14d");

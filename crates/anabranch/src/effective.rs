@@ -3,19 +3,21 @@
 mod text;
 
 use control::configuration::{Configuration, Section as ShownSection, Setting, Source};
-use gateway::settings::{Hooks, PolicySettings, ShareSettings};
+use gateway::settings::{Hooks, PolicySettings, PoolSettings, ShareSettings};
 use serde_json::{Map, Value, json};
 use share::Terms;
 use state::rules;
 
 use crate::place::{Place, Places, Section};
-use crate::settings::{Given, Key, POLICY_KEYS, SERVER_KEYS, SHARE_KEYS, USER_KEYS, UserGiven};
+use crate::settings::{
+    Given, Key, POLICY_KEYS, POOL_KEYS, SERVER_KEYS, SHARE_KEYS, USER_KEYS, UserGiven, write_overcommit,
+};
 use crate::state_directory;
 
 pub(crate) use self::text::render;
 
 /// The settings that are listed as sections of their own, and the one whose files are listed.
-const ELSEWHERE: [&str; 4] = ["share", "snapshot-policy", "user", "include"];
+const ELSEWHERE: [&str; 5] = ["share", "snapshot-policy", "pool", "user", "include"];
 
 /// What is given, completed.
 pub(crate) fn of(given: &Given) -> Configuration {
@@ -30,6 +32,7 @@ pub(crate) fn of(given: &Given) -> Configuration {
         settings: server(given),
         shares: given.share.iter().map(|share| of_share(given, &share.0)).collect(),
         users: users.iter().map(|user| of_user(given, user)).collect(),
+        pools: given.pool.iter().map(|pool| of_pool(given, &pool.0)).collect(),
         snapshot_policies: given.snapshot_policy.iter().map(|policy| of_policy(given, &policy.0)).collect(),
         reload: None,
     }
@@ -160,6 +163,22 @@ fn share_values(share: &ShareSettings) -> Map<String, Value> {
     });
     let Value::Object(values) = values else { return Map::new() };
     values
+}
+
+fn of_pool(given: &Given, PoolSettings { name, directory, overcommits }: &PoolSettings) -> ShownSection {
+    let section = Section::pool(name);
+    let of_key = |key: &Key| {
+        let value = match key.name {
+            "name" => json!(name),
+            "directory" => json!(directory.to_string_lossy()),
+            _ => json!(write_overcommit(*overcommits)),
+        };
+        match given.from.places.of(&section, key.name) {
+            Some(place) => given_at(key.name, value, Some(place)),
+            None => setting(key.name, value, Source::Default),
+        }
+    };
+    ShownSection { name: name.clone(), settings: POOL_KEYS.iter().map(of_key).collect() }
 }
 
 fn of_policy(given: &Given, settings: &PolicySettings) -> ShownSection {

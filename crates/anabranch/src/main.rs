@@ -22,6 +22,7 @@ mod manual;
 mod password;
 mod place;
 mod policies;
+mod pools;
 mod port_mapper;
 mod ports;
 mod print;
@@ -84,6 +85,7 @@ fn run(command: Command) -> problem::Result<()> {
         Command::Reload(asking) => config_command::reload(&asking),
         Command::Client(command) => client::run(&command),
         Command::Share(command) => shares::run(&command),
+        Command::Pool(command) => pools::run(&command),
         Command::Policy(command) => policies::run(&command),
         Command::Quota(command) => quotas::run(&command),
         Command::Snapshot(command) => snapshots::run(&command),

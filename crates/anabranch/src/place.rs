@@ -34,6 +34,8 @@ pub(crate) enum Section {
     User(String),
     /// The snapshot policy of this name, in lower case.
     Policy(String),
+    /// The pool of this name, in lower case.
+    Pool(String),
 }
 
 impl Section {
@@ -43,6 +45,10 @@ impl Section {
 
     pub(crate) fn policy(name: &str) -> Self {
         Self::Policy(name.to_lowercase())
+    }
+
+    pub(crate) fn pool(name: &str) -> Self {
+        Self::Pool(name.to_lowercase())
     }
 
     pub(crate) fn user(name: &str) -> Self {
@@ -138,6 +144,7 @@ impl Mistake {
         let (section, key) = match subject {
             Subject::Server(key) => (Section::Server, key),
             Subject::Share(name, key) => (Section::share(&name), key),
+            Subject::Pool(name, key) => (Section::pool(&name), key),
             Subject::User(name, key) => (Section::user(&name), key),
         };
         Self { place: places.nearest(&section, key).cloned(), what, advice }

@@ -145,6 +145,7 @@ fn in_effect(started: &Given, now: Given) -> Given {
     Given {
         from,
         share: now.share,
+        pool: now.pool,
         user: now.user,
         continuous_availability: now.continuous_availability,
         password_file: now.password_file,

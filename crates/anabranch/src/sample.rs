@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args as _;
 
 use crate::config;
-use crate::settings::{CLIENT_KEYS, Given, POLICY_KEYS, SHARE_KEYS, Settings, USER_KEYS};
+use crate::settings::{CLIENT_KEYS, Given, POLICY_KEYS, POOL_KEYS, SHARE_KEYS, Settings, USER_KEYS};
 
 fn sample() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/anabranch.toml")).unwrap()
@@ -66,7 +66,8 @@ fn the_sample_names_every_setting() {
     let sample = sample();
     let (top, tables) = sample.split_once("#[[user]]").unwrap();
     let (user, tables) = tables.split_once("#[[snapshot-policy]]").unwrap();
-    let (policy, shares) = tables.split_once("#[[share]]").unwrap();
+    let (policy, tables) = tables.split_once("#[[pool]]").unwrap();
+    let (pool, shares) = tables.split_once("#[[share]]").unwrap();
     let (share, client) = shares.split_once("#[[share.client]]").unwrap();
     let names =
         |text: &str, key: &str| text.lines().any(|line| is_setting(line.trim_start_matches('#'), key));
@@ -78,6 +79,7 @@ fn the_sample_names_every_setting() {
     for (table, keys) in [
         (user, &USER_KEYS[..]),
         (policy, &POLICY_KEYS[..]),
+        (pool, &POOL_KEYS[..]),
         (share, &SHARE_KEYS[..]),
         (client, &CLIENT_KEYS[..]),
     ] {

@@ -12,6 +12,7 @@ mod keys;
 mod listen;
 mod password_file;
 mod policy;
+mod pool;
 mod portmap;
 mod restart;
 mod share;
@@ -46,10 +47,11 @@ pub(crate) use self::choices::{
 pub(crate) use self::deleted_shares::DeletedSharesGiven;
 pub(crate) use self::interface::InterfaceGiven;
 pub(crate) use self::kerberos::KerberosGiven;
-pub(crate) use self::keys::{CLIENT_KEYS, Key, POLICY_KEYS, SERVER_KEYS, SHARE_KEYS, USER_KEYS};
+pub(crate) use self::keys::{CLIENT_KEYS, Key, POLICY_KEYS, POOL_KEYS, SERVER_KEYS, SHARE_KEYS, USER_KEYS};
 pub(crate) use self::listen::ListenGiven;
 pub(crate) use self::password_file::PasswordFileGiven;
 pub(crate) use self::policy::{PolicyGiven, PolicyTable};
+pub(crate) use self::pool::{PoolGiven, PoolTable, write_overcommit};
 pub(crate) use self::portmap::PortmapGiven;
 pub(crate) use self::share::{ClientTable, ShareGiven, ShareTable, check_client};
 pub(crate) use self::two_machines::TwoMachinesGiven;
@@ -71,6 +73,10 @@ pub(crate) struct Given {
     #[arg(skip)]
     #[serde(skip)]
     pub(crate) snapshot_policy: Vec<PolicyGiven>,
+    /// Only the file has pools.
+    #[arg(skip)]
+    #[serde(skip)]
+    pub(crate) pool: Vec<PoolGiven>,
     /// A share whose SMB clients get persistent handles, which survive a restart of the server
     #[arg(long, value_name = "NAME")]
     pub(crate) continuous_availability: Vec<String>,
@@ -280,6 +286,7 @@ impl Given {
             from,
             share: list_of(lists, self.share, file.share),
             snapshot_policy: list_of(lists, self.snapshot_policy, file.snapshot_policy),
+            pool: list_of(lists, self.pool, file.pool),
             user: list_of(lists, self.user, file.user),
             password_file: list_of(lists, self.password_file, file.password_file),
             continuous_availability: list_of(
@@ -396,19 +403,15 @@ impl Settings {
         );
         let files = given.control_certificate.zip(given.control_key);
         let places = &given.from.places;
+        let shares = given.share.iter().map(|share| (share.0.name.clone(), Section::share(&share.0.name)));
+        let users = given.user.iter().map(|user| (user.name.clone(), Section::user(&user.name)));
         let gateway = gateway::settings::Settings {
-            shares_elsewhere: elsewhere(
-                places,
-                given.share.iter().map(|share| (share.0.name.clone(), Section::share(&share.0.name))),
-                given.from.shares.as_deref(),
-            ),
-            users_elsewhere: elsewhere(
-                places,
-                given.user.iter().map(|user| (user.name.clone(), Section::user(&user.name))),
-                given.from.users.as_deref(),
-            ),
+            shares_elsewhere: elsewhere(places, shares, given.from.shares.as_deref()),
+            users_elsewhere: elsewhere(places, users, given.from.users.as_deref()),
             policies: given.snapshot_policy.into_iter().map(|PolicyGiven(policy)| policy).collect(),
             policies_in: place(given.from.files.first().cloned()),
+            pools: given.pool.into_iter().map(|PoolGiven(pool)| pool).collect(),
+            pools_in: place(given.from.files.first().cloned()),
             shares_in: place(given.from.shares),
             users_in: place(given.from.users),
             shares: with_availability(given.share, &given.continuous_availability, wrong),

@@ -1,4 +1,4 @@
-//! The tables `[[share]]`, `[[share.client]]`, `[[user]]` and `[[snapshot-policy]]`.
+//! The tables `[[share]]`, `[[share.client]]`, `[[user]]`, `[[snapshot-policy]]` and `[[pool]]`.
 
 use std::ops::Range;
 
@@ -8,8 +8,8 @@ use toml::de::{DeTable, DeValue};
 use super::reader::{Reader, nearest};
 use crate::place::{Places, Section};
 use crate::settings::{
-    CLIENT_KEYS, ClientTable, Key, POLICY_KEYS, PolicyGiven, PolicyTable, SHARE_KEYS, ShareGiven, ShareTable,
-    USER_KEYS, UserGiven, UserTable, check_client,
+    CLIENT_KEYS, ClientTable, Key, POLICY_KEYS, POOL_KEYS, PolicyGiven, PolicyTable, PoolGiven, PoolTable,
+    SHARE_KEYS, ShareGiven, ShareTable, USER_KEYS, UserGiven, UserTable, check_client,
 };
 
 type Value<'i> = Spanned<DeValue<'i>>;
@@ -69,6 +69,32 @@ impl Reader<'_> {
             }
         }
         policies
+    }
+
+    /// The pools of a file, as far as they are right.
+    pub(super) fn read_pools(&mut self, value: Option<&Value<'_>>) -> Vec<PoolGiven> {
+        let mut pools = Vec::new();
+        for element in self.elements("pool", "tables", value) {
+            let DeValue::Table(table) = element.get_ref() else {
+                let what = "pool: expected tables [[pool]], with two brackets".to_owned();
+                self.mistake(&element.span(), what, "Write [[pool]].");
+                continue;
+            };
+            let Some(pool) = self.read_pool(&element.span(), table) else { continue };
+            let section = Section::pool(&pool.0.name);
+            if self.is_new(&section, &element.span(), element.get_ref(), "pools", &pool.0.name) {
+                pools.push(pool);
+            }
+        }
+        pools
+    }
+
+    fn read_pool(&mut self, part: &Range<usize>, table: &DeTable<'_>) -> Option<PoolGiven> {
+        let (read, dropped): (PoolTable, _) = self.read_keys(table, &POOL_KEYS);
+        let is_whole = self.has(part, table, "pool", (&POOL_KEYS, 2));
+        let settled = read.settle();
+        let settled = settled.map_err(|wrong| self.tell(table, &POOL_KEYS, &dropped, wrong));
+        settled.ok().filter(|_| is_whole && dropped.is_empty())
     }
 
     fn read_policy(&mut self, part: &Range<usize>, table: &DeTable<'_>) -> Option<PolicyGiven> {

@@ -16,6 +16,7 @@ pub(crate) fn render(configuration: &Configuration) -> String {
     write_settings(&mut text, &configuration.settings);
     let tables = [
         ("snapshot-policy", &configuration.snapshot_policies),
+        ("pool", &configuration.pools),
         ("share", &configuration.shares),
         ("user", &configuration.users),
     ];

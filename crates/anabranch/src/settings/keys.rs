@@ -19,9 +19,10 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 62] = [
+pub(crate) const SERVER_KEYS: [Key; 63] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("snapshot-policy", "[{ name = \"office\", hourly = \":05/24\" }]"),
+    without_default("pool", "[{ name = \"fast\", directory = \"/srv/fast\" }]"),
     key("deleted-share-retention", "\"30d\"", "\"7d\""),
     without_default("user", "[\"anna=1000\"]"),
     key("smb", "[\"0.0.0.0:445\", \"[::]:445\"]", "[\"0.0.0.0:445\"]"),
@@ -135,6 +136,13 @@ pub(crate) const POLICY_KEYS: [Key; 8] = [
     key("hook-seconds", "60", "60"),
 ];
 
+/// The keys of `[[pool]]`.
+pub(crate) const POOL_KEYS: [Key; 3] = [
+    without_default("name", "\"fast\""),
+    without_default("directory", "\"/srv/fast\""),
+    key("overcommit", "\"yes\"", "\"no\""),
+];
+
 /// The keys of `[[share.client]]`. They have the defaults of the share.
 pub(crate) const CLIENT_KEYS: [Key; 5] = [
     without_default("network", "\"10.0.0.0/8\""),
@@ -189,6 +197,7 @@ mod tests {
             ("Keys of an entry of a client list", known(&CLIENT_KEYS)),
             ("Keys of a user", known(&USER_KEYS)),
             ("Keys of a snapshot policy", known(&POLICY_KEYS)),
+            ("Keys of a pool", known(&POOL_KEYS)),
         ] {
             let mut documented = documented(heading);
             documented.sort_unstable();
@@ -200,8 +209,8 @@ mod tests {
     fn the_keys_of_the_server_are_the_flags() {
         let command = Given::augment_args(clap::Command::new("names"));
         let mut flags: Vec<_> = command.get_arguments().filter_map(|flag| flag.get_long()).collect();
-        // A flag has no file to which others could be relative, and no room for a policy.
-        let is_flag = |name: &&str| !["include", "snapshot-policy"].contains(name);
+        // A flag has no file to which others could be relative, and no room for a policy or a pool.
+        let is_flag = |name: &&str| !["include", "snapshot-policy", "pool"].contains(name);
         let mut keys: Vec<_> = SERVER_KEYS.iter().map(|key| key.name).filter(is_flag).collect();
         flags.sort_unstable();
         keys.sort_unstable();
@@ -210,8 +219,13 @@ mod tests {
 
     #[test]
     fn every_example_is_toml() {
-        for key in
-            SERVER_KEYS.iter().chain(&SHARE_KEYS).chain(&CLIENT_KEYS).chain(&USER_KEYS).chain(&POLICY_KEYS)
+        for key in SERVER_KEYS
+            .iter()
+            .chain(&SHARE_KEYS)
+            .chain(&CLIENT_KEYS)
+            .chain(&USER_KEYS)
+            .chain(&POLICY_KEYS)
+            .chain(&POOL_KEYS)
         {
             for value in [Some(key.example), key.default].into_iter().flatten() {
                 let read: Result<toml::Table, _> = toml::from_str(&format!("{} = {value}", key.name));

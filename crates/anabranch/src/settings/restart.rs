@@ -15,6 +15,7 @@ impl Given {
         let mut names = vec![
             "share",
             "snapshot-policy",
+            "pool",
             "continuous-availability",
             "deleted-share-retention",
             "user",
@@ -78,6 +79,7 @@ impl Given {
             from: _,
             share: _,
             snapshot_policy: _,
+            pool: _,
             continuous_availability: _,
             user: _,
             password_file: _,

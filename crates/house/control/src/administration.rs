@@ -7,6 +7,7 @@ use crate::deleted_shares::{DeletedShare, DeletedShares, Undelete};
 use crate::domain::Domain;
 use crate::identities::TestedUser;
 use crate::policies::{NewPolicy, Policies, Policy, PolicyChange};
+use crate::pools::Pools;
 use crate::quotas::{NewQuota, Quota, Quotas};
 use crate::ransomware::{RansomwareAlarm, RansomwareAlarms};
 use crate::replications::{
@@ -211,6 +212,11 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// There is no policy with this name, the configuration declares it, or a share has it.
     fn remove_policy(&self, name: &str) -> Result<Policy, Refusal>;
+    /// The pools: directories in which the server makes those of shares.
+    ///
+    /// # Errors
+    /// No server is running.
+    fn pools(&self) -> Result<Pools, Refusal>;
     /// All users, by name.
     ///
     /// # Errors

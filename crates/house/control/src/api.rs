@@ -28,7 +28,7 @@ use crate::simulation::{NewSimulation, SimulatedPlan};
 use crate::tokens as of_tokens;
 use crate::trace::{NewTrace, TracePart};
 use crate::{
-    About, activity, deleted_share_calls, findings, policy_calls, quota_calls, ransomware_calls,
+    About, activity, deleted_share_calls, findings, policy_calls, pool_calls, quota_calls, ransomware_calls,
     replication_calls, restore_calls, simulation, snapshot_calls, trace,
 };
 
@@ -172,6 +172,7 @@ pub(crate) const ROUTES: &[Route] = &[
         methods: &["get", "patch", "delete"],
         handlers: || get(policy_calls::show).patch(policy_calls::change).delete(policy_calls::remove),
     },
+    Route { path: "/pools", methods: &["get"], handlers: || get(pool_calls::list) },
     Route { path: "/deleted-shares", methods: &["get"], handlers: || get(deleted_share_calls::list) },
     Route {
         path: "/deleted-shares/{id}",

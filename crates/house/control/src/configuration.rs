@@ -23,15 +23,18 @@ pub struct Configuration {
     /// The declared snapshot policies.
     #[serde(default)]
     pub snapshot_policies: Vec<Section>,
+    /// The declared pools.
+    #[serde(default)]
+    pub pools: Vec<Section>,
     /// What became of the attempts to read it again; None: it is not that of a running server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reload: Option<Reload>,
 }
 
-/// A share, a user or a snapshot policy of a configuration.
+/// A share, a user, a snapshot policy or a pool of a configuration.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Section {
-    /// The name of the share, user or policy.
+    /// The name of the share, user, policy or pool.
     pub name: String,
     /// All its settings.
     pub settings: Vec<Setting>,

@@ -31,6 +31,8 @@ mod metrics;
 mod openapi;
 pub mod policies;
 mod policy_calls;
+mod pool_calls;
+pub mod pools;
 pub mod program;
 mod quota_calls;
 pub mod quotas;

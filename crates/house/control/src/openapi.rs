@@ -9,13 +9,14 @@ use serde_json::Value;
 const DOCUMENT: &str = include_str!("openapi/document.json");
 
 /// The part of each area, with its name.
-const AREAS: [(&str, &str); 17] = [
+const AREAS: [(&str, &str); 18] = [
     ("activity", include_str!("openapi/activity.json")),
     ("clients", include_str!("openapi/clients.json")),
     ("configuration", include_str!("openapi/configuration.json")),
     ("domain", include_str!("openapi/domain.json")),
     ("files", include_str!("openapi/files.json")),
     ("identities", include_str!("openapi/identities.json")),
+    ("pools", include_str!("openapi/pools.json")),
     ("program", include_str!("openapi/program.json")),
     ("quotas", include_str!("openapi/quotas.json")),
     ("ransomware", include_str!("openapi/ransomware.json")),

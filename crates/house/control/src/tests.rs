@@ -157,6 +157,9 @@ impl Administration for Nobody {
     fn remove_policy(&self, name: &str) -> Result<policies::Policy, Refusal> {
         Err(Refusal::new(RefusalKind::InUse, name, ""))
     }
+    fn pools(&self) -> Result<pools::Pools, Refusal> {
+        Ok(pools::Pools::default())
+    }
     fn users(&self) -> Result<users::Users, Refusal> {
         Ok(users::Users::default())
     }

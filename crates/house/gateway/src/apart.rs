@@ -1,4 +1,5 @@
-//! Directories that must not contain each other: those of two shares, or that of a share and the state directory.
+//! Directories that must not contain each other: those of shares and of pools, and the state directory. A pool holds the shares that the
+//! server made in it.
 //!
 //! Directories are compared by their paths without symbolic links, and by their places on their file systems, so that
 //! it does not matter through which mount a directory is named. An overlay shows the directories of its layers. A file
@@ -16,12 +17,13 @@ use crate::{cephfs, in_time};
 /// How many overlays may lie on each other. Linux: `FILESYSTEM_MAX_STACK_DEPTH` in linux/fs.h.
 const STACKED_MAX: usize = 2;
 
-/// The directories that shares use, and the state directory.
+/// The directories that shares use, pools, and the state directory.
 #[derive(Debug)]
 pub(crate) struct Apart {
     mounts: Vec<Mount>,
     state: Location,
     shares: Vec<(String, Location)>,
+    pools: Vec<(String, Location)>,
 }
 
 /// The place of a directory.
@@ -57,7 +59,7 @@ impl Apart {
     pub(crate) fn from_state(directory: &Path) -> Self {
         let mounts = read_mounts(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default());
         let state = Location::of(directory, &mounts);
-        Self { mounts, state, shares: Vec::new() }
+        Self { mounts, state, shares: Vec::new(), pools: Vec::new() }
     }
 
     /// Adds the directory of a share.
@@ -70,18 +72,37 @@ impl Apart {
         self.shares.push((name.to_owned(), Location::at(absolute(directory), &self.mounts)));
     }
 
+    /// Adds a pool, in which no other share may be than those that the server made in it.
+    pub(crate) fn take_pool(&mut self, name: &str, directory: &Path) {
+        self.pools.push((name.to_owned(), Location::of(directory, &self.mounts)));
+    }
+
+    /// Whether this directory may be a pool.
+    ///
+    /// # Errors
+    /// The directory is, holds or lies in that of a share or another pool, or the state directory.
+    pub(crate) fn check_pool(&self, name: &str, directory: &Path) -> Result<()> {
+        let place = Location::of(directory, &self.mounts);
+        let state = [("the state directory".to_owned(), &self.state)];
+        let shares = self.shares.iter().map(|(name, at)| (format!("the directory of the share {name}"), at));
+        let pools = self.pools.iter().map(|(name, at)| (format!("the pool {name}"), at));
+        for (other, at) in state.into_iter().chain(shares).chain(pools) {
+            let Some(lie) = place.lie(at) else { continue };
+            let (directory, at) = (directory.display(), at.path.display());
+            let what = format!("the directory {directory} of the pool {name} {} {other} ({at})", lie.how());
+            return Err(Problem::new(Cause::Directory, what, "Declare a directory that only the pool uses."));
+        }
+        Ok(())
+    }
+
     /// Whether a share may serve this directory.
     ///
     /// # Errors
-    /// The directory is, holds or lies in that of another share, or the state directory.
+    /// The directory is, holds or lies in that of another share, a pool, or the state directory.
     pub(crate) fn check(&self, name: &str, directory: &Path) -> Result<()> {
         let place = Location::of(directory, &self.mounts);
         if let Some(lie) = place.lie(&self.state) {
-            let how = match lie {
-                Lie::Same => "is",
-                Lie::In => "lies in",
-                Lie::Around => "holds",
-            };
+            let how = lie.how();
             let (directory, state) = (directory.display(), self.state.path.display());
             return Err(Problem::new(
                 Cause::Directory,
@@ -90,10 +111,30 @@ impl Apart {
                  directory: --state DIR",
             ));
         }
+        if let Some((pool, lie)) = self.pools.iter().find_map(|(pool, at)| Some((pool, place.lie(at)?))) {
+            let (directory, how) = (directory.display(), lie.how());
+            return Err(Problem::new(
+                Cause::Directory,
+                format!("the directory {directory} of the share {name} {how} the pool {pool}"),
+                format!(
+                    "Let the server make the directory (share create {name} --pool {pool} --size SIZE), or serve another one."
+                ),
+            ));
+        }
         let lies = |(other, taken)| Some((other, taken, place.lie(taken)?));
         match self.shares.iter().map(|(other, taken)| (other, taken)).find_map(lies) {
             Some((other, taken, lie)) => Err(overlap(name, directory, lie, other, &taken.path)),
             None => Ok(()),
+        }
+    }
+}
+
+impl Lie {
+    fn how(self) -> &'static str {
+        match self {
+            Self::Same => "is",
+            Self::In => "lies in",
+            Self::Around => "holds",
         }
     }
 }

@@ -10,7 +10,9 @@ use auth::{Account, same_name};
 use crate::cephfs::Cluster;
 use crate::replication::Mirrors;
 use crate::retention::Retention;
-use crate::settings::{COMMAND_LINE, Encryption, PolicySettings, ShareSettings, same_share_name};
+use crate::settings::{
+    COMMAND_LINE, Encryption, PolicySettings, PoolSettings, ShareSettings, same_share_name,
+};
 
 /// The declarations of the configuration.
 #[derive(Debug, Default, Clone)]
@@ -25,6 +27,10 @@ pub(crate) struct Declared {
     pub(crate) policies: Vec<PolicySettings>,
     /// The place of these declarations.
     pub(crate) policies_in: String,
+    /// The declared pools.
+    pub(crate) pools: Vec<PoolSettings>,
+    /// The place of these declarations.
+    pub(crate) pools_in: String,
     /// The declared accounts, with their passwords.
     pub(crate) accounts: Vec<Account>,
     /// The place of these declarations.

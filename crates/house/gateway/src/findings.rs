@@ -15,10 +15,10 @@ use crate::apart::Apart;
 use crate::kerberos::IdMapping;
 use crate::opening::NO_ANSWER;
 use crate::problem::Problem;
-use crate::settings::{Settings, ShareSettings, UserSettings};
+use crate::settings::{PoolSettings, Settings, ShareSettings, UserSettings};
 use crate::{
     accounts, cephfs, control_tls, directories, directory_numbers, identities, in_time, kerberos, nfs_tls,
-    opening, without_ntlm,
+    opening, pools, without_ntlm,
 };
 
 /// What a finding is about.
@@ -28,6 +28,8 @@ pub enum Subject {
     Server(&'static str),
     /// A setting of the share of this name.
     Share(String, &'static str),
+    /// A setting of the pool of this name.
+    Pool(String, &'static str),
     /// A setting of the user of this name.
     User(String, &'static str),
 }
@@ -176,6 +178,19 @@ impl Findings {
                     }
                     apart.take(&share.name, &directory);
                 }
+            }
+        }
+        self.of_pools(&settings.pools, &mut apart);
+    }
+
+    /// The pools: they are apart from all else, and can be used. One that cannot does not keep a gateway from serving the rest.
+    fn of_pools(&mut self, pools: &[PoolSettings], apart: &mut Apart) {
+        for (name, problem) in pools::overlaps(pools, apart) {
+            self.add(true, Subject::Pool(name, "directory"), problem);
+        }
+        for PoolSettings { name, directory, .. } in pools {
+            if let Err(problem) = pools::open(name, directory) {
+                self.add(false, Subject::Pool(name.clone(), "directory"), problem);
             }
         }
     }

@@ -40,6 +40,7 @@ mod nfs_tls;
 mod numbers;
 mod opening;
 mod passwords;
+mod pools;
 pub mod port_owner;
 mod prepared;
 mod problem;

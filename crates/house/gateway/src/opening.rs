@@ -23,7 +23,7 @@ use crate::kerberos::check_names;
 use crate::problem::{Cause, Problem, Result};
 use crate::replication::{Mirrors, open_snapshot};
 use crate::settings::{Encryption, Settings, ShareSettings, same_share_name};
-use crate::{directories, in_time};
+use crate::{directories, in_time, pools};
 
 /// Why a share is not served on which clients could make snapshots by creating directories.
 const NO_SNAPSHOT_NAME: &str = "ceph-fuse uses a client_snapdir other than .snap and does not report its name, \
@@ -126,7 +126,7 @@ fn tell_no_devices(share: &Share) {
     }
 }
 
-/// The shares that the configuration declares, with their directories, which exist and do not overlap. If a storage
+/// The shares and pools that the configuration declares, with their directories, which do not overlap; those of the shares exist. If a storage
 /// does not answer, the directory is assumed to be the same as `before`.
 ///
 /// # Errors
@@ -150,6 +150,9 @@ pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declare
         };
         shares.push(share);
     }
+    if let Some((_, problem)) = pools::overlaps(&settings.pools, &mut apart).into_iter().next() {
+        return Err(problem);
+    }
     let (shares_in, accounts_in) = (settings.shares_in.clone(), settings.users_in.clone());
     Ok(Declared {
         shares,
@@ -157,6 +160,8 @@ pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declare
         shares_elsewhere: settings.shares_elsewhere.clone(),
         policies: settings.policies.clone(),
         policies_in: settings.policies_in.clone(),
+        pools: settings.pools.clone(),
+        pools_in: settings.pools_in.clone(),
         accounts: Vec::new(),
         accounts_in,
         accounts_elsewhere: settings.users_elsewhere.clone(),

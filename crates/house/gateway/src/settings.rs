@@ -32,6 +32,10 @@ pub struct Settings {
     pub policies: Vec<PolicySettings>,
     /// The place where the policies are declared, in messages.
     pub policies_in: String,
+    /// The declared pools. Their names are unique regardless of case.
+    pub pools: Vec<PoolSettings>,
+    /// The place where the pools are declared, in messages.
+    pub pools_in: String,
     /// The declared users. Their names are unique regardless of case. More users may have been added by command.
     pub users: Vec<UserSettings>,
     /// The place where the users are declared, in messages.
@@ -165,6 +169,17 @@ pub struct ShareSettings {
     pub quotas: Vec<QuotaRule>,
 }
 
+/// A declared pool: a directory in which the server makes the directories of shares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolSettings {
+    /// A name that [`check_pool_name`] accepts.
+    pub name: String,
+    /// The directory: absolute.
+    pub directory: PathBuf,
+    /// Whether its shares may be larger together than its file system.
+    pub overcommits: bool,
+}
+
 /// A declared snapshot policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicySettings {
@@ -227,6 +242,8 @@ impl Settings {
             shares_elsewhere: Vec::new(),
             policies: Vec::new(),
             policies_in: COMMAND_LINE.to_owned(),
+            pools: Vec::new(),
+            pools_in: COMMAND_LINE.to_owned(),
             users: Vec::new(),
             users_in: COMMAND_LINE.to_owned(),
             users_elsewhere: Vec::new(),
@@ -316,6 +333,17 @@ pub fn check_share_name(name: &str) -> Result<(), String> {
 /// Whether two names denote the same share.
 pub fn same_share_name(one: &str, other: &str) -> bool {
     share::folded_name(one) == share::folded_name(other)
+}
+
+/// The longest name of a pool, in bytes.
+const POOL_NAME_MAX: usize = 64;
+
+/// Checks that this can be the name of a pool.
+///
+/// # Errors
+/// The reason why it cannot, in words.
+pub fn check_pool_name(name: &str) -> Result<(), String> {
+    check_name("pool", name, SHARE_NAME_FORBIDDEN, POOL_NAME_MAX)
 }
 
 /// The last part of a directory of which SMB clients see the subdirectory of their user.

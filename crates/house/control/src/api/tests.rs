@@ -18,6 +18,7 @@ use crate::files::{Files, Lock, Locks, OpenFile, OpenedBy};
 use crate::findings::{ClientFindings, Findings};
 use crate::identities::{Knowledge, TestFinding, TestedGroup, TestedShare, TestedUser};
 use crate::policies::{NewPolicy, Policies, Policy, PolicyChange};
+use crate::pools::{Pool, Pools, RemovedDirectory};
 use crate::program::{AdvicePiece, Advices, AdvisedChange, Log, LogLine, WorkAdvice};
 use crate::quotas::{Holder, NewQuota, Quota, Quotas};
 use crate::ransomware::{RansomwareAlarm, RansomwareAlarms};
@@ -316,8 +317,8 @@ fn of_shares() -> [(&'static str, Value); 9] {
     ]
 }
 
-/// The types of snapshots and of their policies.
-fn of_snapshots() -> [(&'static str, Value); 13] {
+/// The types of snapshots and of their policies, and of pools.
+fn of_snapshots() -> [(&'static str, Value); 16] {
     let new =
         NewSnapshot { label: Some(String::new()), protect_for_seconds: Some(1), protected_until: Some(1) };
     let text = Some(String::new());
@@ -331,6 +332,9 @@ fn of_snapshots() -> [(&'static str, Value); 13] {
     let change =
         PolicyChange { hourly: text.clone(), daily: text.clone(), weekly: text.clone(), monthly: text };
     [
+        ("Pools", json(Pools::default())),
+        ("Pool", json(Pool::default())),
+        ("RemovedDirectory", json(RemovedDirectory::default())),
         ("Policies", json(Policies::default())),
         ("Policy", json(Policy::default())),
         ("NewPolicy", json(policy)),

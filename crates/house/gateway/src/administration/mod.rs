@@ -13,6 +13,7 @@ mod domain;
 mod identities;
 mod policies;
 mod policy_run;
+mod pools;
 mod quotas;
 mod ransomware;
 mod refused;
@@ -38,6 +39,7 @@ use control::deleted_shares::{DeletedShare, DeletedShares, Undelete};
 use control::domain::Domain;
 use control::identities::TestedUser;
 use control::policies::{NewPolicy, Policies, Policy, PolicyChange};
+use control::pools::Pools;
 use control::quotas::{NewQuota, Quota, Quotas};
 use control::ransomware::{RansomwareAlarm, RansomwareAlarms};
 use control::replications::{
@@ -341,6 +343,10 @@ impl control::Administration for Administration {
 
     fn remove_policy(&self, name: &str) -> Result<Policy, Refusal> {
         self.end_policy(name)
+    }
+
+    fn pools(&self) -> Result<Pools, Refusal> {
+        self.all_pools()
     }
 
     fn users(&self) -> Result<Users, Refusal> {
