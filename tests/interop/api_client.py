@@ -78,6 +78,7 @@ call("leaveSource", 404, name="data", destination="0" * 16)
 call("readChanges", 404, name="data", destination="0" * 16)
 call("readObjects", 404, name="data", destination="0" * 16, body=File(payload=io.BytesIO(bytes(4))))
 assert call("listPools", 200).pools == []
+call("createShare", 404, body=m.NewShare(name="pooled", pool="none", size=1 << 20))
 assert call("createPolicy", 201, body=m.NewPolicy(name="office", hourly=":05/24")).hourly == ":05/24"
 call("createPolicy", 422, body=m.NewPolicy(name="home", daily="1:10/14"))
 assert [policy.name for policy in call("listPolicies", 200).policies] == ["office"]

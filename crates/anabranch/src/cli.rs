@@ -23,7 +23,7 @@ use crate::settings::Given;
 use crate::state_directory;
 
 pub(crate) use self::deleted_shares::{SharePurge, ShareUndelete};
-pub(crate) use self::pools::PoolCommand;
+pub(crate) use self::pools::{InPool, PoolCommand};
 pub(crate) use self::quotas::{QuotaCommand, QuotaSet};
 pub(crate) use self::replicate::ShareReplicate;
 pub(crate) use self::restore::ShareRestore;
@@ -252,7 +252,10 @@ pub(crate) struct ShareCreate {
     /// The name of the share; clients see \\SERVER\NAME and SERVER:/NAME
     pub(crate) name: String,
     /// The directory to serve, as an absolute path
-    pub(crate) directory: String,
+    #[arg(required_unless_present = "pool", conflicts_with = "pool")]
+    pub(crate) directory: Option<String>,
+    #[command(flatten)]
+    pub(crate) in_pool: InPool,
     /// Refuse all changes
     #[arg(long)]
     pub(crate) read_only: bool,

@@ -19,7 +19,8 @@ pub(crate) struct ShareUndelete {
     pub(crate) asking: Asking,
 }
 
-/// End the time in which a removed share can be brought back; its directory and files are kept
+/// End the time in which a removed share can be brought back; its directory is removed if the server made it in a pool, and otherwise
+/// kept
 #[derive(Debug, Args)]
 pub(crate) struct SharePurge {
     /// The name that the share had
@@ -27,6 +28,9 @@ pub(crate) struct SharePurge {
     /// Which one, if several deleted shares had the name: its ID, as in `anabranch share list --deleted`
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<u32>,
+    /// Keep the directory that the server made in a pool, with its files
+    #[arg(long)]
+    pub(crate) keep_files: bool,
     /// Do not ask for the name again
     #[arg(long)]
     pub(crate) yes: bool,

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Write};
 
 use control::Administration as _;
-use control::deleted_shares::{DeletedShare, DeletedShares, Undelete};
+use control::deleted_shares::{DeletedShare, DeletedShares, Purge, Undelete};
 use control::shares::Share;
 use schedule::Utc;
 
@@ -36,22 +36,30 @@ pub(super) fn undelete(undelete: &ShareUndelete) -> Result<()> {
 }
 
 pub(super) fn purge(purge: &SharePurge) -> Result<()> {
-    let SharePurge { name, id, yes, asking } = purge;
+    let SharePurge { name, id, keep_files, yes, asking } = purge;
     let administrator = Administrator::find(asking, Intent::Change)?;
     let deleted = one(all(&administrator)?, name, *id)?;
     if !yes {
-        confirm(&deleted)?;
+        confirm(&deleted, *keep_files)?;
     }
-    let (id, path) = (deleted.id, format!("{LIST}/{}", deleted.id));
+    let (id, how) = (deleted.id, Purge { keep_files: *keep_files });
+    let path = format!("{LIST}/{id}{}", if *keep_files { "?keep-files=true" } else { "" });
     let gone: DeletedShare =
-        administrator.call(("DELETE", &path), None::<&()>, |here| here.purge_share(id))?;
+        administrator.call(("DELETE", &path), None::<&()>, |here| here.purge_share(id, how))?;
     let text = || {
         let (name, directory) = (harmless(&gone.name), harmless(&gone.directory));
+        let what = if gone.pool.is_some() && !keep_files { "being removed" } else { "unchanged" };
         format!(
-            "The deleted share {name} was purged: it cannot be brought back. The directory {directory} is unchanged.\n"
+            "The deleted share {name} was purged: it cannot be brought back. The directory {directory} is {what}.\n"
         )
     };
     print(&if asking.json { json(&gone)? } else { text() })
+}
+
+/// What becomes of the directory of a share that was removed just now.
+pub(super) fn becomes(share: &Share) -> &'static str {
+    let is_over = share.restorable_until.is_none() && share.pool.is_some();
+    if is_over { "being removed" } else { "unchanged" }
 }
 
 /// Until when a share can be brought back that was removed just now.
@@ -86,11 +94,12 @@ fn one(DeletedShares { shares }: DeletedShares, name: &str, id: Option<u32>) -> 
 }
 
 /// Asks for the name again.
-fn confirm(deleted: &DeletedShare) -> Result<()> {
+fn confirm(deleted: &DeletedShare, keep_files: bool) -> Result<()> {
     let name = &deleted.name;
     let cannot = |e: io::Error| Problem::new(Cause::Refused, format!("the name was not read: {e}"), "");
     let mut said = io::stderr();
-    write!(said, "Nobody can bring the share {} back then. Its name again: ", harmless(name))
+    let files = if deleted.pool.is_some() && !keep_files { ", nor its files" } else { "" };
+    write!(said, "Nobody can bring the share {}{files} back then. Its name again: ", harmless(name))
         .map_err(cannot)?;
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line).map_err(cannot)?;

@@ -4,6 +4,7 @@ mod alarms;
 mod check;
 mod deleted;
 mod for_group;
+mod in_pool;
 mod record;
 mod replicate;
 mod restore;
@@ -35,6 +36,7 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
         ShareCommand::Create(create) => {
             let administrator = Administrator::find(&create.asking, Intent::Change)?;
             let (mut new, call) = (new_share(create), ("POST", "/v1/shares"));
+            in_pool::enter(&create.in_pool, &mut new)?;
             let directory = create.for_group.as_deref().map(|group| for_group::make(group, &mut new));
             let directory = directory.transpose()?;
             let share = administrator.call(call, Some(&new), |here| here.create_share(new.clone()))?;
@@ -60,7 +62,11 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
             let administrator = Administrator::find(asking, Intent::Change)?;
             let share =
                 administrator.call(("DELETE", &*path(name)), None::<&()>, |here| here.remove_share(name))?;
-            let what = format!("was removed; its directory is unchanged.{}", deleted::how_long(&share));
+            let what = format!(
+                "was removed; its directory is {}.{}",
+                deleted::becomes(&share),
+                deleted::how_long(&share)
+            );
             tell(asking, &share, what.trim_end_matches('.'))
         }
         ShareCommand::Undelete(undelete) => deleted::undelete(undelete),
@@ -111,7 +117,7 @@ fn revert(name: &str, to: &str, asking: &Asking) -> Result<()> {
 fn new_share(create: &ShareCreate) -> NewShare {
     NewShare {
         name: create.name.clone(),
-        directory: create.directory.clone(),
+        directory: create.directory.clone().unwrap_or_default(),
         read_only: create.read_only,
         guest: create.guest,
         access_based_enumeration: create.access_based_enumeration,
@@ -134,6 +140,7 @@ fn new_share(create: &ShareCreate) -> NewShare {
         recycle_bin: create.recycle_bin.clone(),
         ransomware_alarm: create.ransomware_alarm.clone(),
         from: create.from.clone(),
+        ..NewShare::default()
     }
 }
 

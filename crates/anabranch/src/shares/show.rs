@@ -35,6 +35,9 @@ pub(super) fn render(shown: &Shown) -> String {
         terms(share),
         share.plan
     );
+    if let (Some(pool), Some(size)) = (&share.pool, share.size) {
+        let _ = writeln!(text, "pool       {pool}\nsize       {}", bytes(size));
+    }
     for role in Role::ALL {
         let who = share.rules.list(role);
         if !who.is_empty() {

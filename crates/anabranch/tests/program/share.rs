@@ -13,6 +13,7 @@ use crate::needs;
 use crate::server::{Server, flags, path, program};
 
 mod deleted;
+mod pools;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 

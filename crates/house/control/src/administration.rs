@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 
 use crate::configuration::{Configuration, Reload};
-use crate::deleted_shares::{DeletedShare, DeletedShares, Undelete};
+use crate::deleted_shares::{DeletedShare, DeletedShares, Purge, Undelete};
 use crate::domain::Domain;
 use crate::identities::TestedUser;
 use crate::policies::{NewPolicy, Policies, Policy, PolicyChange};
@@ -35,7 +35,7 @@ pub trait Administration: Send + Sync {
     /// Creates a share and serves it.
     ///
     /// # Errors
-    /// The name is taken or invalid, or the directory cannot be served.
+    /// The name is taken or invalid, the directory cannot be served, or the pool has no room.
     fn create_share(&self, new: NewShare) -> Result<Share, Refusal>;
     /// Changes a share that was created by command.
     ///
@@ -57,11 +57,12 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// There is no such share, its name or its directory is in use, or the directory cannot be served.
     fn undelete_share(&self, id: u32, how: &Undelete) -> Result<Share, Refusal>;
-    /// Ends the time in which a removed share can be brought back.
+    /// Ends the time in which a removed share can be brought back. If the server made its directory in a pool, that is removed, unless
+    /// it is to be kept.
     ///
     /// # Errors
-    /// There is no such share, or a snapshot of it is protected.
-    fn purge_share(&self, id: u32) -> Result<DeletedShare, Refusal>;
+    /// There is no such share, a snapshot of it is protected, or its directory is not what the server made.
+    fn purge_share(&self, id: u32, how: Purge) -> Result<DeletedShare, Refusal>;
     /// The snapshots of a share that is served.
     ///
     /// # Errors
@@ -310,6 +311,8 @@ pub enum RefusalKind {
     NoSnapshots,
     /// Nobody may remove it yet.
     Protected,
+    /// The pool has no room for it.
+    PoolFull,
     /// The server failed.
     Failed,
 }
@@ -343,7 +346,8 @@ impl Refusal {
             | RefusalKind::InUse
             | RefusalKind::TooMany
             | RefusalKind::NoSnapshots
-            | RefusalKind::Protected => StatusCode::CONFLICT,
+            | RefusalKind::Protected
+            | RefusalKind::PoolFull => StatusCode::CONFLICT,
             RefusalKind::Invalid | RefusalKind::Directory => StatusCode::UNPROCESSABLE_ENTITY,
             RefusalKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -363,6 +367,7 @@ impl Refusal {
             RefusalKind::TooMany => "too-many",
             RefusalKind::NoSnapshots => "no-snapshots",
             RefusalKind::Protected => "protected",
+            RefusalKind::PoolFull => "pool-full",
             RefusalKind::Failed => "failed",
         }
     }

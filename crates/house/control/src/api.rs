@@ -306,7 +306,7 @@ fn read_filter(about: &About, filter: FilterQuery) -> Result<Filter, Refusal> {
     Ok(filter)
 }
 
-fn unclear_query(e: &QueryRejection) -> Refusal {
+pub(crate) fn unclear_query(e: &QueryRejection) -> Refusal {
     Refusal::new(RefusalKind::Invalid, format!("the query: {}", e.body_text()), CALLS)
 }
 

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use crate::About;
 use crate::administration::{Refusal, RefusalKind};
-use crate::api::{JsonReply, administer, read};
-use crate::deleted_shares::{DeletedShare, DeletedShares, Undelete};
+use crate::api::{JsonReply, administer, read, unclear_query};
+use crate::deleted_shares::{DeletedShare, DeletedShares, Purge, Undelete};
 use crate::logged::Concerned;
 
 pub(crate) async fn list(State(about): State<Arc<About>>) -> JsonReply<DeletedShares> {
@@ -31,9 +32,10 @@ pub(crate) async fn undelete(
 pub(crate) async fn purge(
     State(about): State<Arc<About>>,
     Path(id): Path<String>,
+    how: Result<Query<Purge>, QueryRejection>,
 ) -> JsonReply<DeletedShare> {
-    let id = number(&id)?;
-    administer(about, move |administration| administration.purge_share(id)).await
+    let (id, Query(how)) = (number(&id)?, how.map_err(|e| unclear_query(&e))?);
+    administer(about, move |administration| administration.purge_share(id, how)).await
 }
 
 fn number(id: &str) -> Result<u32, Refusal> {

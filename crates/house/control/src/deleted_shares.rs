@@ -20,10 +20,21 @@ pub struct DeletedShare {
     pub directory: String,
     /// The plan that it had.
     pub plan: String,
+    /// The pool in which the server made its directory. Null: the directory was there, and stays.
+    #[serde(default)]
+    pub pool: Option<String>,
     /// When it was removed, in seconds of the Unix epoch.
     pub deleted: u64,
     /// Until when it can be brought back, in seconds of the Unix epoch.
     pub until: u64,
+}
+
+/// How a removed share is forgotten.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Purge {
+    /// Whether the directory stays that the server made in a pool.
+    pub keep_files: bool,
 }
 
 /// How a share is brought back.

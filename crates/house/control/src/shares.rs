@@ -83,6 +83,12 @@ pub struct Share {
     /// Its snapshots, where one share is asked for that is served and answers.
     #[serde(default)]
     pub snapshots: Option<SnapshotSummary>,
+    /// The pool in which the server made its directory. Null: the directory was there.
+    #[serde(default)]
+    pub pool: Option<String>,
+    /// What a share of a pool may hold, in bytes: its quota of `/`. Null: it is of no pool.
+    #[serde(default)]
+    pub size: Option<u64>,
     /// Of a share that was removed just now: until when it can be brought back, in seconds of the Unix epoch.
     #[serde(default)]
     pub restorable_until: Option<u64>,
@@ -187,8 +193,21 @@ impl RulesChange {
 pub struct NewShare {
     /// The name of the share.
     pub name: String,
-    /// The directory that it serves: an absolute path.
+    /// The directory that it serves: an absolute path. Of a share of a pool: nothing.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub directory: String,
+    /// The pool in which the server makes the directory. None: it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// What the share may hold, in bytes; for shares of a pool, which need it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// The user to whom the directory in a pool belongs. None: root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<u32>,
+    /// The group to which the directory in a pool belongs. None: that of root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gid: Option<u32>,
     /// Whether the share is read-only.
     #[serde(default)]
     pub read_only: bool,

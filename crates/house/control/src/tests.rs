@@ -34,7 +34,7 @@ impl Administration for Nobody {
     fn undelete_share(&self, _: u32, _: &deleted_shares::Undelete) -> Result<shares::Share, Refusal> {
         none()
     }
-    fn purge_share(&self, _: u32) -> Result<deleted_shares::DeletedShare, Refusal> {
+    fn purge_share(&self, _: u32, _: deleted_shares::Purge) -> Result<deleted_shares::DeletedShare, Refusal> {
         none()
     }
     fn snapshots(&self, _: &str) -> Result<snapshots::Snapshots, Refusal> {

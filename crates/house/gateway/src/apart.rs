@@ -230,6 +230,12 @@ fn resolved(path: &Path) -> PathBuf {
     resolved
 }
 
+/// Whether something is mounted below a directory, or on it.
+pub(crate) fn mounted_below(directory: &Path) -> bool {
+    let mounts = read_mounts(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default());
+    mounts.iter().any(|mount| mount.point.starts_with(directory))
+}
+
 fn read_mounts(mountinfo: &str) -> Vec<Mount> {
     let of_line = |line: &str| {
         let (of_mount, of_file_system) = line.split_once(" - ")?;

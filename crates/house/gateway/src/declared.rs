@@ -77,6 +77,11 @@ impl Declared {
         self.policies.iter().find(|declared| declared.policy.name().eq_ignore_ascii_case(name))
     }
 
+    /// The pool of this name.
+    pub(crate) fn pool(&self, name: &str) -> Option<&PoolSettings> {
+        self.pools.iter().find(|pool| same_share_name(&pool.name, name))
+    }
+
     /// The account of this name.
     pub(crate) fn account(&self, name: &str) -> Option<&Account> {
         self.accounts.iter().find(|account| same_name(&account.name, name))

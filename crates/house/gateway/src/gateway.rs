@@ -14,6 +14,7 @@ use nfs_server::portmap::registrations;
 use share::{AccessLog, ShareTable};
 use state::{Closed, State, burst_credits};
 
+use crate::abandoned::Remover;
 use crate::administration::{self, Administration, ClientQuotas, Serving};
 use crate::admins::Admins;
 use crate::control_access::Published;
@@ -69,6 +70,7 @@ struct Outside {
     _keeper: Keeper,
     _guard: Guard,
     _replicator: Replicator,
+    _remover: Remover,
     _discovery: Option<Discovery>,
 }
 
@@ -118,12 +120,12 @@ impl Gateway {
         let renewal = identity.clone().map(|identity| Renewal::new(&settings, identity, nfs_tls));
         let upkeep = Upkeep::start(Arc::clone(&shares), Arc::clone(&state), identity.clone(), renewal);
         let upkeep = upkeep.map_err(serving("cannot start a thread"))?;
+        let no_thread = || serving("cannot start a thread");
         let runners = administration.policy_runners();
-        let keeper = Keeper::start(Arc::clone(&administration), runners);
-        let keeper = keeper.map_err(serving("cannot start a thread"))?;
-        let guard = Guard::start(Arc::clone(&administration)).map_err(serving("cannot start a thread"))?;
-        let replicator = Replicator::start(Arc::clone(&administration));
-        let replicator = replicator.map_err(serving("cannot start a thread"))?;
+        let keeper = Keeper::start(Arc::clone(&administration), runners).map_err(no_thread())?;
+        let guard = Guard::start(Arc::clone(&administration)).map_err(no_thread())?;
+        let replicator = Replicator::start(Arc::clone(&administration)).map_err(no_thread())?;
+        let remover = Remover::start(Arc::clone(&administration)).map_err(no_thread())?;
         let outside = Outside {
             _registered: registered,
             _published: published,
@@ -133,6 +135,7 @@ impl Gateway {
             _keeper: keeper,
             _guard: guard,
             _replicator: replicator,
+            _remover: remover,
             _discovery: discovery,
         };
         Ok(Self {

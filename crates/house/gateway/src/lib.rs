@@ -8,6 +8,7 @@
 //! The invariant: the state of a gateway is in its values. Several gateways can live in one process independently; each
 //! has its own state directory, sockets and threads.
 
+mod abandoned;
 mod accounts;
 mod acquaintances;
 mod administration;

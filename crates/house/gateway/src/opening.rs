@@ -386,8 +386,7 @@ impl Opener {
         others: &[ShareRecord],
         declared: &Declared,
     ) -> Vec<(ShareRecord, Option<Result<PathBuf>>)> {
-        let find = |record: ShareRecord| directories::check(&record.name, &record.directory, record.terms());
-        let found = in_time::answers(records.clone(), find);
+        let found = in_time::answers(records.clone(), |record: ShareRecord| pools::find(&record));
         let mut apart = Apart::from_state(self.state.directory());
         for share in &declared.shares {
             apart.take_unseen(&share.given.name, &share.directory);
@@ -472,7 +471,7 @@ impl Opener {
         let (opener, record) = (self.clone(), record.clone());
         let no_answer = directories::no_answer(&record.name, &record.directory);
         let open = move || {
-            let directory = directories::check(&record.name, &record.directory, record.terms())?;
+            let directory = pools::find(&record)?;
             opener.made(&record, &directory)
         };
         in_time::answer(open).unwrap_or(Err(no_answer))

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use state::{PoolDirectory, ShareRecord};
 use storage_local::{Pool, PoolError};
 
-use crate::apart::Apart;
-use crate::in_time;
+use crate::apart::{Apart, mounted_below};
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::PoolSettings;
+use crate::{directories, in_time};
 
 /// Checks that no pool overlaps with the state directory, another pool or a share. Returns what is wrong, with the names of the pools.
 pub(crate) fn overlaps(pools: &[PoolSettings], apart: &mut Apart) -> Vec<(String, Problem)> {
@@ -31,12 +32,52 @@ pub(crate) fn open(name: &str, directory: &Path) -> Result<(PathBuf, Pool)> {
         let path = given.canonicalize().map_err(|_| PoolError::Missing)?;
         Pool::open(&path).map(|pool| (path, pool))
     });
-    match opened {
-        Some(opened) => opened.map_err(|error| problem(name, directory, error)),
-        None => {
-            let what = format!("the pool {name}: the storage of {} does not answer", directory.display());
-            Err(Problem::new(Cause::Silent, what, "Look at what is mounted there, and try again."))
-        }
+    opened.ok_or_else(|| no_answer(name, directory))?.map_err(|error| problem(name, directory, error))
+}
+
+/// The directory of a share: as [`directories::check`], and if the server made it in a pool, it must lie there. A pool whose file system
+/// is not mounted has another directory in its place.
+///
+/// # Errors
+/// Those of [`directories::check`], or the pool is not there.
+pub(crate) fn find(record: &ShareRecord) -> Result<PathBuf> {
+    if let Some(made) = &record.pool {
+        let (place, _) = place_of(&record.directory);
+        open_made(made, place).map_err(|error| problem(&made.pool, place, error))?;
+    }
+    directories::check(&record.name, &record.directory, record.terms())
+}
+
+/// The pool in which a directory was made, however long its storage takes to answer.
+pub(crate) fn open_made(made: &PoolDirectory, place: &Path) -> std::result::Result<Pool, PoolError> {
+    let pool = Pool::open(place)?;
+    pool.check(made.pool_mark.parse().map_err(|_| PoolError::OtherPool)?)?;
+    Ok(pool)
+}
+
+/// The directory of a pool and a name in it.
+pub(crate) fn place_of(directory: &Path) -> (&Path, String) {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    (directory.parent().unwrap_or(directory), name)
+}
+
+/// Checks that a directory is the one that the server made, and that nothing in it keeps it from being removed. False: nothing has its
+/// name any more.
+///
+/// # Errors
+/// What stands against it.
+pub(crate) fn check_removable(
+    made: &PoolDirectory,
+    directory: &Path,
+) -> std::result::Result<bool, PoolError> {
+    let (place, name) = place_of(directory);
+    let pool = open_made(made, place)?;
+    if mounted_below(directory) {
+        return Err(PoolError::Mounted);
+    }
+    match pool.check_removable(&name, made.mark.parse().map_err(|_| PoolError::NotMade)?) {
+        Err(PoolError::Missing) => Ok(false),
+        checked => checked.map(|()| true),
     }
 }
 
@@ -52,4 +93,10 @@ pub(crate) fn problem(name: &str, directory: &Path, error: PoolError) -> Problem
         _ => String::new(),
     };
     Problem::new(Cause::Directory, format!("the pool {name} at {place}: {error}"), advice)
+}
+
+/// The problem of a pool whose storage does not answer.
+pub(crate) fn no_answer(name: &str, directory: &Path) -> Problem {
+    let what = format!("the pool {name}: the storage of {} does not answer", directory.display());
+    Problem::new(Cause::Silent, what, "Look at what is mounted there, and try again.")
 }

@@ -11,7 +11,7 @@ use crate::server::{path, program};
 const ANNA: &str = "anna%hush-hush";
 
 impl Machine {
-    fn deleted(&self) -> Vec<serde_json::Value> {
+    pub(super) fn deleted(&self) -> Vec<serde_json::Value> {
         self.json(&["share", "list", "--deleted"])["shares"].as_array().unwrap().clone()
     }
 }

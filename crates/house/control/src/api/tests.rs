@@ -125,6 +125,8 @@ fn a_share() -> Share {
         ransomware_alarm: "off".to_owned(),
         encryption_at_rest: None,
         restorable_until: None,
+        pool: None,
+        size: None,
         snapshots: None,
     }
 }
@@ -305,6 +307,11 @@ fn of_shares() -> [(&'static str, Value); 9] {
                 ransomware_alarm: "off".to_owned(),
                 rules: all_rules(),
                 from: Some(String::new()),
+                directory: "/".to_owned(),
+                pool: Some(String::new()),
+                size: Some(1),
+                uid: Some(0),
+                gid: Some(0),
                 ..NewShare::default()
             }),
         ),

@@ -17,7 +17,7 @@ use crate::descriptors::Allotment;
 use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::same_share_name;
-use crate::{directories, opening};
+use crate::{directories, opening, pools};
 
 /// How long a share waits that cannot be served yet, until it is tried again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -47,11 +47,12 @@ impl Awaited {
 
     /// Finds the directory, however long that takes.
     fn find(&self) -> Result<PathBuf> {
-        let terms = match self {
-            Self::Declared(share) => share.given.terms,
-            Self::Made(record) => record.terms(),
-        };
-        directories::check(self.name(), self.directory(), terms)
+        match self {
+            Self::Declared(share) => {
+                directories::check(&share.given.name, &share.given.directory, share.given.terms)
+            }
+            Self::Made(record) => pools::find(record),
+        }
     }
 
     /// Opens the share, however long that takes.

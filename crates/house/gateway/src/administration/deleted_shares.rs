@@ -1,19 +1,27 @@
 //! Shares that were removed: for some time they can be brought back, then they are forgotten.
 //!
 //! What a share was is one entry of the state database, and becomes the other in one step: a server that is killed meanwhile has the one
-//! or the other when it starts again. Nothing here touches a directory.
+//! or the other when it starts again. Nothing here touches a directory: one that the server made in a pool is abandoned in the same step,
+//! and removed by [`crate::abandoned`].
 
-use control::deleted_shares::{DeletedShare, DeletedShares, Undelete};
+use std::path::Path;
+
+use control::deleted_shares::{DeletedShare, DeletedShares, Purge, Undelete};
 use control::shares::Share;
 use control::{Refusal, RefusalKind};
 use limits::Plan;
 use share::{SHARES_MAX, folded_name};
-use state::ShareRecord;
+use state::{AbandonedDirectory, PoolDirectory, ShareRecord};
+use storage_local::PoolError;
 
 use super::shares::{NAME_ADVICE, check_directory};
 use super::{Administration, failed, invalid};
 use crate::settings::{check_share_name, written_directory};
 use crate::snapshots::now;
+use crate::{in_time, pools};
+
+/// How long a deleted share is left alone that could not be purged when its time was over, in seconds.
+const AGAIN_SECS: u64 = 60;
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -39,8 +47,9 @@ impl Administration {
     /// Takes a share off those that were created by command. Returns until when it can be brought back.
     pub(super) fn take_off(&self, record: &ShareRecord) -> Result<Option<u64>> {
         let removed = present();
-        let until = self.declared().retention.until(removed);
-        match until {
+        let restorable_until = self.declared().retention.until(removed);
+        // A directory in a pool is not left behind: the share is purged with it as soon as somebody looks.
+        match restorable_until.or_else(|| record.pool.as_ref().map(|_| removed)) {
             Some(until) => {
                 let deleted = self.state.delete_share(record, removed, until).map_err(failed)?;
                 tracing::info!(
@@ -52,7 +61,7 @@ impl Administration {
             }
             None => self.state.forget_share(&record.name).map_err(failed)?,
         }
-        Ok(until)
+        Ok(restorable_until)
     }
 
     /// Brings a share back, and serves it if a server is running. If it cannot be served, the reason is kept.
@@ -98,6 +107,10 @@ impl Administration {
             return Err(Refusal::new(RefusalKind::TooMany, what, "Remove one that nobody needs."));
         }
         check_directory(name, &share.directory, share.terms())?;
+        match &share.pool {
+            Some(made) => self.check_is_there(&share.directory, made)?,
+            None => self.check_outside_pools(name, &share.directory)?,
+        }
         self.check_apart(name, &share.directory, &made).map_err(|Refusal { kind, what, .. }| {
             Refusal::new(kind, what, "Remove that share first: it can be brought back, too.")
         })?;
@@ -105,7 +118,7 @@ impl Administration {
     }
 
     /// Ends the time of a removed share before it is over.
-    pub(super) fn purge(&self, id: u32) -> Result<DeletedShare> {
+    pub(super) fn purge(&self, id: u32, Purge { keep_files }: Purge) -> Result<DeletedShare> {
         let _idle = self.idle.lock();
         let deleted = self.deleted_share(id)?;
         if let Some((snapshot, until)) = self.protected_longest(&deleted, present())? {
@@ -116,8 +129,66 @@ impl Administration {
             );
             return Err(Refusal::new(RefusalKind::Protected, what, "Nobody can shorten that."));
         }
-        self.forget_deleted(&deleted)?;
+        match &deleted.share.pool {
+            Some(made) if !keep_files => self.abandon(&deleted, made)?,
+            _ => self.forget_deleted(&deleted)?,
+        }
         Ok(tell(&deleted))
+    }
+
+    /// Forgets a share with the directory that the server made, which is removed from now on.
+    fn abandon(&self, deleted: &state::DeletedShare, made: &PoolDirectory) -> Result<()> {
+        if !self.check_is_removable(&deleted.share.directory, made)? {
+            return self.forget_deleted(deleted);
+        }
+        let (share, id) = (&deleted.share.name, deleted.number);
+        let directory = deleted.share.directory.clone();
+        let abandoned = AbandonedDirectory { share: share.clone(), directory, made: made.clone() };
+        self.state.abandon_deleted_share(id, &abandoned).map_err(failed)?;
+        tracing::info!(share, id, directory = %abandoned.directory.display(), "a deleted share was purged; its directory is being removed");
+        self.abandoned.wake();
+        Ok(())
+    }
+
+    /// Whether a directory is there that the server made, and that can be removed as a whole.
+    fn check_is_removable(&self, directory: &Path, made: &PoolDirectory) -> Result<bool> {
+        let asked = (directory.to_owned(), made.clone());
+        let checked = in_time::answer(move || pools::check_removable(&asked.1, &asked.0));
+        let why = match checked {
+            Some(Ok(is_there)) => return Ok(is_there),
+            Some(Err(error)) => error.to_string(),
+            None => "its storage does not answer".to_owned(),
+        };
+        let what = format!("the directory {} is not removed: {why}", directory.display());
+        let advice = "Mend that, or forget the share and keep what is there: share purge NAME --keep-files";
+        Err(Refusal::new(RefusalKind::Directory, what, advice))
+    }
+
+    /// Refuses a directory that is not what the server made.
+    fn check_is_there(&self, directory: &Path, made: &PoolDirectory) -> Result<()> {
+        let asked = (directory.to_owned(), made.clone());
+        let why = match in_time::answer(move || pools::check_removable(&asked.1, &asked.0)) {
+            // What keeps it from being removed does not keep it from being served.
+            Some(Ok(true) | Err(PoolError::Mounted | PoolError::Subvolume)) => return Ok(()),
+            Some(Ok(false)) => "it is gone".to_owned(),
+            Some(Err(error)) => error.to_string(),
+            None => "its storage does not answer".to_owned(),
+        };
+        let what = format!("the directory {} cannot be served: {why}", directory.display());
+        Err(Refusal::new(RefusalKind::Directory, what, "Put the directory back that the server made."))
+    }
+
+    /// The directories in pools that are to be removed. Nobody makes one meanwhile.
+    pub(crate) fn abandoned_directories(&self) -> Vec<AbandonedDirectory> {
+        let _idle = self.idle.lock();
+        let abandoned = self.state.abandoned_directories().map_err(failed);
+        abandoned.unwrap_or_default()
+    }
+
+    /// Forgets a directory that is gone.
+    pub(crate) fn forget_abandoned(&self, directory: &AbandonedDirectory) {
+        // It is looked for again otherwise.
+        let _ = self.state.forget_abandoned_directory(&directory.made.mark).map_err(failed);
     }
 
     fn forget_deleted(&self, deleted: &state::DeletedShare) -> Result<()> {
@@ -139,8 +210,12 @@ impl Administration {
         let purge = || {
             let _idle = self.idle.lock();
             for deleted in self.state.deleted_shares().map_err(failed)? {
-                if deleted.until <= now && self.protected_longest(&deleted, now)?.is_none() {
-                    self.forget_deleted(&deleted)?;
+                if deleted.until > now || self.protected_longest(&deleted, now)?.is_some() {
+                    continue;
+                }
+                match &deleted.share.pool {
+                    Some(made) => self.abandon_expired(&deleted, made, now),
+                    None => self.forget_deleted(&deleted)?,
                 }
             }
             Ok(())
@@ -151,11 +226,35 @@ impl Administration {
     }
 }
 
+impl Administration {
+    /// Purges a share of a pool whose time is over. If its directory is not what the server made, the share stays deleted, and the log
+    /// says so.
+    fn abandon_expired(&self, deleted: &state::DeletedShare, made: &PoolDirectory, now: u64) {
+        let id = deleted.number;
+        let is_left_alone = |until: &u64| *until > now && *until <= now.saturating_add(AGAIN_SECS);
+        let tried = self.unpurged.lock().get(&id).copied();
+        if tried.as_ref().is_some_and(is_left_alone) {
+            return;
+        }
+        match self.abandon(deleted, made) {
+            Ok(()) => _ = self.unpurged.lock().remove(&id),
+            Err(Refusal { what, .. }) => {
+                self.unpurged.lock().insert(id, now.saturating_add(AGAIN_SECS));
+                if tried.is_none() {
+                    tracing::error!(share = deleted.share.name, id, "a deleted share is not purged: {what}");
+                }
+            }
+        }
+    }
+}
+
 fn tell(deleted: &state::DeletedShare) -> DeletedShare {
     let state::DeletedShare { number, deleted, until, share } = deleted;
     let plan = if share.plan.is_empty() { Plan::Unlimited.to_string() } else { share.plan.clone() };
     let directory = written_directory(&share.directory, share.terms()).to_string_lossy().into_owned();
-    DeletedShare { id: *number, name: share.name.clone(), directory, plan, deleted: *deleted, until: *until }
+    let pool = share.pool.as_ref().map(|made| made.pool.clone());
+    let (deleted, until) = (*deleted, *until);
+    DeletedShare { id: *number, name: share.name.clone(), directory, plan, pool, deleted, until }
 }
 
 #[cfg(test)]
@@ -241,7 +340,7 @@ mod tests {
         let snapshot =
             ProtectedSnapshot { directory: directory.clone().into(), name: "kept".to_owned(), until };
         place.here.state.protect_snapshot(&snapshot).unwrap();
-        let refused = place.here.purge_share(deleted.id).unwrap_err();
+        let refused = place.here.purge_share(deleted.id, Purge::default()).unwrap_err();
         assert_eq!(refused.kind, RefusalKind::Protected);
         place.here.purge_expired(deleted.until);
         assert_eq!(place.deleted(), std::slice::from_ref(&deleted));
@@ -252,7 +351,10 @@ mod tests {
         }
         place.here.purge_expired(until);
         assert_eq!(place.deleted(), []);
-        assert!(std::path::Path::new(&directory).is_dir(), "nobody asked for the directory to be removed");
-        assert_eq!(place.here.purge_share(deleted.id).unwrap_err().kind, RefusalKind::NotFound);
+        assert!(Path::new(&directory).is_dir(), "nobody asked for the directory to be removed");
+        assert_eq!(
+            place.here.purge_share(deleted.id, Purge::default()).unwrap_err().kind,
+            RefusalKind::NotFound
+        );
     }
 }

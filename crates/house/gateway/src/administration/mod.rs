@@ -35,7 +35,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
 use control::configuration::{Configuration, Configured, Reload};
-use control::deleted_shares::{DeletedShare, DeletedShares, Undelete};
+use control::deleted_shares::{DeletedShare, DeletedShares, Purge, Undelete};
 use control::domain::Domain;
 use control::identities::TestedUser;
 use control::policies::{NewPolicy, Policies, Policy, PolicyChange};
@@ -57,6 +57,7 @@ use parking_lot::{Mutex, RwLock};
 use share::{AccessLog, ShareTable};
 use state::State;
 
+use crate::abandoned::Abandoned;
 use crate::accounts::AccountBook;
 use crate::admins::Admins;
 use crate::control_tls::Identity;
@@ -103,6 +104,10 @@ pub struct Administration {
     waiting: Mutex<HashMap<(String, PathBuf), Option<String>>>,
     snapshotting: Arc<Snapshotting>,
     replications: Replications,
+    /// The directories in pools that are being removed.
+    pub(crate) abandoned: Abandoned,
+    /// Until when the shares whose directories could not be abandoned are left alone, by their numbers.
+    unpurged: Mutex<HashMap<u32, u64>>,
     /// Who can ask other servers. Nobody, if no server is running.
     remote: OnceLock<Arc<dyn Remote>>,
     /// Who knows the configuration as it was written. Nobody, if it cannot be read again.
@@ -126,6 +131,8 @@ impl Administration {
             waiting: Mutex::default(),
             snapshotting: Arc::default(),
             replications: Replications::default(),
+            abandoned: Abandoned::default(),
+            unpurged: Mutex::default(),
             remote: OnceLock::new(),
             configured: OnceLock::new(),
         })
@@ -148,6 +155,8 @@ impl Administration {
             waiting: Mutex::default(),
             snapshotting: Arc::default(),
             replications: Replications::default(),
+            abandoned: Abandoned::default(),
+            unpurged: Mutex::default(),
             remote: OnceLock::new(),
             configured: OnceLock::new(),
         }
@@ -217,8 +226,8 @@ impl control::Administration for Administration {
         self.bring_back(id, how)
     }
 
-    fn purge_share(&self, id: u32) -> Result<DeletedShare, Refusal> {
-        self.purge(id)
+    fn purge_share(&self, id: u32, how: Purge) -> Result<DeletedShare, Refusal> {
+        self.purge(id, how)
     }
 
     fn snapshots(&self, share: &str) -> Result<Snapshots, Refusal> {

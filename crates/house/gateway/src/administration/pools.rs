@@ -3,27 +3,42 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use control::pools::{Pool, Pools, RemovedDirectory};
+use control::pools::{Pool as Told, Pools, RemovedDirectory};
+use control::shares::NewShare;
 use control::{Refusal, RefusalKind};
-use share::folded_name;
+use limits::show_size;
+use share::{QuotaFor, folded_name};
 use state::{AbandonedDirectory, PoolDirectory, ShareRecord};
-use storage_local::{PoolError, PoolSpace};
+use storage_local::{Pool, PoolError, PoolMark, PoolOwner, PoolSpace};
 
-use super::{Administration, failed};
-use crate::in_time;
-use crate::pools;
+use super::{Administration, failed, invalid};
+use crate::apart::Apart;
 use crate::problem::{self, Problem};
+use crate::settings::{PoolSettings, check_ids, same_share_name};
+use crate::{in_time, pools};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
 /// The quota that is the size of a share.
 const WHOLE: &str = "/";
 
+const FORM: &str = "docs/pools.md has the form.";
+
 /// What a share of a pool may hold, in bytes: the hard limit of its quota of `/`.
 pub(super) fn size(record: &ShareRecord) -> u64 {
     let rules = record.quotas().unwrap_or_default();
-    let whole = rules.iter().find(|rule| rule.subject.to_string() == WHOLE);
+    let whole = rules.iter().find(|rule| is_size(&rule.subject));
     whole.and_then(|rule| rule.limits.hard()).unwrap_or(0)
+}
+
+/// Whether a quota is the size of a share, if that is one of a pool.
+pub(super) fn is_size(subject: &QuotaFor) -> bool {
+    subject.to_string() == WHOLE
+}
+
+/// The same as the state database has it.
+pub(super) fn written_size(bytes: u64) -> String {
+    format!("{WHOLE} hard={}", show_size(bytes))
 }
 
 /// What the state database knows of a pool.
@@ -46,44 +61,79 @@ impl Kept {
     }
 }
 
+/// The place of a new directory in a pool.
+pub(super) struct Place {
+    pub(super) directory: PathBuf,
+    pub(super) size: u64,
+    pub(super) made: PoolDirectory,
+    pool: Pool,
+    mark: PoolMark,
+    owner: PoolOwner,
+}
+
 impl Administration {
     pub(super) fn all_pools(&self) -> Result<Pools> {
-        if self.serving.is_none() {
-            let what = "only a running server knows the pools: its configuration declares them";
-            return Err(Refusal::new(RefusalKind::NotFound, what, "Start the server, and try again."));
-        }
+        self.check_knows_pools()?;
         let (declared, mut kept) = (self.declared(), self.kept_pools()?);
-        let mut told: Vec<Pool> = Vec::new();
+        let mut told = Vec::new();
         for pool in &declared.pools {
             let of_pool = kept.remove(&folded_name(&pool.name)).unwrap_or_default();
-            let space = self.space(&pool.name, &pool.directory, &of_pool);
-            let place = pool.directory.to_string_lossy().into_owned();
+            let space = self.look_at_pool(&pool.name, &pool.directory, &of_pool).map(|(_, space)| space);
             let declared_in = Some(declared.pools_in.clone());
-            let pool = Pool {
+            let told_so = Told {
                 name: pool.name.clone(),
                 overcommit: pool.overcommits,
                 declared_in,
-                ..Pool::default()
+                ..Told::default()
             };
-            told.push(tell(Pool { directory: place, ..pool }, of_pool, space));
+            told.push(self.tell_pool(told_so, &pool.directory, of_pool, space));
         }
         for of_pool in kept.into_values() {
             let Some((directory, _)) = of_pool.place.clone() else { continue };
-            let (name, place) = (of_pool.name.clone(), directory.to_string_lossy().into_owned());
-            let space = self.space(&name, &directory, &of_pool);
-            let undeclared = "the configuration does not declare it any more".to_owned();
-            let problem = Some(space.as_ref().err().map_or(undeclared, |problem| problem.what.clone()));
-            told.push(Pool {
-                problem,
-                ..tell(Pool { name, directory: place, ..Pool::default() }, of_pool, space)
-            });
+            let told_so = Told { name: of_pool.name.clone(), ..Told::default() };
+            let space = self.look_at_pool(&of_pool.name, &directory, &of_pool).map(|(_, space)| space);
+            let told_so = self.tell_pool(told_so, &directory, of_pool, space);
+            let undeclared = || Some("the configuration does not declare it any more".to_owned());
+            told.push(Told { problem: told_so.problem.clone().or_else(undeclared), ..told_so });
         }
         told.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(Pools { pools: told })
     }
 
+    fn tell_pool(&self, pool: Told, directory: &Path, kept: Kept, space: problem::Result<PoolSpace>) -> Told {
+        let Kept { shares, deleted, promised, removing, .. } = kept;
+        let (capacity, free, problem) = match space {
+            Ok(space) => (Some(space.total), Some(space.free), None),
+            Err(problem) => (None, None, Some(problem.what)),
+        };
+        let removing = removing.into_iter().map(|AbandonedDirectory { share, directory, made }| {
+            let directory = directory.to_string_lossy().into_owned();
+            RemovedDirectory { share, directory, problem: self.abandoned.problem(&made.mark) }
+        });
+        let (directory, removing) = (directory.to_string_lossy().into_owned(), removing.collect());
+        Told {
+            directory,
+            shares,
+            deleted_shares: deleted,
+            promised,
+            capacity,
+            free,
+            problem,
+            removing,
+            ..pool
+        }
+    }
+
+    fn check_knows_pools(&self) -> Result<()> {
+        if self.serving.is_some() {
+            return Ok(());
+        }
+        let what = "only a running server knows the pools: its configuration declares them";
+        Err(Refusal::new(RefusalKind::NotFound, what, "Start the server, and try again."))
+    }
+
     /// What is known of each pool, by folded name.
-    pub(super) fn kept_pools(&self) -> Result<BTreeMap<String, Kept>> {
+    fn kept_pools(&self) -> Result<BTreeMap<String, Kept>> {
         let mut pools: BTreeMap<String, Kept> = BTreeMap::new();
         let deleted = self.state.deleted_shares().map_err(failed)?;
         let deleted = deleted.into_iter().map(|deleted| (deleted.share, true));
@@ -92,11 +142,8 @@ impl Administration {
             let Some(made) = &share.pool else { continue };
             let pool = pools.entry(folded_name(&made.pool)).or_default();
             pool.note(&share.directory, made);
-            if is_deleted {
-                pool.deleted += 1
-            } else {
-                pool.shares += 1
-            }
+            let count = if is_deleted { &mut pool.deleted } else { &mut pool.shares };
+            *count = count.saturating_add(1);
             pool.promised = pool.promised.saturating_add(size(&share));
         }
         for directory in self.state.abandoned_directories().map_err(failed)? {
@@ -107,29 +154,145 @@ impl Administration {
         Ok(pools)
     }
 
-    /// The room of a pool, which must be there, and be the one in which its shares are.
-    fn space(&self, name: &str, directory: &Path, kept: &Kept) -> problem::Result<PoolSpace> {
+    /// Opens the directory of a pool, which must be the one in which its shares are, and overlap with no other share.
+    fn look_at_pool(
+        &self,
+        name: &str,
+        directory: &Path,
+        kept: &Kept,
+    ) -> problem::Result<((PathBuf, Pool), PoolSpace)> {
         let (path, pool) = pools::open(name, directory)?;
-        let mark = kept.place.as_ref().and_then(|(_, mark)| mark.parse().ok());
+        let mut apart = Apart::from_state(self.state.directory());
+        for share in &self.declared().shares {
+            apart.take_unseen(&share.given.name, &share.directory);
+        }
+        let is_of_it =
+            |share: &ShareRecord| share.pool.as_ref().is_some_and(|made| same_share_name(&made.pool, name));
+        for share in self.state.made_shares()?.iter().filter(|share| !is_of_it(share)) {
+            apart.take_unseen(&share.name, &share.directory);
+        }
+        apart.check_pool(name, &path)?;
+        let mark = kept.place.as_ref().map(|(_, mark)| mark.parse().map_err(|_| PoolError::OtherPool));
         let asked = in_time::answer(move || {
-            mark.map_or(Ok(()), |mark| pool.check(mark))?;
-            Ok(pool.space()?)
+            if let Some(mark) = mark {
+                pool.check(mark?)?;
+            }
+            let space = pool.space()?;
+            Ok((pool, space))
         });
-        asked.unwrap_or(Err(PoolError::Missing)).map_err(|error| pools::problem(name, &path, error))
+        let asked = asked.ok_or_else(|| pools::no_answer(name, &path))?;
+        let (pool, space) = asked.map_err(|error| pools::problem(name, &path, error))?;
+        Ok(((path, pool), space))
+    }
+
+    /// Where the directory of a new share is to be made. None: the share has a directory of its own.
+    pub(super) fn place_in_pool(&self, new: &NewShare) -> Result<Option<Place>> {
+        let refuse = |what: &str| Err(invalid(format!("the share {}: {what}", new.name), FORM));
+        let Some(pool) = &new.pool else {
+            let is_of_pool = new.size.is_some() || new.uid.is_some() || new.gid.is_some();
+            return match new.directory.is_empty() {
+                true => refuse("it has no directory, and is of no pool"),
+                false if is_of_pool => refuse("only a share of a pool has a size and an owner"),
+                false => Ok(None),
+            };
+        };
+        if !new.directory.is_empty() || new.from.is_some() {
+            return refuse("the server makes the directory of a share of a pool, and makes it empty");
+        }
+        if new.name.starts_with('.') {
+            return refuse("the name of a share of a pool does not begin with a dot");
+        }
+        let Some(size) = new.size.filter(|size| *size > 0) else {
+            return refuse("a share of a pool has a size, which is larger than nothing");
+        };
+        let owner = PoolOwner { uid: new.uid.unwrap_or(0), gid: new.gid.unwrap_or(0) };
+        if let Err(why) = check_ids(&new.name, [owner.uid, owner.gid].into_iter()) {
+            return refuse(&why);
+        }
+        self.check_knows_pools()?;
+        let declared = self.declared();
+        let Some(declared) = declared.pool(pool) else {
+            let what = format!("there is no pool {pool}");
+            return Err(Refusal::new(RefusalKind::NotFound, what, "`anabranch pool list` lists the pools."));
+        };
+        let kept = self.kept_pools()?.remove(&folded_name(pool)).unwrap_or_default();
+        let ((path, pool), space) =
+            self.look_at_pool(&declared.name, &declared.directory, &kept).map_err(of_pool)?;
+        check_promise(declared, space, kept.promised.saturating_add(size))?;
+        place(&new.name, &declared.name, (path, pool), (size, owner)).map(Some)
+    }
+
+    /// Makes the directory of a new share. It is one to be removed until the share is kept.
+    pub(super) fn make_in_pool(&self, name: &str, place: Place) -> Result<()> {
+        let Place { directory, made, pool, mark, owner, .. } = place;
+        let abandoned = AbandonedDirectory { share: name.to_owned(), directory: directory.clone(), made };
+        self.state.abandon_directory(&abandoned).map_err(failed)?;
+        let (_, in_pool) = pools::place_of(&directory);
+        let made = in_time::answer(move || pool.make(&in_pool, mark, owner));
+        let why = match made {
+            Some(Ok(())) => {
+                tracing::info!(share = name, directory = %directory.display(), "a directory was made in a pool");
+                return Ok(());
+            }
+            Some(Err(error)) => error.to_string(),
+            None => "its storage does not answer".to_owned(),
+        };
+        let what = format!("share {name}: {} cannot be made: {why}", directory.display());
+        Err(Refusal::new(RefusalKind::Directory, what, ""))
+    }
+
+    /// Checks a change of a quota that is the size of a share of a pool. `to`: what the share may hold then, in bytes.
+    pub(super) fn check_size(&self, record: &ShareRecord, subject: &QuotaFor, to: Option<u64>) -> Result<()> {
+        let Some(made) = record.pool.as_ref().filter(|_| is_size(subject)) else { return Ok(()) };
+        let Some(to) = to.filter(|to| *to > 0) else {
+            let what = format!("the quota of {WHOLE} is the size of the share {}", record.name);
+            return Err(invalid(what, "A share of a pool has a size: give the quota another hard limit."));
+        };
+        let (before, declared) = (size(record), self.declared());
+        let (Some(declared), true) = (declared.pool(&made.pool), to > before) else { return Ok(()) };
+        let kept = self.kept_pools()?.remove(&folded_name(&made.pool)).unwrap_or_default();
+        let (_, space) = self.look_at_pool(&declared.name, &declared.directory, &kept).map_err(of_pool)?;
+        check_promise(declared, space, kept.promised.saturating_sub(before).saturating_add(to))
     }
 }
 
-fn tell(pool: Pool, kept: Kept, space: std::result::Result<PoolSpace, Problem>) -> Pool {
-    let Kept { shares, deleted, promised, removing, .. } = kept;
-    let (capacity, free, problem) = match space {
-        Ok(space) => (Some(space.total), Some(space.free), None),
-        Err(problem) => (None, None, Some(problem.what)),
-    };
-    let removing = removing.into_iter().map(|AbandonedDirectory { share, directory, .. }| RemovedDirectory {
-        share,
-        directory: directory.to_string_lossy().into_owned(),
-        problem: None,
+fn of_pool(Problem { what, advice, .. }: Problem) -> Refusal {
+    Refusal::new(RefusalKind::Directory, what, advice)
+}
+
+/// Refuses to promise the shares of a pool more than it has.
+fn check_promise(pool: &PoolSettings, space: PoolSpace, promised: u64) -> Result<()> {
+    if pool.overcommits || promised <= space.total {
+        return Ok(());
+    }
+    let (name, promised, total) = (&pool.name, show_size(promised), show_size(space.total));
+    let what = format!(
+        "the shares of the pool {name} would be {promised} together, and its file system has {total}"
+    );
+    let advice =
+        "Give it less, purge shares that nobody needs, or declare the pool with overcommit = \"yes\".";
+    Err(Refusal::new(RefusalKind::PoolFull, what, advice))
+}
+
+/// A directory that has the name of its share, or one like it if that is taken.
+fn place(
+    share: &str,
+    name: &str,
+    (path, pool): (PathBuf, Pool),
+    (size, owner): (u64, PoolOwner),
+) -> Result<Place> {
+    let problem = |error: PoolError| of_pool(pools::problem(name, &path, error));
+    let of_share = share.to_owned();
+    let asked = in_time::answer(move || {
+        let (pool_mark, mark) = (pool.mark()?, PoolMark::random()?);
+        let written = mark.to_string();
+        let beside = format!("{of_share}-{}", written.get(..8).unwrap_or_default());
+        let in_pool = if pool.is_free(&of_share)? { of_share } else { beside };
+        Ok((pool, pool_mark, mark, in_pool))
     });
-    let removing = removing.collect();
-    Pool { shares, deleted_shares: deleted, promised, capacity, free, problem, removing, ..pool }
+    let asked = asked.ok_or_else(|| of_pool(pools::no_answer(name, &path)))?;
+    let (pool, pool_mark, mark, in_pool) = asked.map_err(problem)?;
+    let made =
+        PoolDirectory { pool: name.to_owned(), pool_mark: pool_mark.to_string(), mark: mark.to_string() };
+    Ok(Place { directory: path.join(in_pool), size, made, pool, mark, owner })
 }

@@ -74,6 +74,7 @@ impl Administration {
         let grace = new.grace.map_or(GRACE, Duration::from_secs);
         let limits = QuotaLimits::new(new.soft, new.hard, grace)
             .map_err(|e| invalid(format!("the quota of {subject}: {e}"), FORMS_ADVICE))?;
+        self.check_size(&record, &subject, limits.hard())?;
         let mut rules = record.quotas().map_err(failed)?;
         let rule = QuotaRule { subject, limits };
         // It is kept as text.
@@ -102,6 +103,7 @@ impl Administration {
         let changing = self.idle.lock();
         let mut record = self.made_share(share)?;
         let subject = parse(&record.name, subject)?;
+        self.check_size(&record, &subject, None)?;
         let mut rules = record.quotas().map_err(failed)?;
         let Some(at) = rules.iter().position(|rule| rule.subject == subject) else {
             let what = format!("the share {} has no quota of {subject}", record.name);

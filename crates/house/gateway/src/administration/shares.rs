@@ -11,7 +11,7 @@ use share::{Protocols, RansomwareRule, SHARES_MAX, Terms, folded_name, served_by
 use state::{ShareRecord, burst_credits, rules};
 
 use super::snapshots::check_has_snapshots;
-use super::{Administration, Serving, clones, failed, invalid};
+use super::{Administration, Serving, clones, failed, invalid, pools};
 use crate::apart::Apart;
 use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
@@ -89,6 +89,8 @@ impl Administration {
             recycle_bin: write_kept_bin(&record.recycle_bin),
             ransomware_alarm: write_kept_alarm(&record.ransomware_alarm),
             read_only: self.is_read_only(&record.name, record.terms()),
+            pool: record.pool.as_ref().map(|made| made.pool.clone()),
+            size: record.pool.as_ref().map(|_| pools::size(record)),
             ..tell(&record.name, &record.directory, record.terms(), plan)
         }
     }
@@ -157,10 +159,15 @@ impl Administration {
             terms_of(new) | homes | flavors(name, &new.nfs_security)? | groups(name, &new.nfs_groups)?;
         let terms = terms | snapshot_folders(name, &new.nfs_snapshots)?;
         check_encryption(name, terms)?;
-        let directory = match &original {
-            Some(_) => clones::place(name, &directory)?,
-            None => check_directory(name, &directory, terms)?,
+        let in_pool = self.place_in_pool(new)?;
+        let directory = match (&original, &in_pool) {
+            (_, Some(place)) => place.directory.clone(),
+            (Some(_), None) => clones::place(name, &directory)?,
+            (None, None) => check_directory(name, &directory, terms)?,
         };
+        if in_pool.is_none() {
+            self.check_outside_pools(name, &directory)?;
+        }
         self.check_apart(name, &directory, &made)?;
         let plan = parse_plan(name, new.plan.as_deref().unwrap_or("unlimited"))?;
         self.check_pools(name, &plan, &made)?;
@@ -176,13 +183,18 @@ impl Administration {
             snapshot_policy: self.check_policy(name, &new.snapshot_policy)?,
             recycle_bin: check_recycle_bin(name, &new.recycle_bin)?,
             ransomware_alarm: check_ransomware_alarm(name, &new.ransomware_alarm)?,
+            quotas: in_pool.iter().map(|place| pools::written_size(place.size)).collect(),
+            pool: in_pool.as_ref().map(|place| place.made.clone()),
             ..ShareRecord::default().on(terms)
         };
         record.provision(&Provisioned::new(plan));
         if let Some(original) = &original {
             original.copy_to(name, &record.directory)?;
         }
-        let entered = self.enter_made(&record);
+        let made = in_pool.map_or(Ok(()), |place| self.make_in_pool(name, place));
+        let entered = made.and_then(|()| self.enter_made(&record));
+        // Of a directory that was made for it, nothing is left.
+        self.abandoned.wake();
         match original {
             Some(_) => entered.map_err(|refusal| clones::copy_stays(&record.directory, refusal)),
             None => entered,
@@ -205,7 +217,11 @@ impl Administration {
             }
             None => None,
         };
-        self.state.keep_share(record).map_err(failed)?;
+        match &record.pool {
+            Some(made) => self.state.keep_share_of_pool(record, made),
+            None => self.state.keep_share(record),
+        }
+        .map_err(failed)?;
         if let (Some(serving), Some(share)) = (&self.serving, share) {
             serving
                 .shares
@@ -377,6 +393,17 @@ impl Administration {
             .map_err(|problem| Refusal::new(RefusalKind::Overlap, problem.what, problem.advice))
     }
 
+    /// Checks that a share whose directory the server has not made lies in no pool.
+    pub(super) fn check_outside_pools(&self, name: &str, directory: &Path) -> Result<()> {
+        let mut apart = Apart::from_state(self.state.directory());
+        for pool in &self.declared().pools {
+            apart.take_pool(&pool.name, &pool.directory);
+        }
+        apart
+            .check(name, directory)
+            .map_err(|problem| Refusal::new(RefusalKind::Overlap, problem.what, problem.advice))
+    }
+
     /// Whether the storage of a share answers, as far as is known.
     fn answers(&self, name: &str) -> bool {
         let Some(serving) = &self.serving else { return true };
@@ -515,6 +542,8 @@ fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
         snapshots: None,
         encryption_at_rest: None,
         restorable_until: None,
+        pool: None,
+        size: None,
         plan,
     }
 }
