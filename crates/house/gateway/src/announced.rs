@@ -40,7 +40,7 @@ pub(crate) fn start(settings: &Settings, prepared: &Prepared, at: &Addresses) ->
     if protocols.wsd && smb.as_ref().is_none_or(|smb| smb.port != SMB_PORT) {
         tracing::warn!("WS-Discovery leads clients to port {SMB_PORT}, where SMB does not listen");
     }
-    let host = Host { name: name(), id: prepared.state.server_guid()?, smb, nfs };
+    let host = Host { name: name(), id: prepared.state.server().server_guid()?, smb, nfs };
     tracing::info!(name = host.name, ?protocols, "the server is announced to its networks");
     let started = Discovery::start(protocols, host, Shares(Arc::clone(&prepared.shares)));
     started.map(Some).map_err(serving("cannot announce the server"))

@@ -94,7 +94,7 @@ impl Gateway {
         let servers = Servers::new(&settings, &prepared, &addresses, nfs_tls.clone())?;
         let shares = Arc::clone(&prepared.shares);
         let (state, access_log) = (Arc::clone(&prepared.state), prepared.access_log.clone());
-        burst_credits::keep(&shares.present(), &state, burst_credits::RESERVE)?;
+        burst_credits::keep(&shares.present(), state.server(), burst_credits::RESERVE)?;
         let discovery = announced::start(&settings, &prepared, &addresses)?;
         let is_unregistered = Arc::<AtomicBool>::default();
         let of_control = OfControl {
@@ -201,7 +201,7 @@ impl Gateway {
             tracing::error!("opens of clients that are away are left as they are: a storage does not answer");
         }
         access_log.finish(LAST_LINES);
-        burst_credits::keep(&shares.present(), &state, Duration::ZERO)?;
+        burst_credits::keep(&shares.present(), state.server(), Duration::ZERO)?;
         state.keep_copy();
         // Other gateways may serve from now on what lies in CephFS.
         drop(servers);

@@ -405,7 +405,7 @@ impl Opener {
 
     fn await_store(&self, name: &str, why: &str, table: &ShareTable) -> Result<()> {
         tracing::error!("the share {name} is not served: {why}");
-        table.await_store(ShareId(self.state.share_id(name)?), name);
+        table.await_store(ShareId(self.state.server().share_id(name)?), name);
         Ok(())
     }
 
@@ -492,7 +492,7 @@ impl Opener {
             nodes_max: CEPH_NODES_MAX,
             reserved_names: reserved.to_vec(),
         };
-        let gateway = format!("anabranch-{:032x}", u128::from_be_bytes(self.state.server_guid()?));
+        let gateway = format!("anabranch-{:032x}", u128::from_be_bytes(self.state.server().server_guid()?));
         let store = self.ceph.open(&Wanted { share: name, directory, options, gateway: &gateway })?;
         Ok(Arc::new(store))
     }
@@ -545,11 +545,11 @@ impl Opener {
         store: Arc<dyn Storage>,
         quotas: Vec<QuotaRule>,
     ) -> Result<Arc<Share>> {
-        let id = ShareId(self.state.share_id(&settings.name)?);
+        let id = ShareId(self.state.server().share_id(&settings.name)?);
         let opens_max = settings.opens_max.min(self.opens_max);
         let access_log = self.access_log.clone();
         let share = Share::new(id, share::Settings { opens_max, access_log, ..settings }, store);
-        burst_credits::restore(&share, &self.state)?;
+        burst_credits::restore(&share, self.state.server())?;
         if !quotas.is_empty() {
             share.set_quotas_over_since(self.state.quota_graces(share.name())?);
             share.set_quota_rules(quotas);

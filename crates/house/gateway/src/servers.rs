@@ -149,7 +149,7 @@ fn smb_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
         })?;
     Ok(smb_server::Config {
         directory: Arc::new(names),
-        server_guid: Some(prepared.state.server_guid()?),
+        server_guid: Some(prepared.state.server().server_guid()?),
         signing: settings.smb_signing,
         ntlm: settings.ntlm,
         encryption: settings.smb_encryption,
@@ -186,7 +186,7 @@ fn nfs_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Re
     if let Some((uid, gid)) = settings.nfs_anonymous {
         squashing.anonymous = Anonymous { uid, gid };
     }
-    let key = prepared.state.nfs_handle_key()?;
+    let key = prepared.state.server().nfs_handle_key()?;
     let mut verifier = [0; 8];
     getrandom::fill(&mut verifier)
         .map_err(|e| Problem::new(Cause::Serving, format!("no random numbers: {e}"), ""))?;

@@ -65,7 +65,7 @@ fn look(shares: &ShareTable, state: &State) {
             tracing::error!("{}", error.what);
         }
     }
-    if let Err(error) = burst_credits::keep(&shares.present(), state, burst_credits::RESERVE) {
+    if let Err(error) = burst_credits::keep(&shares.present(), state.server(), burst_credits::RESERVE) {
         tracing::error!("{}", error.what);
     }
 }

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Result;
 use crate::records::{PasswordKeys, Secrets};
-use crate::state::{ABOUT, State};
+use crate::server_records::ABOUT;
+use crate::state::State;
 use crate::store::{Batch, Form, Table};
 
 /// NT hashes by name of the account in lower case.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use share::{LimitsStatus, Share, Shares};
 
-use crate::{Result, State};
+use crate::{Result, ServerRecords};
 
 /// So often they are written down, if they have changed.
 pub const INTERVAL: Duration = Duration::from_secs(5);
@@ -20,8 +20,8 @@ pub const RESERVE: Duration = Duration::from_secs(2 * INTERVAL.as_secs());
 ///
 /// # Errors
 /// The state database cannot be read.
-pub fn restore(share: &Share, state: &State) -> Result<()> {
-    if let Some(left) = state.credits(share.name())? {
+pub fn restore(share: &Share, server: &ServerRecords) -> Result<()> {
+    if let Some(left) = server.credits(share.name())? {
         share.set_credits(left);
     }
     Ok(())
@@ -31,15 +31,15 @@ pub fn restore(share: &Share, state: &State) -> Result<()> {
 ///
 /// # Errors
 /// The state database cannot be written.
-pub fn keep(shares: &Shares, state: &State, reserve: Duration) -> Result<()> {
+pub fn keep(shares: &Shares, server: &ServerRecords, reserve: Duration) -> Result<()> {
     let mut changed = Vec::new();
     for share in shares.iter() {
         let left = lasting(&share.limits_status(), reserve);
-        if state.credits(share.name())? != left {
+        if server.credits(share.name())? != left {
             changed.push((share.name().to_owned(), left));
         }
     }
-    if changed.is_empty() { Ok(()) } else { state.keep_credits(&changed) }
+    if changed.is_empty() { Ok(()) } else { server.keep_credits(&changed) }
 }
 
 /// What is left at least after `reserve`: bursts spend what they have above the baseline.
@@ -58,6 +58,7 @@ mod tests {
     use storage::memory::MemoryStore;
 
     use super::*;
+    use crate::State;
 
     fn share(id: u32, name: &str, plan: &str) -> Arc<Share> {
         let provisioned = Provisioned::new(plan.parse().unwrap());
@@ -69,7 +70,7 @@ mod tests {
         const PLAN: &str = "custom iops=1 burst-iops=201 burst-credits=50000";
         let directory = tempfile::tempdir().unwrap();
         let state = State::open(&directory.path().join("state")).unwrap();
-        state.share_id("Bursts").unwrap();
+        state.server().share_id("Bursts").unwrap();
         let table = ShareTable::new([share(1, "Bursts", PLAN), share(2, "plain", "unlimited")]).unwrap();
         let shares = table.present();
         let bursts = shares.by_name("bursts").unwrap();
@@ -77,34 +78,38 @@ mod tests {
         // 200 above the baseline, for as many seconds as are held in reserve; one accrues in a second meanwhile.
         let is_about = |left: Option<u64>, expected: u64| (expected..expected + 60).contains(&left.unwrap());
         for (reserve, expected) in [(0, 20_000), (10, 18_000), (1000, 0)] {
-            keep(&shares, &state, Duration::from_secs(reserve)).unwrap();
-            assert!(is_about(state.credits("BURSTS").unwrap(), expected), "{:?}", state.credits("BURSTS"));
+            keep(&shares, state.server(), Duration::from_secs(reserve)).unwrap();
+            assert!(
+                is_about(state.server().credits("BURSTS").unwrap(), expected),
+                "{:?}",
+                state.server().credits("BURSTS")
+            );
         }
-        assert_eq!(state.credits("plain").unwrap(), None);
+        assert_eq!(state.server().credits("plain").unwrap(), None);
 
-        keep(&shares, &state, Duration::ZERO).unwrap();
+        keep(&shares, state.server(), Duration::ZERO).unwrap();
         let again = share(1, "Bursts", PLAN);
-        restore(&again, &state).unwrap();
+        restore(&again, state.server()).unwrap();
         assert!(is_about(again.limits_status().credits, 20_000));
         // Of another plan as many as fit; and none are kept where there are no bursts.
         let smaller = share(1, "Bursts", "custom iops=1 burst-iops=300 burst-credits=700");
-        restore(&smaller, &state).unwrap();
+        restore(&smaller, state.server()).unwrap();
         assert_eq!(smaller.limits_status().credits, Some(700));
         bursts.set_plan(Plan::Unlimited, std::time::SystemTime::now()).unwrap();
-        keep(&shares, &state, Duration::ZERO).unwrap();
-        assert_eq!(state.credits("Bursts").unwrap(), None);
+        keep(&shares, state.server(), Duration::ZERO).unwrap();
+        assert_eq!(state.server().credits("Bursts").unwrap(), None);
     }
 
     #[test]
     fn a_share_that_is_removed_takes_its_credits_along() {
         let directory = tempfile::tempdir().unwrap();
         let state = State::open(&directory.path().join("state")).unwrap();
-        state.share_id("data").unwrap();
-        state.keep_credits(&[("Data".to_owned(), Some(7))]).unwrap();
-        assert_eq!(state.credits("data").unwrap(), Some(7));
+        state.server().share_id("data").unwrap();
+        state.server().keep_credits(&[("Data".to_owned(), Some(7))]).unwrap();
+        assert_eq!(state.server().credits("data").unwrap(), Some(7));
         state.forget_share("DATA").unwrap();
-        assert_eq!(state.credits("data").unwrap(), None);
-        state.keep_credits(&[("Data".to_owned(), Some(7))]).unwrap();
-        assert_eq!(state.credits("data").unwrap(), None);
+        assert_eq!(state.server().credits("data").unwrap(), None);
+        state.server().keep_credits(&[("Data".to_owned(), Some(7))]).unwrap();
+        assert_eq!(state.server().credits("data").unwrap(), None);
     }
 }

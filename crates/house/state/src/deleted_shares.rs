@@ -7,7 +7,8 @@ use crate::quotas::GRACES;
 use crate::records::ShareRecord;
 use crate::replications::{DESTINATIONS, REPLICATIONS};
 use crate::restores::RESTORES;
-use crate::state::{CREDITS, MADE_SHARES, SHARES};
+use crate::server_records::{CREDITS, SHARES};
+use crate::state::MADE_SHARES;
 use crate::store::{Batch, Change, Form, Table};
 use crate::{Result, State, handles};
 
@@ -47,7 +48,12 @@ impl State {
     /// # Errors
     /// The database cannot be read or written.
     pub fn delete_share(&self, share: &ShareRecord, deleted: u64, until: u64) -> Result<DeletedShare> {
-        let gone = DeletedShare { number: self.share_id(&share.name)?, deleted, until, share: share.clone() };
+        let gone = DeletedShare {
+            number: self.server().share_id(&share.name)?,
+            deleted,
+            until,
+            share: share.clone(),
+        };
         let kept = DeletedShare { share: share.kept(), ..gone.clone() };
         let json = serde_json::to_vec(&kept).map_err(|e| self.trouble(e))?;
         let mut changes = Self::without_share(&share.name, true);
@@ -115,20 +121,23 @@ mod tests {
         data.comment = "What we do".to_owned();
         data.rules.elevated = vec!["anna".to_owned()];
         state.keep_share(&data).unwrap();
-        let number = state.share_id("data").unwrap();
+        let number = state.server().share_id("data").unwrap();
         let gone = state.delete_share(&data, 5, 9).unwrap();
         assert_eq!((gone.number, state.made_shares().unwrap().len()), (number, 0));
         // The name is free, and whoever has it then has another number.
-        let other = state.share_id("data").unwrap();
+        let other = state.server().share_id("data").unwrap();
         assert_ne!(other, number);
         drop(state);
         let state = open();
         assert_eq!(state.deleted_shares().unwrap(), std::slice::from_ref(&gone));
         assert!(state.undelete_share(&gone).unwrap());
         assert_eq!(state.made_shares().unwrap(), [data]);
-        assert_eq!((state.share_id("data").unwrap(), state.deleted_shares().unwrap()), (number, vec![]));
+        assert_eq!(
+            (state.server().share_id("data").unwrap(), state.deleted_shares().unwrap()),
+            (number, vec![])
+        );
         assert!(!state.undelete_share(&gone).unwrap(), "it comes back once");
-        assert!(state.share_id("another").unwrap() > other);
+        assert!(state.server().share_id("another").unwrap() > other);
     }
 
     #[test]
@@ -148,7 +157,7 @@ mod tests {
         assert!(state.undelete_share(&back).unwrap());
         state.forget_deleted_share(removed[1].number).unwrap();
         assert_eq!(state.deleted_shares().unwrap(), []);
-        assert_eq!(state.share_id("old").unwrap(), removed[0].number);
+        assert_eq!(state.server().share_id("old").unwrap(), removed[0].number);
     }
 
     #[test]

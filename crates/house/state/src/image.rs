@@ -150,7 +150,7 @@ mod tests {
         let place = directory.path().join("state");
         let state = State::open(&place).unwrap();
         for n in 0..50 {
-            state.share_id(&format!("share-{n}")).unwrap();
+            state.server().share_id(&format!("share-{n}")).unwrap();
             state.set_account(&format!("user-{n}"), &Secrets::of_hash(n)).unwrap();
         }
         drop(state);

@@ -17,7 +17,8 @@ use storage_local::HandleKey;
 use crate::accounts::{ACCOUNT_KEYS, ACCOUNTS, AccountKeys, DOMAIN_SLICES, RIDS};
 use crate::handles::{self, OnDisk};
 use crate::records::UserRecord;
-use crate::state::{self, ABOUT, ADDED_USERS, CREDITS, FILE, MADE_SHARES, SHARES, State, TOKENS};
+use crate::server_records::{ABOUT, CREDITS, SHARES};
+use crate::state::{self, ADDED_USERS, FILE, MADE_SHARES, State, TOKENS};
 use crate::store::{Change, Form, StoreError, Table};
 use crate::{Error, Result, copies, lock_hosts, nfs_clients, persistent_opens};
 
@@ -231,8 +232,8 @@ mod tests {
         let records: Vec<_> = (0..500).map(|object| (object, record.clone())).collect();
         state.handle_records("data").key([9; 16]).unwrap();
         state.handle_records("data").enter(&records).unwrap();
-        state.share_id("data").unwrap();
-        state.keep_credits(&[("data".to_owned(), Some(1))]).unwrap();
+        state.server().share_id("data").unwrap();
+        state.server().keep_credits(&[("data".to_owned(), Some(1))]).unwrap();
         state.keep_copy();
         state
     }
@@ -242,12 +243,12 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let directory = temporary.path().join("state");
         let state = with_hashes(&directory);
-        let guid = state.server_guid().unwrap();
+        let guid = state.server().server_guid().unwrap();
         assert!(has_hashes(&directory) && state.keeps_nt_hashes().unwrap());
 
         let state = state.without_nt_hashes().unwrap();
         assert!(!has_hashes(&directory) && !state.keeps_nt_hashes().unwrap());
-        assert_eq!(state.server_guid().unwrap(), guid);
+        assert_eq!(state.server().server_guid().unwrap(), guid);
         let anna = state.account("Anna").unwrap().unwrap();
         assert_eq!((anna.nt_hash, anna.keys.unwrap().salt.as_str()), (None, "Ranna"));
         // It had a password once, which is not known any more.
@@ -265,7 +266,10 @@ mod tests {
                 .iter()
                 .all(|name| name.as_ref().is_some_and(|name| name.name == b"name"))
         );
-        assert_eq!((state.credits("data").unwrap(), state.share_id("data").unwrap()), (Some(1), 1));
+        assert_eq!(
+            (state.server().credits("data").unwrap(), state.server().share_id("data").unwrap()),
+            (Some(1), 1)
+        );
         drop((records, state));
 
         // Once is enough; and from then on they are kept again.

@@ -17,24 +17,17 @@ use crate::handles::HandleTables;
 use crate::lock::{Holder, Lock};
 use crate::records::{ShareRecord, TokenRecord, UserRecord};
 use crate::redb_store::RedbStore;
+use crate::server_records::ServerRecords;
 use crate::state_file::{Closed, StateFile};
 use crate::store::{Batch, Change, Form, Store, Table};
 use crate::{Error, Result, copies, directory, image};
 
-/// Single values by name.
-pub(crate) const ABOUT: Table = Table { name: "about", form: Form::TextToBytes };
-/// Numbers of shares by name in lower case.
-pub(crate) const SHARES: Table = Table { name: "shares", form: Form::TextToU32 };
-/// Burst credits that shares have left, by name in lower case.
-pub(crate) const CREDITS: Table = Table { name: "burst-credits", form: Form::TextToU64 };
 /// The shares that were created by command, as JSON, by name in lower case.
 pub(crate) const MADE_SHARES: Table = Table { name: "made-shares", form: Form::TextToBytes };
 /// The users who were added by command, as JSON, by folded name.
 pub(crate) const ADDED_USERS: Table = Table { name: "added-users", form: Form::TextToBytes };
 /// The tokens of the control address that were created by command, as JSON, by name in lower case.
 pub(crate) const TOKENS: Table = Table { name: "tokens", form: Form::TextToBytes };
-/// The highest number that a share was given.
-const LAST_SHARE: &str = "last-share";
 
 /// The version of what the tables hold; a database of another version is refused.
 const FORMAT: u32 = 1;
@@ -46,8 +39,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The open state database. One process at a time has it, until all that share the database have dropped it.
 pub struct State {
-    store: Arc<dyn Store>,
-    /// What `store` is, and what local directories keep their handles in.
+    server: ServerRecords,
+    /// What its store is, and what local directories keep their handles in.
     pub(crate) database: Arc<Database>,
     file: PathBuf,
     closed: Closed,
@@ -136,7 +129,9 @@ impl State {
 
     fn of(database: Database, file: PathBuf, closed: Closed) -> Self {
         let database = Arc::new(database);
-        Self { store: Arc::new(RedbStore(Arc::clone(&database))), database, file, closed }
+        let store = Arc::new(RedbStore(Arc::clone(&database)));
+        let server = ServerRecords::new(store, format!("the state database {}", file.display()));
+        Self { server, database, file, closed }
     }
 
     /// Tells when the directory is free: when all that share the database have dropped it. One that is in memory never tells.
@@ -175,7 +170,7 @@ impl State {
     }
 
     pub(crate) fn trouble(&self, error: impl std::fmt::Display) -> Error {
-        trouble(&self.file, error)
+        self.server.trouble(error)
     }
 
     fn check_format(&self) -> Result<()> {
@@ -193,104 +188,34 @@ impl State {
         ))
     }
 
-    /// The value of this name; the first time what `make` says, kept from then on.
+    /// What this machine remembers as a server.
+    pub fn server(&self) -> &ServerRecords {
+        &self.server
+    }
+
     pub(crate) fn lasting<const N: usize>(
         &self,
         name: &str,
         make: impl Fn() -> Result<[u8; N]>,
     ) -> Result<[u8; N]> {
-        loop {
-            if let Some(found) = self.read(ABOUT, name)? {
-                let wrong = |_| self.trouble(format!("{name} has the wrong length: the file is damaged"));
-                return found.try_into().map_err(wrong);
-            }
-            let made = make()?;
-            let batch = Batch {
-                expected: vec![ABOUT.expect(name.as_bytes(), None)],
-                changes: vec![ABOUT.put(name.as_bytes(), &made)],
-            };
-            if self.write(&batch)? {
-                return Ok(made);
-            }
-        }
+        self.server.lasting(name, make)
     }
 
     pub(crate) fn read(&self, table: Table, key: &str) -> Result<Option<Vec<u8>>> {
-        self.store.read(table, key.as_bytes()).map_err(|e| self.trouble(e))
+        self.server.read(table, key)
     }
 
-    /// False: something is not as it was expected, and nothing was written.
     pub(crate) fn write(&self, batch: &Batch) -> Result<bool> {
-        self.store.write(batch).map_err(|e| self.trouble(e))
+        self.server.write(batch)
+    }
+
+    pub(crate) fn number<const N: usize>(&self, bytes: Vec<u8>) -> Result<[u8; N]> {
+        self.server.number(bytes)
     }
 
     /// Writes whatever there is.
     pub(crate) fn change(&self, changes: Vec<Change>) -> Result<()> {
         self.write(&changes.into()).map(drop)
-    }
-
-    /// A number of so many bytes.
-    pub(crate) fn number<const N: usize>(&self, bytes: Vec<u8>) -> Result<[u8; N]> {
-        bytes.try_into().map_err(|_| self.trouble("a value has the wrong length: the file is damaged"))
-    }
-
-    fn random(&self) -> Result<[u8; 16]> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).map_err(|e| self.trouble(format!("no random numbers: {e}")))?;
-        Ok(bytes)
-    }
-
-    /// Who this server is to SMB clients, for as long as its state lives.
-    ///
-    /// # Errors
-    /// The database cannot be read, or not written the first time.
-    pub fn server_guid(&self) -> Result<[u8; 16]> {
-        self.lasting("server-guid", || self.random())
-    }
-
-    /// The key that NFS filehandles are signed with.
-    ///
-    /// # Errors
-    /// The database cannot be read, or not written the first time.
-    pub fn nfs_handle_key(&self) -> Result<[u8; 16]> {
-        self.lasting("nfs-handle-key", || self.random())
-    }
-
-    /// The number of a share: the same whenever a share of this name is served.
-    ///
-    /// # Errors
-    /// The database cannot be used, or there are no more numbers.
-    pub fn share_id(&self, name: &str) -> Result<u32> {
-        let name = name.to_lowercase();
-        loop {
-            if let Some(found) = self.read(SHARES, &name)? {
-                return Ok(u32::from_le_bytes(self.number(found)?));
-            }
-            let last = self.read(ABOUT, LAST_SHARE)?;
-            let id = self.highest_share(last.as_deref())?.checked_add(1);
-            let id = id.ok_or_else(|| self.trouble("no more numbers for shares"))?.to_le_bytes();
-            let last_share = LAST_SHARE.as_bytes();
-            let batch = Batch {
-                expected: vec![
-                    SHARES.expect(name.as_bytes(), None),
-                    ABOUT.expect(last_share, last.as_deref()),
-                ],
-                changes: vec![SHARES.put(name.as_bytes(), &id), ABOUT.put(last_share, &id)],
-            };
-            if self.write(&batch)? {
-                return Ok(u32::from_le_bytes(id));
-            }
-        }
-    }
-
-    /// The highest number that a share has or had: clients may have filehandles of shares that are gone.
-    fn highest_share(&self, last: Option<&[u8]>) -> Result<u32> {
-        let mut highest = last.and_then(|last| last.try_into().ok()).map_or(0, u32::from_le_bytes);
-        for (_, id) in self.store.scan(SHARES).map_err(|e| self.trouble(e))? {
-            highest = highest.max(u32::from_le_bytes(self.number(id)?));
-        }
-        // In a database of long ago, only these tell.
-        Ok(self.deleted_shares()?.iter().fold(highest, |highest, gone| highest.max(gone.number)))
     }
 
     /// The shares that were created by command.
@@ -327,37 +252,6 @@ impl State {
 
     fn forget_of_share(&self, name: &str, is_removed: bool) -> Result<()> {
         self.change(Self::without_share(name, is_removed))
-    }
-
-    /// The burst credits that were written down for a share.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub fn credits(&self, name: &str) -> Result<Option<u64>> {
-        let left = self.read(CREDITS, &name.to_lowercase())?;
-        left.map(|left| self.number(left).map(u64::from_le_bytes)).transpose()
-    }
-
-    /// Writes down the burst credits of shares; None: the share has no bursts. A share that is forgotten has none either.
-    ///
-    /// # Errors
-    /// The database cannot be written.
-    pub fn keep_credits(&self, shares: &[(String, Option<u64>)]) -> Result<()> {
-        loop {
-            let mut batch = Batch::default();
-            for (name, left) in shares {
-                let name = name.to_lowercase();
-                let known = self.read(SHARES, &name)?;
-                batch.expected.push(SHARES.expect(name.as_bytes(), known.as_deref()));
-                batch.changes.push(match left.filter(|_| known.is_some()) {
-                    Some(left) => CREDITS.put(name.as_bytes(), &left.to_le_bytes()),
-                    None => CREDITS.remove(name.as_bytes()),
-                });
-            }
-            if self.write(&batch)? {
-                return Ok(());
-            }
-        }
     }
 
     /// The users who were added by command.
@@ -415,13 +309,13 @@ impl State {
     }
 
     pub(crate) fn records<T: serde::de::DeserializeOwned>(&self, table: Table) -> Result<Vec<T>> {
-        let records = self.store.scan(table).map_err(|e| self.trouble(e))?;
+        let records = self.server.store().scan(table).map_err(|e| self.trouble(e))?;
         records.iter().map(|(_, json)| serde_json::from_slice(json).map_err(|e| self.trouble(e))).collect()
     }
 
     /// The store itself, for tables that others have in it.
     pub fn store(&self) -> Arc<dyn Store> {
-        Arc::clone(&self.store)
+        self.server.store()
     }
 
     /// The records of the handles of a local directory, by the name of its share in lower case. They belong to this machine,
@@ -498,7 +392,7 @@ mod tests {
     use super::*;
     use crate::accounts::ACCOUNTS;
     use crate::records::Secrets;
-    use crate::store::{KeyValue, StoreError};
+    use crate::server_records::{ABOUT, SHARES};
 
     fn open(directory: &tempfile::TempDir) -> State {
         State::open(&directory.path().join("state")).unwrap()
@@ -508,15 +402,15 @@ mod tests {
     fn what_must_last_is_the_same_after_a_restart() {
         let directory = tempfile::tempdir().unwrap();
         let state = open(&directory);
-        let before = (state.server_guid().unwrap(), state.nfs_handle_key().unwrap());
+        let before = (state.server().server_guid().unwrap(), state.server().nfs_handle_key().unwrap());
         assert_ne!(before.0, before.1);
-        assert_eq!((state.share_id("a").unwrap(), state.share_id("B").unwrap()), (1, 2));
+        assert_eq!((state.server().share_id("a").unwrap(), state.server().share_id("B").unwrap()), (1, 2));
         state.set_account("Anna", &Secrets::of_hash(7)).unwrap();
         drop(state);
         let state = open(&directory);
-        assert_eq!((state.server_guid().unwrap(), state.nfs_handle_key().unwrap()), before);
-        assert_eq!((state.share_id("b").unwrap(), state.share_id("A").unwrap()), (2, 1));
-        assert_eq!(state.share_id("c").unwrap(), 3);
+        assert_eq!((state.server().server_guid().unwrap(), state.server().nfs_handle_key().unwrap()), before);
+        assert_eq!((state.server().share_id("b").unwrap(), state.server().share_id("A").unwrap()), (2, 1));
+        assert_eq!(state.server().share_id("c").unwrap(), 3);
         assert_eq!(state.account("anna").unwrap(), Some(Secrets::of_hash(7)));
         assert_eq!(state.account("otto").unwrap(), None);
     }
@@ -525,12 +419,12 @@ mod tests {
     fn the_number_of_a_share_that_is_gone_is_not_given_again() {
         let directory = tempfile::tempdir().unwrap();
         let state = open(&directory);
-        assert_eq!((state.share_id("a").unwrap(), state.share_id("b").unwrap()), (1, 2));
+        assert_eq!((state.server().share_id("a").unwrap(), state.server().share_id("b").unwrap()), (1, 2));
         state.forget_share("B").unwrap();
         drop(state);
         let state = open(&directory);
-        assert_eq!(state.share_id("b").unwrap(), 3);
-        assert_eq!(state.share_id("a").unwrap(), 1);
+        assert_eq!(state.server().share_id("b").unwrap(), 3);
+        assert_eq!(state.server().share_id("a").unwrap(), 1);
     }
 
     #[test]
@@ -630,49 +524,6 @@ mod tests {
         fs::remove_file(place.join(FILE)).unwrap();
         let problem = State::open(&place).unwrap_err();
         assert!(problem.what.contains("is gone") && problem.advice.contains("state restore"), "{problem}");
-    }
-
-    /// Another machine with the same store, which is quicker once.
-    #[derive(Debug)]
-    struct Raced {
-        store: Arc<dyn Store>,
-        first: parking_lot::Mutex<Option<Batch>>,
-    }
-
-    impl Store for Raced {
-        fn read(&self, table: Table, key: &[u8]) -> std::result::Result<Option<Vec<u8>>, StoreError> {
-            self.store.read(table, key)
-        }
-
-        fn scan(&self, table: Table) -> std::result::Result<Vec<KeyValue>, StoreError> {
-            self.store.scan(table)
-        }
-
-        fn write(&self, batch: &Batch) -> std::result::Result<bool, StoreError> {
-            if let Some(first) = self.first.lock().take() {
-                assert!(self.store.write(&first)?);
-            }
-            self.store.write(batch)
-        }
-    }
-
-    #[test]
-    fn who_was_quicker_is_believed() {
-        let directory = tempfile::tempdir().unwrap();
-        let state = open(&directory);
-        let raced = |first: Vec<Change>| {
-            let first = parking_lot::Mutex::new(Some(first.into()));
-            State { store: Arc::new(Raced { store: state.store(), first }), ..open_in_memory() }
-        };
-        let other = raced(vec![ABOUT.put(b"server-guid", &[9; 16])]);
-        assert_eq!(other.server_guid().unwrap(), [9; 16]);
-        let number = 4_u32.to_le_bytes();
-        let other = raced(vec![SHARES.put(b"quick", &number), ABOUT.put(LAST_SHARE.as_bytes(), &number)]);
-        assert_eq!((other.share_id("slow").unwrap(), state.share_id("quick").unwrap()), (5, 4));
-        state.keep_credits(&[("slow".to_owned(), Some(7))]).unwrap();
-        let other = raced(vec![SHARES.remove(b"slow"), CREDITS.remove(b"slow")]);
-        other.keep_credits(&[("slow".to_owned(), Some(8))]).unwrap();
-        assert_eq!(state.credits("slow").unwrap(), None);
     }
 
     #[test]

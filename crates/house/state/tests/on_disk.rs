@@ -114,10 +114,10 @@ fn what_is_on_the_disk_is_read() {
     let directory = temporary.path().join("state");
     written_by_hand(&directory);
     let state = State::open(&directory).unwrap();
-    assert_eq!(state.server_guid().unwrap(), [3; 16]);
-    assert_eq!((state.share_id("DATA").unwrap(), state.share_id("new").unwrap()), (2, 10));
+    assert_eq!(state.server().server_guid().unwrap(), [3; 16]);
+    assert_eq!((state.server().share_id("DATA").unwrap(), state.server().share_id("new").unwrap()), (2, 10));
     assert_eq!(state.account("Anna").unwrap(), Some(hash(7)));
-    assert_eq!(state.credits("Data").unwrap(), Some(77));
+    assert_eq!(state.server().credits("Data").unwrap(), Some(77));
     let share = &state.made_shares().unwrap()[0];
     assert_eq!((&*share.name, share.terms, &*share.comment), ("Data", 1, "files"));
     assert_eq!(share.rules.clients, ["10.0.0.0/8"]);
@@ -158,9 +158,9 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     let temporary = tempfile::tempdir().unwrap();
     let directory = temporary.path().join("state");
     let state = State::open(&directory).unwrap();
-    let (guid, id) = (state.server_guid().unwrap(), state.share_id("Data").unwrap());
+    let (guid, id) = (state.server().server_guid().unwrap(), state.server().share_id("Data").unwrap());
     state.set_account("Anna", &Secrets { keys: Some(keys()), ..hash(8) }).unwrap();
-    state.keep_credits(&[("Data".to_owned(), Some(66))]).unwrap();
+    state.server().keep_credits(&[("Data".to_owned(), Some(66))]).unwrap();
     state.keep_share(&ShareRecord { name: "Data".to_owned(), ..ShareRecord::default() }).unwrap();
     state
         .keep_user(&UserRecord { name: "Anna".to_owned(), keys: Some(keys()), ..UserRecord::default() })

@@ -48,7 +48,7 @@ impl Administration {
                 "the Ceph cluster has ended the session of this gateway: the share {name} is opened again"
             );
             let awaited = end(serving, &name).and_then(|_| {
-                serving.shares.await_store(ShareId(self.state.share_id(&name)?), &name);
+                serving.shares.await_store(ShareId(self.state.server().share_id(&name)?), &name);
                 Ok(())
             });
             if let Err(problem) = awaited {

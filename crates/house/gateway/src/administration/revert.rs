@@ -74,7 +74,7 @@ impl Administration {
     pub(super) fn serve_again(&self, serving: &Serving, name: &str, idle: &mut Idle) -> Result<()> {
         let Err(problem) = self.enter_again(serving, name) else { return Ok(()) };
         tracing::error!("the share {name} is not served: {}", problem.what);
-        match self.state.share_id(name) {
+        match self.state.server().share_id(name) {
             Ok(id) if problem.cause == Cause::Silent => {
                 serving.shares.await_store(ShareId(id), name);
                 self.await_stores();

@@ -332,7 +332,8 @@ impl Administration {
     /// Stores the burst credits of all shares. A new plan is the last thing that can have changed them.
     pub(super) fn keep_credits(&self) -> Result<()> {
         let Some(serving) = &self.serving else { return Ok(()) };
-        burst_credits::keep(&serving.shares.present(), &self.state, burst_credits::RESERVE).map_err(failed)
+        burst_credits::keep(&serving.shares.present(), self.state.server(), burst_credits::RESERVE)
+            .map_err(failed)
     }
 
     pub(super) fn end_share(&self, name: &str) -> Result<Share> {
