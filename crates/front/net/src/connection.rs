@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use bytes::{Buf, BytesMut};
 use rustls::ServerConfig;
-use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::ended::Ended;
@@ -18,6 +17,7 @@ use crate::places::Place;
 use crate::protocol::{Answer, Later, Limits, PREFIX_BYTES, Prefix, Protocol};
 use crate::ration::{FREE_BYTES, Ration};
 use crate::socket::Socket;
+use crate::stop::{Present, Stop};
 use crate::tls::{Arrived, Session};
 use crate::turn_clock::{self, Turn};
 use crate::{Buffer, Outbox};
@@ -74,6 +74,8 @@ struct Connection<P, S> {
     /// The connection's part of the memory for strangers.
     ration: Ration,
     signs: Rc<Signs>,
+    /// Counts the connection, and each of its changes that is not done, as present.
+    present: Rc<Present>,
 }
 
 /// Serves a connection until it ends, then lets the protocol clean up.
@@ -84,14 +86,16 @@ pub(crate) async fn serve<P: Protocol, S: Socket>(
     limits: Limits,
     place: Place,
     ration: Ration,
-    mut stop: watch::Receiver<bool>,
+    mut stop: Stop,
 ) -> Ended {
     let place = Rc::new(place);
-    let signs = Rc::new(Signs::new(false));
     let stopped = ration.stopped();
-    let (own_place, own_signs) = (Rc::clone(&place), Rc::clone(&signs));
+    // Until everything that it has begun is done.
+    let present = Rc::new(stop.present());
+    let (own_place, own_present) = (Rc::clone(&place), Rc::clone(&present));
     let mut connection =
-        Connection::new(stream, Rc::clone(&protocol), outbox.clone(), limits, own_place, ration, own_signs);
+        Connection::new(stream, Rc::clone(&protocol), outbox.clone(), limits, own_place, ration, own_present);
+    let signs = Rc::clone(&connection.signs);
     // Runs in its own task: a fault of the program ends this connection and not the other ones, and everything that the
     // connection held is freed in any case.
     let mut task = tokio::task::spawn_local(async move {
@@ -109,6 +113,7 @@ pub(crate) async fn serve<P: Protocol, S: Socket>(
     };
     outbox.end();
     protocol.closed().await;
+    drop(present);
     ended
 }
 
@@ -127,9 +132,11 @@ fn first_poll(later: &mut Later) -> Poll<Option<Buffer>> {
 
 /// Sends the result of `later`, from a task that is never stopped, even if the reply is never polled. The reply is sent
 /// as soon as it is ready, because its room is freed at that moment.
-fn certainly(later: Later, outbox: Outbox) -> Later {
-    let task =
-        tokio::task::spawn_local(async move { later.await.into_iter().for_each(|reply| outbox.send(reply)) });
+fn certainly(later: Later, outbox: Outbox, present: Rc<Present>) -> Later {
+    let task = tokio::task::spawn_local(async move {
+        later.await.into_iter().for_each(|reply| outbox.send(reply));
+        drop(present);
+    });
     Box::pin(async move {
         if let Err(fault) = task.await
             && fault.is_panic()
@@ -148,7 +155,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
         limits: Limits,
         place: Rc<Place>,
         ration: Ration,
-        signs: Rc<Signs>,
+        present: Rc<Present>,
     ) -> Self {
         Self {
             stream,
@@ -168,11 +175,12 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             round_trip_at: None,
             place,
             ration,
-            signs,
+            signs: Rc::new(Signs::new(false)),
+            present,
         }
     }
 
-    async fn run(&mut self, stop: &mut watch::Receiver<bool>) -> Ended {
+    async fn run(&mut self, stop: &mut Stop) -> Ended {
         loop {
             self.outbox.attend(true);
             let more = match self.take_turn() {
@@ -358,7 +366,9 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             },
             Answer::Certainly(mut later) => match first_poll(&mut later) {
                 Poll::Ready(reply) => reply.into_iter().for_each(|r| self.outbox.send(r)),
-                Poll::Pending => self.finish_later(certainly(later, self.outbox.clone()), bytes),
+                Poll::Pending => {
+                    self.finish_later(certainly(later, self.outbox.clone(), Rc::clone(&self.present)), bytes)
+                }
             },
         }
         Ok(())
@@ -431,7 +441,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
 
     /// Waits until there is something to do. `more`: complete frames may have been received and not answered yet, so
     /// the peer need not send anything.
-    async fn wait(&mut self, stop: &mut watch::Receiver<bool>, more: bool) -> Result<(), Ended> {
+    async fn wait(&mut self, stop: &mut Stop, more: bool) -> Result<(), Ended> {
         if self.received.is_empty() {
             self.received = BytesMut::new(); // an idle connection holds no memory
         }
@@ -469,7 +479,7 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
             () = at(handshake_until), if handshake_until.is_some() => Err(Ended::Handshake),
             () = at(ask_again), if ask_again.is_some() => Ok(()),
             () = at(self.look), if self.look.is_some() => self.check_acknowledged().await,
-            _ = stop.wait_for(|stop| *stop) => Err(Ended::Shutdown),
+            () = stop.given() => Err(Ended::Shutdown),
         }
     }
 
@@ -534,6 +544,7 @@ mod tests {
     use super::*;
     use crate::places::Places;
     use crate::ration::Rations;
+    use crate::stop::Stopping;
     use crate::{ConnectionLimits, Mailbox, Origin, PrefixError};
 
     /// Another shard posts an urgent message whenever a frame arrives.
@@ -579,15 +590,17 @@ mod tests {
     ) -> (Connection<P, Arc<TcpStream>>, TcpStream) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let (outbox, known) = (Outbox::new(4), true);
+        let outbox = Outbox::new(4);
         let stream = listener.accept().await.unwrap().0;
         let origin = Origin::from(stream.peer_addr().unwrap().ip());
         let places = Places::new(ConnectionLimits { max: 1, of_one_address: None });
         let place = places.take(stream.peer_addr().unwrap().ip()).unwrap();
         let ration = Arc::<Rations>::default().open(origin);
-        let (protocol, signs) = (Rc::new(protocol(&outbox)), Rc::new(Signs::new(known)));
+        let (protocol, present) = (Rc::new(protocol(&outbox)), Rc::default());
         let stream = Arc::new(stream);
-        let mut connection = Connection::new(stream, protocol, outbox, limits, Rc::new(place), ration, signs);
+        let mut connection =
+            Connection::new(stream, protocol, outbox, limits, Rc::new(place), ration, present);
+        connection.signs.known.set(true);
         connection.received = BytesMut::from(&vec![0; frames * (PREFIX_BYTES + 1)][..]);
         (connection, peer)
     }
@@ -618,7 +631,8 @@ mod tests {
     async fn a_frame_that_was_held_up_by_what_was_to_be_sent_is_answered_when_that_is_sent() {
         let limits = Limits { pending_bytes: 1, ..Limits::default() };
         let (mut connection, _peer) = connection(|_| Echo, limits, 2).await;
-        let (_stopping, mut stop) = watch::channel(false);
+        let stopping = Stopping::default();
+        let mut stop = stopping.signal();
         let more = connection.take_turn().unwrap();
         assert!(more && connection.outbox.pending_bytes() == 4, "one is answered, the other held up");
         connection.outbox.filled().await; // its wake-up was for the first reply

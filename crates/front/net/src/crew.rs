@@ -22,6 +22,7 @@ use tokio::task::LocalSet;
 
 use crate::Pulse;
 use crate::give_back::{Freed, trim_shard};
+use crate::stop::{Present, Stop, Stopping};
 
 /// Threads per shard for calls that may block.
 const BLOCKING_THREADS: usize = 32;
@@ -36,7 +37,11 @@ const CLEAN_UP: Duration = Duration::from_secs(20);
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// Makes the job that starts something on a shard. The job ends when the shard is told to end.
-pub(crate) type Start = Box<dyn Fn(watch::Receiver<bool>) -> io::Result<Job> + Send + Sync>;
+pub(crate) type Start = Box<dyn Fn(Stop) -> io::Result<Job> + Send + Sync>;
+
+/// Which listeners and tasks end together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Group(u64);
 
 /// A connection as its shard holds it.
 #[derive(Debug)]
@@ -104,12 +109,12 @@ impl Sockets {
 }
 
 /// What a job needs to know about its shard.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct OnShard {
     /// The number of the shard.
     pub(crate) shard: usize,
-    /// True when the shard is to end.
-    pub(crate) stop: watch::Receiver<bool>,
+    /// Given when the shard or the group of the job is to end.
+    pub(crate) stop: Stop,
     pub(crate) sockets: Arc<Sockets>,
 }
 
@@ -118,6 +123,8 @@ pub(crate) struct OnShard {
 struct Post {
     jobs: mpsc::UnboundedSender<Job>,
     stop: watch::Sender<bool>,
+    /// The groups that have not ended.
+    groups: HashMap<Group, Stopping>,
     sockets: Arc<Sockets>,
     /// The kernel's id of the shard's thread; 0 before the thread runs.
     id: Arc<AtomicI32>,
@@ -139,16 +146,31 @@ impl Post {
             own_id.store(nix::unistd::gettid().as_raw(), Ordering::Release);
             run_shard(&runtime, jobs, freed, stopped, kept);
         })?;
-        Ok(Self { jobs: sender, stop, sockets: Arc::default(), id, thread })
+        let groups = HashMap::new();
+        Ok(Self { jobs: sender, stop, groups, sockets: Arc::default(), id, thread })
+    }
+
+    /// Tells the shard and all groups there to end.
+    fn stop(&self) {
+        self.groups.values().for_each(Stopping::stop);
+        self.stop.send_replace(true);
     }
 }
 
-/// All shards.
+/// A job that is started again where its shard is replaced.
+struct Started {
+    group: Group,
+    shard: usize,
+    start: Start,
+}
+
+/// All shards. Who needs both `starts` and `posts` locks `starts` first.
 pub(crate) struct Crew {
     /// Guards the shards, by their numbers.
     posts: Mutex<Vec<Post>>,
-    /// Guards the jobs that run on a shard, by its number, and are started again on the shard that replaces it.
-    starts: Mutex<Vec<(usize, Start)>>,
+    /// Guards the jobs that run on a shard and are started again on the shard that replaces it.
+    starts: Mutex<Vec<Started>>,
+    next_group: AtomicU64,
     /// Guards the threads of shards that were given up.
     left: Mutex<Vec<JoinHandle<()>>>,
     pub(crate) pulse: Pulse,
@@ -167,7 +189,27 @@ impl Crew {
         let posts: io::Result<Vec<Post>> =
             (0..count).map(|shard| Post::start(shard, &pulse, &freed)).collect();
         let (posts, starts, left) = (Mutex::new(posts?), Mutex::default(), Mutex::default());
-        Ok(Arc::new(Self { posts, starts, left, pulse, freed }))
+        let next_group = AtomicU64::default();
+        Ok(Arc::new(Self { posts, starts, next_group, left, pulse, freed }))
+    }
+
+    /// Begins a group, which has nothing in it yet.
+    pub(crate) fn open_group(&self) -> (Group, Present) {
+        let group = Group(self.next_group.fetch_add(1, Ordering::Relaxed));
+        let present = Present::default();
+        for post in self.posts.lock().iter_mut() {
+            post.groups.insert(group, Stopping::new(present.clone()));
+        }
+        (group, present)
+    }
+
+    /// Tells all of a group to end. Nothing of it begins any more.
+    pub(crate) fn end_group(&self, group: Group) {
+        let mut starts = self.starts.lock();
+        starts.retain(|started| started.group != group);
+        for post in self.posts.lock().iter_mut() {
+            drop(post.groups.remove(&group));
+        }
     }
 
     /// How many shards there are.
@@ -176,24 +218,26 @@ impl Crew {
         self.posts.lock().len()
     }
 
-    /// Starts something on this shard.
-    pub(crate) fn begin(&self, shard: usize, start: Start) -> io::Result<()> {
+    /// Starts something of this group on this shard.
+    pub(crate) fn begin(&self, group: Group, shard: usize, start: Start) -> io::Result<()> {
         {
             let posts = self.posts.lock();
             let post = posts.get(shard).ok_or(io::ErrorKind::NotConnected)?;
-            let job = start(post.stop.subscribe())?;
+            let stopping = post.groups.get(&group).ok_or(io::ErrorKind::NotConnected)?;
+            let job = start(stopping.signal())?;
             post.jobs.send(job).map_err(|_| io::ErrorKind::NotConnected)?;
         }
-        self.starts.lock().push((shard, start));
+        self.starts.lock().push(Started { group, shard, start });
         Ok(())
     }
 
-    /// Gives a job to a shard; the shards take turns.
-    pub(crate) fn deal(&self, turn: usize, job: impl FnOnce(OnShard) -> Option<Job>) {
+    /// Gives a job of this group to a shard; the shards take turns. A group that has ended gives none.
+    pub(crate) fn deal(&self, group: Group, turn: usize, job: impl FnOnce(OnShard) -> Option<Job>) {
         let posts = self.posts.lock();
         let shard = turn.checked_rem(posts.len()).unwrap_or(0);
         let Some(post) = posts.get(shard) else { return };
-        let on_shard = OnShard { shard, stop: post.stop.subscribe(), sockets: Arc::clone(&post.sockets) };
+        let Some(stopping) = post.groups.get(&group) else { return };
+        let on_shard = OnShard { shard, stop: stopping.signal(), sockets: Arc::clone(&post.sockets) };
         if let Some(job) = job(on_shard) {
             let _ = post.jobs.send(job); // the shard may have ended
         }
@@ -208,16 +252,19 @@ impl Crew {
                 return Err(io::Error::other(format!("{LEFT_MAX} were given up already")));
             }
         }
-        let new = Post::start(shard, &self.pulse, &self.freed)?;
+        let mut new = Post::start(shard, &self.pulse, &self.freed)?;
         self.pulse.beat(shard, Instant::now());
-        let jobs: Vec<Job> = {
-            let starts = self.starts.lock();
-            let own = starts.iter().filter(|(of, _)| *of == shard);
-            own.map(|(_, start)| start(new.stop.subscribe())).collect::<io::Result<_>>()?
-        };
         let old = {
+            let starts = self.starts.lock();
             let mut posts = self.posts.lock();
             let post = posts.get_mut(shard).ok_or(io::ErrorKind::NotFound)?;
+            let again = |(group, old): (&Group, &Stopping)| (*group, Stopping::new(old.present().clone()));
+            new.groups = post.groups.iter().map(again).collect();
+            let own = starts.iter().filter(|started| started.shard == shard);
+            let own = own.filter_map(|started| Some((new.groups.get(&started.group)?, started)));
+            let jobs: Vec<Job> = own
+                .map(|(stopping, started)| (started.start)(stopping.signal()))
+                .collect::<io::Result<_>>()?;
             let old = std::mem::replace(post, new);
             // Only now: a listener that accepts deals its connections to the shards that it finds.
             for job in jobs {
@@ -225,7 +272,7 @@ impl Crew {
             }
             old
         };
-        old.stop.send_replace(true);
+        old.stop();
         old.sockets.shut_down();
         self.left.lock().push(old.thread);
         Ok(())
@@ -235,9 +282,7 @@ impl Crew {
     pub(crate) fn end(&self) {
         self.starts.lock().clear();
         let posts = std::mem::take(&mut *self.posts.lock());
-        for post in &posts {
-            post.stop.send_replace(true);
-        }
+        posts.iter().for_each(Post::stop);
         let threads = posts.into_iter().map(|post| post.thread);
         let deadline = Instant::now() + CLEAN_UP;
         for thread in threads.chain(std::mem::take(&mut *self.left.lock())) {

@@ -5,9 +5,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::watch;
-
-use crate::shards::Shards;
+use crate::Listeners;
+use crate::stop::Stop;
 
 /// The most bytes of a datagram that is looked at. The rest of a longer one is lost.
 pub const DATAGRAM_BYTES_MAX: usize = 4096;
@@ -21,7 +20,7 @@ pub trait Datagrams: Send + Sync + 'static {
     fn answer(&self, from: SocketAddr, datagram: &[u8]) -> Option<Vec<u8>>;
 }
 
-impl Shards {
+impl Listeners {
     /// Answers the datagrams that arrive at any of the sockets.
     ///
     /// # Errors
@@ -45,7 +44,7 @@ impl Shards {
     }
 }
 
-async fn answer_all<D: Datagrams>(socket: UdpSocket, service: Arc<D>, mut stop: watch::Receiver<bool>) {
+async fn answer_all<D: Datagrams>(socket: UdpSocket, service: Arc<D>, mut stop: Stop) {
     let socket = match tokio::net::UdpSocket::from_std(socket) {
         Ok(socket) => socket,
         Err(error) => return tracing::error!("cannot receive datagrams: {error}"),
@@ -54,7 +53,7 @@ async fn answer_all<D: Datagrams>(socket: UdpSocket, service: Arc<D>, mut stop: 
     loop {
         let received = tokio::select! {
             received = socket.recv_from(&mut datagram) => received,
-            _ = stop.wait_for(|stop| *stop) => return,
+            () = stop.given() => return,
         };
         let Ok((length, from)) = received else {
             // An earlier answer came to nobody, or the system is short of memory.

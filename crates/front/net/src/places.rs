@@ -39,7 +39,7 @@ pub struct Occupied {
 #[derive(Debug, Clone, Default)]
 pub struct Occupancy(Arc<Mutex<Vec<Occupiable>>>);
 
-/// The places of one service.
+/// The places of the services of one name.
 #[derive(Debug)]
 struct Occupiable {
     service: &'static str,
@@ -47,8 +47,15 @@ struct Occupiable {
 }
 
 impl Occupancy {
-    pub(crate) fn add(&self, service: &'static str, places: &Arc<Places>) {
-        self.0.lock().push(Occupiable { service, places: Arc::clone(places) });
+    /// The places of the services of this name. The first of them says how many there are.
+    pub(crate) fn places(&self, service: &'static str, limits: ConnectionLimits) -> Arc<Places> {
+        let mut all = self.0.lock();
+        if let Some(known) = all.iter().find(|known| known.service == service) {
+            return Arc::clone(&known.places);
+        }
+        let places = Places::new(limits);
+        all.push(Occupiable { service, places: Arc::clone(&places) });
+        places
     }
 
     /// The connections of each service now, in the order in which the services began.

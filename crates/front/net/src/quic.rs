@@ -22,7 +22,6 @@ use quinn::{TokioRuntime, TransportConfig};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use socket2::{Domain, Socket, Type};
-use tokio::sync::watch;
 
 use crate::connection::serve;
 use crate::crew::Crew;
@@ -31,6 +30,7 @@ use crate::places::Place;
 use crate::quic_stream::{QuicStream, STRANGER_BYTES, STRANGER_WINDOW, WINDOW};
 use crate::ration::Ration;
 use crate::shards::{Door, tell};
+use crate::stop::Stop;
 use crate::{Outbox, Peer, Protocol, Service, Transport};
 
 /// A client from which nothing has come for this long is gone. It need not say anything: the server asks.
@@ -154,6 +154,7 @@ impl QuicListener {
             // does not know that these have ended (RFC 9000 10.3). Other shards have other keys (21.11).
             let (endpoint, config, door) = (EndpointConfig::default(), self.config.clone(), door.clone());
             crew.begin(
+                door.group,
                 shard,
                 Box::new(move |stop| {
                     let (socket, endpoint, config) = (socket.try_clone()?, endpoint.clone(), config.clone());
@@ -206,7 +207,7 @@ fn transport() -> TransportConfig {
 struct Front<S> {
     door: Door<S>,
     shard: usize,
-    stop: watch::Receiver<bool>,
+    stop: Stop,
     config: Configuration,
 }
 
@@ -227,7 +228,7 @@ impl<S: Service> Front<S> {
                     Some(incoming) => self.meet(incoming, local),
                     None => break,
                 },
-                _ = stop.wait_for(|stop| *stop) => break,
+                () = stop.given() => break,
             }
         }
         endpoint.set_server_config(None);
@@ -268,7 +269,7 @@ async fn serve_client<S: Service>(
     mut peer: Peer,
     place: Place,
     mut ration: Ration,
-    mut stop: watch::Receiver<bool>,
+    mut stop: Stop,
 ) -> Ended {
     let limits = door.service.limits();
     let stopped = ration.stopped();
@@ -276,7 +277,7 @@ async fn serve_client<S: Service>(
         met = tokio::time::timeout(limits.handshake, shake_hands(incoming, config, &mut ration)) => met,
         () = place.given_away() => return Ended::GaveWay,
         () = stopped.given() => return Ended::Greedy,
-        _ = stop.wait_for(|stop| *stop) => return Ended::Shutdown,
+        () = stop.given() => return Ended::Shutdown,
     };
     let stream = match met {
         Ok(Ok(stream)) => Rc::new(stream),

@@ -10,19 +10,17 @@ use std::time::{Duration, Instant};
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
 
 use crate::connection::serve;
-use crate::crew::{self, Crew, Job, Keeper};
+use crate::crew::{self, Crew, Group, Job, Keeper};
 use crate::ended::Ended;
 use crate::give_back::{Freed, trim_process};
 use crate::places::{Occupancy, Place, Places};
 use crate::ration::Rations;
 use crate::repeats::Repeats;
-use crate::{ConnectionLimits, Limits, Outbox, Protocol, Pulse};
+use crate::stop::Stop;
+use crate::{ConnectionLimits, Limits, Listeners, Outbox, Protocol, Pulse};
 
-/// Connections that may wait to be accepted, as far as the system allows (net.core.somaxconn): many may arrive at once.
-const BACKLOG: i32 = 4096;
 /// How long the accept loop rests when the process is out of descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 /// A peer that has been silent for this long is probed, and then again at this interval, this many times.
@@ -101,6 +99,8 @@ pub struct ShardsError(#[from] io::Error);
 pub struct Shards {
     crew: Arc<Crew>,
     shared: Shared,
+    /// What runs until the shards end.
+    own: Listeners,
 }
 
 /// The state that all listeners share.
@@ -109,7 +109,7 @@ pub(crate) struct Shared {
     /// Connections that were closed as soon as they arrived.
     refused: Arc<AtomicU64>,
     /// The places of each service.
-    occupancy: Occupancy,
+    pub(crate) occupancy: Occupancy,
     pub(crate) rations: Arc<Rations>,
     pub(crate) repeats: Arc<Repeats>,
     pub(crate) freed: Freed,
@@ -122,7 +122,9 @@ impl Shards {
     /// The system has no more threads or descriptors.
     pub fn start(count: usize) -> Result<Self, ShardsError> {
         let shared = Shared::default();
-        let shards = Self { crew: Crew::start(count.max(1), shared.freed.clone())?, shared };
+        let crew = Crew::start(count.max(1), shared.freed.clone())?;
+        let own = Listeners::new(&crew, &shared);
+        let shards = Self { crew, shared, own };
         let freed = shards.shared.freed.clone();
         shards.spawn(move || trim_process(freed.clone()))?;
         let repeats = Arc::clone(&shards.shared.repeats);
@@ -146,8 +148,7 @@ impl Shards {
         self.listen_at_all([listener], service)
     }
 
-    /// Serves the connections that arrive at any of the `listeners`. They share the places of the service, so that more
-    /// addresses do not admit more connections.
+    /// The same, at several listeners ([`Listeners::listen_at_all`]).
     ///
     /// # Errors
     /// A listener cannot be made non-blocking, or its address cannot be had once for each shard.
@@ -156,36 +157,10 @@ impl Shards {
         listeners: impl IntoIterator<Item = impl Into<Listener>>,
         service: Arc<S>,
     ) -> io::Result<()> {
-        let places = Places::new(service.connections());
-        self.shared.occupancy.add(service.name(), &places);
-        let door = Door { service, crew: Arc::downgrade(&self.crew), shared: self.shared.clone(), places };
-        for listener in listeners {
-            match listener.into() {
-                Listener::Tcp(listener) => self.accept_at(listener, &door)?,
-                #[cfg(feature = "quic")]
-                Listener::Quic(listener) => listener.open(&self.crew, &door)?,
-            }
-        }
-        Ok(())
+        self.own.listen_at_all(listeners, service)
     }
 
-    fn accept_at<S: Service>(&self, listener: TcpListener, door: &Door<S>) -> io::Result<()> {
-        listener.set_nonblocking(true)?;
-        SockRef::from(&listener).listen(BACKLOG)?;
-        let door = door.clone();
-        self.crew.begin(
-            0,
-            Box::new(move |stop| {
-                let (listener, door) = (listener.try_clone()?, door.clone());
-                Ok(Box::new(move || {
-                    tokio::task::spawn_local(accept_all(listener, door, stop));
-                }))
-            }),
-        )
-    }
-
-    /// Runs a task beside the connections. The task runs until it is done, or is dropped when the shards end. If its
-    /// shard is given up, `make` starts it again.
+    /// Runs a task until the shards end ([`Listeners::spawn`]).
     ///
     /// # Errors
     /// The shards have ended.
@@ -193,23 +168,13 @@ impl Shards {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.begin(Box::new(move |mut stop| {
-            let task = make();
-            let until_stopped = async move {
-                tokio::select! {
-                    () = task => {}
-                    _ = stop.wait_for(|stop| *stop) => {}
-                }
-            };
-            Ok(Box::new(move || {
-                tokio::task::spawn_local(until_stopped);
-            }))
-        }))
+        self.own.spawn(make)
     }
 
-    /// Starts something on the first shard, and on the shard that takes its place.
-    pub(crate) fn begin(&self, start: crew::Start) -> io::Result<()> {
-        self.crew.begin(0, start)
+    /// Makes listeners that end before the shards do. There are none yet.
+    #[must_use]
+    pub fn listeners(&self) -> Listeners {
+        Listeners::new(&self.crew, &self.shared)
     }
 
     /// Watches for shards that are held up.
@@ -254,6 +219,7 @@ impl Drop for Shards {
 pub(crate) struct Door<S> {
     pub(crate) service: Arc<S>,
     crew: Weak<Crew>,
+    pub(crate) group: Group,
     pub(crate) shared: Shared,
     places: Arc<Places>,
 }
@@ -263,6 +229,7 @@ impl<S> Clone for Door<S> {
         Self {
             service: Arc::clone(&self.service),
             crew: Weak::clone(&self.crew),
+            group: self.group,
             shared: self.shared.clone(),
             places: Arc::clone(&self.places),
         }
@@ -270,6 +237,16 @@ impl<S> Clone for Door<S> {
 }
 
 impl<S> Door<S> {
+    pub(crate) fn new(
+        service: Arc<S>,
+        crew: &Arc<Crew>,
+        group: Group,
+        shared: &Shared,
+        places: Arc<Places>,
+    ) -> Self {
+        Self { service, crew: Arc::downgrade(crew), group, shared: shared.clone(), places }
+    }
+
     /// Takes a place for a connection from this address. None: there is none, which is counted and logged.
     pub(crate) fn take_place(&self, address: SocketAddr) -> Option<Place> {
         match self.places.take(address.ip()) {
@@ -283,7 +260,7 @@ impl<S> Door<S> {
     }
 }
 
-async fn accept_all<S: Service>(listener: TcpListener, door: Door<S>, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn accept_all<S: Service>(listener: TcpListener, door: Door<S>, mut stop: Stop) {
     let shared = &door.shared;
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
@@ -292,13 +269,15 @@ async fn accept_all<S: Service>(listener: TcpListener, door: Door<S>, mut stop: 
     for turn in 0_usize.. {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stop.wait_for(|stop| *stop) => return,
+            () = stop.given() => return,
         };
         match accepted {
             Ok((stream, address)) => {
                 let Some(place) = door.take_place(address) else { continue };
                 let Some(crew) = door.crew.upgrade() else { return };
-                crew.deal(turn, |post| hand_over(stream, address, post, &door.service, place, shared));
+                crew.deal(door.group, turn, |post| {
+                    hand_over(stream, address, post, &door.service, place, shared)
+                });
             }
             Err(e) => {
                 if let Some(left_out) = shared.repeats.admit(None, "accept", Instant::now()) {
@@ -336,7 +315,7 @@ fn hand_over<S: Service>(
     stream.set_nodelay(true).ok()?;
     end_when_peer_is_gone(&stream).ok()?;
     let open = sockets.enter(stream.into_std().ok()?);
-    let (service, stop) = (Arc::clone(service), stop.clone());
+    let service = Arc::clone(service);
     let (repeats, freed) = (Arc::clone(&shared.repeats), shared.freed.clone());
     let ration = shared.rations.open(address.ip().into());
     Some(Box::new(move || {

@@ -3,14 +3,13 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use tokio::sync::watch;
-
 use crate::connection::serve;
 use crate::places::Places;
 use crate::ration::Rations;
 use crate::repeats::Repeats;
 use crate::shards::tell;
 use crate::socket::Socket;
+use crate::stop::Stopping;
 use crate::{Outbox, Peer, Service};
 
 /// Serves the connections of one service in a [`tokio::task::LocalSet`] of the caller, over sockets that the caller has
@@ -22,7 +21,7 @@ pub struct SingleShard<S> {
     places: Arc<Places>,
     rations: Arc<Rations>,
     repeats: Arc<Repeats>,
-    stop: watch::Sender<bool>,
+    stop: Stopping,
 }
 
 impl<S: Service> SingleShard<S> {
@@ -30,7 +29,7 @@ impl<S: Service> SingleShard<S> {
     #[must_use]
     pub fn new(service: Arc<S>) -> Self {
         let places = Places::new(service.connections());
-        let stop = watch::Sender::new(false);
+        let stop = Stopping::default();
         Self { service, places, rations: Arc::default(), repeats: Arc::default(), stop }
     }
 
@@ -40,7 +39,7 @@ impl<S: Service> SingleShard<S> {
         let Ok(place) = self.places.take(peer.address.ip()) else { return false };
         let service = Arc::clone(&self.service);
         let ration = self.rations.open(peer.address.ip().into());
-        let (repeats, stop) = (Arc::clone(&self.repeats), self.stop.subscribe());
+        let (repeats, stop) = (Arc::clone(&self.repeats), self.stop.signal());
         tokio::task::spawn_local(async move {
             let limits = service.limits();
             let outbox = Outbox::new(limits.posted_frames);
@@ -53,12 +52,12 @@ impl<S: Service> SingleShard<S> {
 
     /// Ends all connections: each cleans up in its own task.
     pub fn stop(&self) {
-        self.stop.send_replace(true);
+        self.stop.stop();
     }
 }
 
 impl<S> Drop for SingleShard<S> {
     fn drop(&mut self) {
-        self.stop.send_replace(true);
+        self.stop.stop();
     }
 }

@@ -11,14 +11,16 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use anabranch_net::{
-    Answer, Buffer, ConnectionLimits, Limits, Mailbox, Outbox, Peer, PostError, Prefix, PrefixError,
-    Protocol, Service, Shards,
+    Answer, Buffer, ConnectionLimits, Limits, Listeners, Mailbox, Outbox, Peer, PostError, Prefix,
+    PrefixError, Protocol, Service, Shards,
 };
 use bytes::BytesMut;
 
 const FRAME_MAX: usize = 1 << 20;
 const PENDING_MAX: usize = 4;
 const PENDING_BYTES_MAX: usize = 1 << 20;
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 struct Counters {
@@ -142,7 +144,7 @@ struct Fixture {
 }
 
 fn start(connections_max: usize) -> Fixture {
-    start_with(connections_max, Duration::from_secs(60))
+    start_with(connections_max, PATIENCE)
 }
 
 fn start_with(connections_max: usize, greeting: Duration) -> Fixture {
@@ -157,9 +159,7 @@ fn start_with(connections_max: usize, greeting: Duration) -> Fixture {
 
 impl Fixture {
     fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
-        stream
+        connect(self.address)
     }
 
     /// Two clients that are served, by one shard each.
@@ -434,6 +434,72 @@ fn shutdown_cleans_up_every_connection() {
     server.shards.shutdown();
     assert_eq!(server.counters.closed.load(Ordering::SeqCst), 3);
     assert!(clients.iter_mut().all(is_ended));
+}
+
+/// A service of its own on these shards, with an address of its own.
+fn beside(shards: &Shards, connections_max: usize) -> (Listeners, SocketAddr, Arc<Counters>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, counters) = (listener.local_addr().unwrap(), Arc::<Counters>::default());
+    let service = EchoService(Arc::clone(&counters), connections_max, PATIENCE);
+    let listeners = shards.listeners();
+    listeners.listen_at_all([listener], Arc::new(service)).unwrap();
+    (listeners, address, counters)
+}
+
+fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+#[test]
+fn listeners_end_with_their_connections_and_others_go_on() {
+    let server = start(10);
+    let (listeners, address, counters) = beside(&server.shards, 10);
+    let mut others = server.served();
+    let mut clients: Vec<_> = (0..3).map(|_| connect(address)).collect();
+    for client in &mut clients {
+        send(client, b"e");
+        assert_eq!(receive(client), b"e");
+    }
+    assert!(listeners.end(PATIENCE));
+    assert_eq!(counters.closed.load(Ordering::SeqCst), 3, "each has cleaned up");
+    assert!(clients.iter_mut().all(is_ended));
+    assert!(TcpStream::connect(address).is_err(), "nobody listens any more");
+    for other in &mut others {
+        send(other, b"e");
+        assert_eq!(receive(other), b"e");
+    }
+    // The address is free for whoever comes next.
+    drop(TcpListener::bind(address).unwrap());
+    let (again, address, _) = beside(&server.shards, 10);
+    let mut client = connect(address);
+    send(&mut client, b"e");
+    assert_eq!(receive(&mut client), b"e");
+    drop(again);
+    assert!(is_ended(&mut client));
+}
+
+#[test]
+fn the_end_of_listeners_waits_for_changes_under_way() {
+    let server = start(10);
+    let (listeners, address, counters) = beside(&server.shards, 10);
+    let mut client = connect(address);
+    send(&mut client, b"c");
+    send(&mut client, b"e");
+    assert_eq!(receive(&mut client), b"e", "the change has begun, and is not done");
+    assert!(listeners.end(PATIENCE));
+    assert_eq!(counters.finished.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn services_of_one_name_share_their_places() {
+    let server = start(2);
+    let (_listeners, address, _) = beside(&server.shards, 2);
+    let _both = server.served();
+    assert!(is_ended(&mut connect(address)));
+    let [echo] = server.shards.occupancy().now()[..] else { panic!("one name is one row") };
+    assert_eq!((echo.connections, echo.max), (2, 2));
 }
 
 /// The kernel's id of this thread.

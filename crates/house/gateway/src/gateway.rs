@@ -9,7 +9,7 @@ use control::program::Program;
 use control::tokens::KnownTokens;
 use control::{Concerns, ContextCounts, Control, Counters, Health, Occupied, StuckShard, Subject};
 use discovery::Discovery;
-use net::{Listener, Pulse, Shards};
+use net::{Listener, Listeners, Pulse, Shards};
 use nfs_server::portmap::registrations;
 use share::{AccessLog, ShareTable};
 use state::{Closed, State, burst_credits};
@@ -56,6 +56,7 @@ pub struct Gateway {
     identity: Option<Arc<Identity>>,
     // Dropped in this order.
     outside: Outside,
+    listeners: Listeners,
     shards: Shards,
 }
 
@@ -107,8 +108,9 @@ impl Gateway {
         administration.await_stores();
         administration.watch_cluster()?;
         state.keep_copy();
-        servers.listen(&shards, smb, sockets.nfs)?;
-        let registered = find(&servers, &shards, sockets.portmap, &addresses.nfs, &is_unregistered)?;
+        let listeners = shards.listeners();
+        servers.listen(&listeners, smb, sockets.nfs)?;
+        let registered = find(&servers, &listeners, sockets.portmap, &addresses.nfs, &is_unregistered)?;
         let certificate = identity.as_ref().map(|identity| identity.pem());
         let published = control_access::publish(&settings.state, addresses.control, certificate.as_deref())?;
         for share in shares.present().in_order() {
@@ -148,6 +150,7 @@ impl Gateway {
             is_unregistered,
             identity,
             outside,
+            listeners,
             shards,
         })
     }
@@ -190,8 +193,9 @@ impl Gateway {
     /// # Errors
     /// Those of [`Gateway::stop`].
     pub fn stop_and(self, unreachable: impl FnOnce()) -> Result<Closed> {
-        let Self { state, shares, servers, access_log, outside, shards, administration, .. } = self;
-        drop(outside);
+        let Self { state, shares, servers, access_log, outside, listeners, shards, administration, .. } =
+            self;
+        drop((outside, listeners));
         shards.shutdown();
         unreachable();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -216,14 +220,14 @@ impl Gateway {
 /// Has clients of NFSv3 find the server: by a port mapper of its own, or by the rpcbind of the machine.
 fn find(
     servers: &Servers,
-    shards: &Shards,
+    listeners: &Listeners,
     sockets: PortmapSockets,
     nfs: &[SocketAddr],
     is_unregistered: &Arc<AtomicBool>,
 ) -> Result<Option<Registered>> {
     let registrations = registrations(nfs);
     let registers = !sockets.monitor.is_empty() && sockets.tcp.is_empty();
-    servers.listen_for_finders(shards, sockets, &registrations)?;
+    servers.listen_for_finders(listeners, sockets, &registrations)?;
     let start = || Registered::start(registrations, Arc::clone(is_unregistered));
     registers.then(start).transpose().map_err(serving("cannot start a thread"))
 }

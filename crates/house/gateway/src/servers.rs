@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use net::{Listener, Shards};
+use net::{Listener, Listeners};
 use nfs_proto::v4::lease::LeaseTimes;
 use nfs_server::portmap::{Portmapper, Registration};
 use nfs_server::{Anonymous, HostLimits, NetworkLocks, NfsServer, Squashing, Tls};
@@ -97,38 +97,43 @@ impl Servers {
     }
 
     /// Passes the listening sockets to the servers. A server that is off still has to forget clients of an earlier run.
-    pub(crate) fn listen(&self, shards: &Shards, smb: Vec<Listener>, nfs: Vec<TcpListener>) -> Result<()> {
+    pub(crate) fn listen(
+        &self,
+        listeners: &Listeners,
+        smb: Vec<Listener>,
+        nfs: Vec<TcpListener>,
+    ) -> Result<()> {
         let listen = |result: std::io::Result<()>| result.map_err(serving("cannot listen"));
         let scavenged = Arc::clone(&self.smb);
-        listen(shards.spawn(move || {
+        listen(listeners.spawn(move || {
             let scavenged = Arc::clone(&scavenged);
             async move { scavenged.scavenge().await }
         }))?;
         let looked_after = Arc::clone(&self.nfs);
-        listen(shards.spawn(move || {
+        listen(listeners.spawn(move || {
             let looked_after = Arc::clone(&looked_after);
             async move { looked_after.look_after_clients().await }
         }))?;
-        listen(shards.listen_at_all(smb, Arc::new(smb_server::Service::new(Arc::clone(&self.smb)))))?;
-        listen(shards.listen_at_all(nfs, Arc::clone(&self.nfs)))
+        listen(listeners.listen_at_all(smb, Arc::new(smb_server::Service::new(Arc::clone(&self.smb)))))?;
+        listen(listeners.listen_at_all(nfs, Arc::clone(&self.nfs)))
     }
 
     /// Passes the sockets by which clients of NFSv3 find the server.
     pub(crate) fn listen_for_finders(
         &self,
-        shards: &Shards,
+        listeners: &Listeners,
         sockets: PortmapSockets,
         registrations: &[Registration],
     ) -> Result<()> {
         let PortmapSockets { monitor, tcp, udp } = sockets;
         let listen = |result: std::io::Result<()>| result.map_err(serving("cannot listen"));
-        listen(shards.answer_datagrams(monitor, &self.nfs))?;
+        listen(listeners.answer_datagrams(monitor, &self.nfs))?;
         if tcp.is_empty() {
             return Ok(());
         }
         let portmapper = Portmapper::new(registrations.to_vec());
-        listen(shards.answer_datagrams(udp, &portmapper))?;
-        listen(shards.listen_at_all(tcp, portmapper))
+        listen(listeners.answer_datagrams(udp, &portmapper))?;
+        listen(listeners.listen_at_all(tcp, portmapper))
     }
 }
 
