@@ -11,6 +11,7 @@
 
 pub mod conformance;
 mod one_machine;
+mod ownership;
 
 use std::error::Error;
 use std::fmt;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use one_machine::OneMachine;
+pub use ownership::{Begun, LEASE, Member, Ownership};
 
 use crate::store::{Store, StoreError};
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{ClusterStore, Fenced, NotOwner, Owner, Taken};
+use super::{Begun, ClusterStore, Fenced, Member, NotOwner, Owner, Ownership, Taken};
 use crate::store::{Batch, Change, Form, KeyValue, StoreError, Table};
 
 /// Longer than any check takes, on whatever machine.
@@ -36,6 +36,8 @@ pub fn check(gateway: NewGateway<'_>) {
     who_is_not_the_owner_any_more_changes_nothing(gateway);
     who_is_fenced_is_refused(gateway);
     who_listens_is_told(gateway);
+    a_vserver_is_handed_over(gateway);
+    a_gateway_is_followed_by_one_of_its_name(gateway);
 }
 
 fn until(taken: Taken) -> Instant {
@@ -325,4 +327,67 @@ fn who_listens_is_told(gateway: NewGateway<'_>) {
     drop(listening);
     b.tell("news", b"nobody listens any more").unwrap();
     assert_eq!(heard.try_iter().count(), 0);
+}
+
+fn join(gateway: NewGateway<'_>, name: &str) -> Member {
+    Member::join(gateway(name), name).unwrap().unwrap()
+}
+
+fn owned(begun: Begun) -> Ownership {
+    match begun {
+        Begun::Owned(ownership) => ownership,
+        Begun::By(owner) => panic!("{owner:?} serves it"),
+    }
+}
+
+fn served_by(begun: Begun) -> Owner {
+    match begun {
+        Begun::Owned(ownership) => panic!("{:?} owns it", ownership.owner()),
+        Begun::By(owner) => owner,
+    }
+}
+
+fn a_vserver_is_handed_over(gateway: NewGateway<'_>) {
+    let (a, b) = (join(gateway, "node a"), join(gateway, "node b"));
+    let same = Member::join(gateway("node a"), "node a").unwrap().unwrap_err();
+    assert_eq!(same.gateway, "node a", "a name is of one gateway");
+    let (before, now) = (a.until(), Instant::now());
+    assert!(a.renew().unwrap() && a.until() >= before && a.until() > now);
+
+    let first = owned(a.own("v").unwrap());
+    assert_eq!(first.owner(), &Owner { epoch: 1, gateway: "node a".into() });
+    assert_eq!(served_by(b.own("v").unwrap()), *first.owner());
+    assert_eq!(served_by(a.own("v").unwrap()), *first.owner(), "it serves it already");
+    let records = first.records().unwrap();
+    let (guid, key) = (records.server_guid().unwrap(), records.nfs_handle_key().unwrap());
+    assert_eq!((records.share_id("one").unwrap(), records.share_id("two").unwrap()), (1, 2));
+    first.end().unwrap();
+
+    let second = owned(b.own("v").unwrap());
+    assert_eq!(second.owner(), &Owner { epoch: 2, gateway: "node b".into() });
+    let moved = second.records().unwrap();
+    assert_eq!((moved.server_guid().unwrap(), moved.nfs_handle_key().unwrap()), (guid, key));
+    assert_eq!((moved.share_id("two").unwrap(), moved.share_id("three").unwrap()), (2, 3));
+    is_not_owner(&records.store().write(&vec![TEXTS.put(b"k", b"late")].into()).unwrap_err(), 2);
+    let other = owned(b.own("w").unwrap()).records().unwrap();
+    assert_ne!(other.server_guid().unwrap(), guid, "another vserver is another server");
+    assert_eq!(served_by(a.own("v").unwrap()), *second.owner());
+    b.leave().unwrap();
+    join(gateway, "node b").leave().unwrap();
+}
+
+fn a_gateway_is_followed_by_one_of_its_name(gateway: NewGateway<'_>) {
+    let (dead, other) = (join(gateway, "node c"), join(gateway, "node d"));
+    let before = owned(dead.own("x").unwrap());
+    // It ends without handing over what it serves.
+    dead.leave().unwrap();
+    assert_eq!(served_by(other.own("x").unwrap()), *before.owner());
+    let again = owned(join(gateway, "node c").own("x").unwrap());
+    assert_eq!(again.owner(), &Owner { epoch: 2, gateway: "node c".into() });
+    let late = before.records().unwrap().store().write(&Batch::default()).unwrap_err();
+    assert!(late.is::<Fenced>() || late.is::<NotOwner>(), "{late}");
+    let late = before.end().unwrap_err();
+    assert!(late.is::<Fenced>() || late.is::<NotOwner>(), "{late}");
+    again.end().unwrap();
+    assert_eq!(owned(other.own("x").unwrap()).owner().epoch, 3);
 }
