@@ -1,15 +1,16 @@
 //! The ransomware alarms of [`Administration`], and what is done at an alarm.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use control::ransomware::{RansomwareAlarm, RansomwareAlarms};
 use control::snapshots::NewSnapshot;
 use control::{Refusal, RefusalKind};
-use share::Share;
+use share::{Share, folded_name};
 use storage::{Snapshot, SnapshotName};
 
 use super::Administration;
-use crate::snapshots::{AtAlarm, asked};
+use crate::snapshots::{AtAlarm, Crew, asked};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -48,19 +49,39 @@ impl Administration {
         RansomwareAlarm { snapshot, snapshot_problem, ..alarm.into() }
     }
 
-    /// Takes the snapshots that alarms want which nobody has answered yet.
-    pub(crate) fn answer_ransomware_alarms(&self) {
+    /// Has the snapshots taken that alarms want which nobody has answered yet, and those that could not be taken before. Does not wait
+    /// for that: a storage that hangs holds up its own share only.
+    pub(crate) fn answer_ransomware_alarms(self: &Arc<Self>, crew: &mut Crew) {
         let Some(serving) = &self.serving else { return };
         let (present, at_alarms) = (serving.shares.present(), &self.snapshotting.at_alarms);
         for share in present.iter() {
-            for alarm in share.take_ransomware_alarms() {
-                let Some(time) = alarm.snapshot_protected_for else { continue };
-                at_alarms.answer((share.id(), alarm.number), || self.take_at_alarm(share, time.as_secs()));
+            let name = folded_name(share.name());
+            if crew.is_busy(&name) {
+                continue;
             }
-            let lasting: Vec<u64> = share.ransomware_alarms().iter().map(|alarm| alarm.number).collect();
-            at_alarms.keep(share.id(), &lasting);
+            let mut unanswered = share.take_ransomware_alarms();
+            let lasting = share.ransomware_alarms();
+            let numbers: Vec<u64> = lasting.iter().map(|alarm| alarm.number).collect();
+            at_alarms.keep(share.id(), &numbers);
+            let now = Instant::now();
+            let is_retried =
+                |alarm: &share::RansomwareAlarm| at_alarms.is_to_be_retried(share.id(), alarm.number, now);
+            unanswered.extend(lasting.into_iter().filter(is_retried));
+            unanswered.retain(|alarm| alarm.snapshot_protected_for.is_some());
+            if !unanswered.is_empty() {
+                let (administration, share) = (Arc::clone(self), Arc::clone(share));
+                crew.give(name, Box::new(move || administration.answer(&share, &unanswered)));
+            }
         }
         at_alarms.keep_shares(|id| present.iter().any(|share| share.id() == id));
+    }
+
+    fn answer(&self, share: &Arc<Share>, alarms: &[share::RansomwareAlarm]) {
+        for alarm in alarms {
+            let Some(time) = alarm.snapshot_protected_for else { continue };
+            let take = || self.take_at_alarm(share, time.as_secs());
+            self.snapshotting.at_alarms.answer((share.id(), alarm.number), take);
+        }
     }
 
     fn take_at_alarm(&self, share: &Arc<Share>, protect_for_seconds: u64) -> AtAlarm {

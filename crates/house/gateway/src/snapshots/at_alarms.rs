@@ -13,6 +13,11 @@ pub(crate) type AtAlarm = Result<String, String>;
 /// raises alarms does not fill the disk with snapshots that nobody may remove.
 const PAUSE: Duration = Duration::from_secs(3600);
 
+/// A snapshot that could not be taken is tried again so much later,
+const RETRY: Duration = Duration::from_secs(60);
+/// and so often in all, as long as the alarm lasts.
+const ATTEMPTS_MAX: u32 = 30;
+
 /// The snapshots by share and alarm. The lock is not held while a snapshot is taken.
 #[derive(Debug, Default)]
 pub(crate) struct AtAlarms(Mutex<HashMap<ShareId, OfShare>>);
@@ -20,13 +25,30 @@ pub(crate) struct AtAlarms(Mutex<HashMap<ShareId, OfShare>>);
 #[derive(Debug, Default)]
 struct OfShare {
     last: Option<(Instant, String)>,
-    by_alarm: HashMap<u64, AtAlarm>,
+    by_alarm: HashMap<u64, Answer>,
+}
+
+/// What became of the snapshot of an alarm.
+#[derive(Debug)]
+struct Answer {
+    outcome: AtAlarm,
+    attempts: u32,
+    at: Instant,
 }
 
 impl AtAlarms {
     /// What became of the snapshot of an alarm. None: none was wanted, or it is still being taken.
     pub(crate) fn of(&self, share: ShareId, alarm: u64) -> Option<AtAlarm> {
-        self.0.lock().get(&share).and_then(|of| of.by_alarm.get(&alarm).cloned())
+        self.0.lock().get(&share).and_then(|of| Some(of.by_alarm.get(&alarm)?.outcome.clone()))
+    }
+
+    /// Whether the snapshot of an alarm could not be taken, and is to be tried again now.
+    pub(crate) fn is_to_be_retried(&self, share: ShareId, alarm: u64, now: Instant) -> bool {
+        let all = self.0.lock();
+        all.get(&share).and_then(|of| of.by_alarm.get(&alarm)).is_some_and(|answer| {
+            let is_time = now.saturating_duration_since(answer.at) >= RETRY;
+            answer.outcome.is_err() && answer.attempts < ATTEMPTS_MAX && is_time
+        })
     }
 
     /// Takes the snapshot that an alarm wants, unless there is one that will do.
@@ -42,7 +64,8 @@ impl AtAlarms {
         {
             of.last = Some((Instant::now(), name.clone()));
         }
-        of.by_alarm.insert(alarm, taken);
+        let attempts = of.by_alarm.get(&alarm).map_or(0, |former| former.attempts) + 1;
+        of.by_alarm.insert(alarm, Answer { outcome: taken, attempts, at: Instant::now() });
     }
 
     /// Forgets what became of the alarms of a share that do not last: all but these.
@@ -69,7 +92,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_snapshot_answers_the_alarms_of_an_hour_and_a_failure_is_tried_again() {
+    fn a_failure_is_tried_again_after_a_minute_and_not_for_ever() {
+        let (all, share) = (AtAlarms::default(), ShareId(1));
+        let is_retried = |alarm, after| all.is_to_be_retried(share, alarm, Instant::now() + after);
+        assert!(!is_retried(1, RETRY), "it was not tried yet");
+        for attempt in 1..=ATTEMPTS_MAX {
+            all.answer((share, 1), || Err("full".to_owned()));
+            assert_eq!(is_retried(1, RETRY), attempt < ATTEMPTS_MAX);
+            assert!(!is_retried(1, Duration::ZERO));
+        }
+        all.answer((share, 2), || Err("full".to_owned()));
+        all.answer((share, 2), || Ok("a".to_owned()));
+        assert!(!is_retried(2, RETRY));
+    }
+
+    #[test]
+    fn one_snapshot_answers_the_alarms_of_an_hour() {
         let (all, share) = (AtAlarms::default(), ShareId(1));
         all.answer((share, 1), || Err("full".to_owned()));
         all.answer((share, 2), || Ok("a".to_owned()));

@@ -15,7 +15,7 @@ type Job = Box<dyn FnOnce() + Send>;
 
 /// The threads, which end when there is nothing to do. When it is dropped, what was begun is finished, and the rest is not done.
 #[derive(Debug)]
-pub(super) struct Crew {
+pub(crate) struct Crew {
     name: &'static str,
     work: Arc<Mutex<Work>>,
     threads: Vec<JoinHandle<()>>,
@@ -46,12 +46,12 @@ impl Crew {
     }
 
     /// Whether a job of a share waits or is being done.
-    pub(super) fn is_busy(&self, share: &str) -> bool {
+    pub(crate) fn is_busy(&self, share: &str) -> bool {
         self.work.lock().busy.contains(share)
     }
 
     /// Has a job of a share done, which is not busy. If the system has no more threads, a later job has it done, too.
-    pub(super) fn give(&mut self, share: String, job: Job) {
+    pub(crate) fn give(&mut self, share: String, job: Job) {
         let mut work = self.work.lock();
         work.busy.insert(share.clone());
         work.waiting.push_back((share, job));

@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use super::Crew;
 use crate::administration::Administration;
 
 /// How often the shares are asked for alarms.
@@ -26,8 +27,9 @@ impl Guard {
     pub(crate) fn start(administration: Arc<Administration>) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let run = move || {
+            let mut crew = Crew::new("alarms");
             while stopped.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
-                administration.answer_ransomware_alarms();
+                administration.answer_ransomware_alarms(&mut crew);
             }
         };
         let thread = std::thread::Builder::new().name("guard".to_owned()).spawn(run)?;

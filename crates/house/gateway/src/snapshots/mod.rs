@@ -25,6 +25,7 @@ use storage::Snapshots;
 
 pub(crate) use self::at_alarms::{AtAlarm, AtAlarms};
 pub(crate) use self::calls::{asked, asked_to_the_end, glance, now, of_policy};
+pub(crate) use self::crew::Crew;
 pub(crate) use self::guard::Guard;
 pub(crate) use self::keeper::Keeper;
 pub(crate) use self::kept::Kept;
