@@ -149,6 +149,7 @@ impl Administration {
         drop(snapshots);
         drop(turn);
         let served = self.serve_again(serving, &name, &mut idle);
+        drop(idle);
         and_served(begun, served)?;
         if let Some(former) = source.was_destination.filter(|_| new.reverse)
             && let Err(why) = self.end_destination(&name, &former)
