@@ -47,17 +47,17 @@ def free_port():
 class Server:
     """A server with one share, which can be killed and started again at the same addresses."""
 
-    def __init__(self, name, tls=False, net=None):
+    def __init__(self, name, tls=False, net=None, disk=DISK):
         self.name, self.at = name, os.path.join(SCRATCH, name)
         # A network namespace of its own, and the address in it that the other server knows.
         self.inside, self.host = (["ip", "netns", "exec", net[0]], net[1]) if net else ([], "127.0.0.1")
-        self.share = os.path.join(DISK, name)
+        self.share = os.path.join(disk, name)
         self.state = os.path.join(self.at, "state")
         os.makedirs(self.state, mode=0o700)
         subprocess.run(["btrfs", "-q", "subvolume", "create", self.share], check=True)
         os.chown(self.share, 1000, 1000)
-        self.smb, self.control, self.process = free_port(), free_port(), None
-        self.flags = []
+        self.smb, self.nfs, self.control, self.process = free_port(), free_port(), free_port(), None
+        self.flags, self.declared = [], ["--share", f"{self.name}={self.share}"]
         if tls:
             key, certificate = os.path.join(self.at, "key.pem"), os.path.join(self.at, "certificate.pem")
             run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
@@ -68,8 +68,8 @@ class Server:
     def start(self, *before):
         log = open(os.path.join(self.at, "log"), "a")
         self.process = subprocess.Popen(
-            [*self.inside, *before, PROGRAM, "serve", "--share", f"{self.name}={self.share}", "--user", f"{USER}=1000:1000:{PASSWORD}",
-             "--smb", f"127.0.0.1:{self.smb}", "--nfs", "off", "--control", f"{self.host}:{self.control}", "--state", self.state, *self.flags],
+            [*self.inside, *before, PROGRAM, "serve", *self.declared, "--user", f"{USER}=1000:1000:{PASSWORD}",
+             "--smb", f"127.0.0.1:{self.smb}", "--nfs", f"127.0.0.1:{self.nfs}", "--nfs-squash", "none", "--control", f"{self.host}:{self.control}", "--state", self.state, *self.flags],
             stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=die_with_parent)
         for line in self.process.stdout:
             if line.startswith("ready "):
@@ -99,6 +99,13 @@ class Server:
 
     def smbclient(self, commands, to=SCRATCH):
         return run("smbclient", f"//127.0.0.1/{self.name}", "-p", str(self.smb), "-U", f"{USER}%{PASSWORD}", "-c", commands, cwd=to)
+
+
+def nfs_has(server, path, data):
+    """Whether a client of NFSv3 reads this in a share."""
+    url = f"nfs://127.0.0.1/{server.name}/{path}?nfsport={server.nfs}&mountport={server.nfs}&version=3"
+    got = subprocess.run(["nfs-cat", url], capture_output=True, timeout=120)
+    return got.returncode == 0 and got.stdout == data
 
 
 def die_with_parent():
@@ -366,7 +373,7 @@ def exchanged(source, replica, words):
     check("a source does not become a replica by mistake", refused.returncode != 0 and "has the destination" in refused.stderr, refused.stderr)
     write(os.path.join(source.share, "of the source"), b"written after the break")
     write(os.path.join(replica.share, "d", "of the replica"), os.urandom(50_000))
-    os.remove(os.path.join(replica.share, "d", "file 0"))
+    os.unlink(os.path.join(replica.share, "link"))
     left, wanted = picture(source.share), picture(replica.share)
     exchanged = source.replicate(*back, "--reverse", "--every", "1h")
     check("the former source becomes a replica", exchanged.returncode == 0 and source.status()["state"] in ("resync", "mirrored"), exchanged.stderr)
@@ -392,6 +399,101 @@ def exchanged(source, replica, words):
     change(source.share, random.Random(12))
     now = replica.replicate("--now")
     check("all is as in the beginning", now.returncode == 0 and seen(replica) == picture(source.share), now.stderr)
+
+
+def races(source, words):
+    """A client writes while a share is made a replica: what it was told to be written is there, or the share was empty."""
+    for at in range(4):
+        racer = Server(f"racer{at}")
+        racer.start()
+        write(os.path.join(SCRATCH, "raced"), b"x")
+        writer = subprocess.Popen(
+            ["smbclient", f"//127.0.0.1/{racer.name}", "-p", str(racer.smb), "-U", f"{USER}%{PASSWORD}", "-c",
+             "; ".join(f"put raced r{number}" for number in range(40))],
+            cwd=SCRATCH, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        time.sleep(0.1 * at)
+        made = racer.replicate(*words, "--every", "1h")
+        said = writer.communicate(timeout=300)[0]
+        written = said.count("putting file")
+        there = sum(name.startswith("r") for name in os.listdir(racer.share))
+        if made.returncode:
+            check(f"race {at}: a share that was written to is no replica, and has it all", "holds something" in made.stderr and there >= written,
+                  f"{made.stderr} {written} {there}")
+        else:
+            now = racer.replicate("--now")
+            check(f"race {at}: an empty share is a replica, and nobody wrote to it", now.returncode == 0 and written == 0 and seen(racer) == picture(source.share),
+                  f"{now.stderr} {written}")
+            racer.replicate("--stop")
+        racer.kill()
+
+
+def full(source, replica, words):
+    """A second replica, whose file system is too small, beside the first."""
+    small, image = os.path.join(SCRATCH, "small"), os.path.join(SCRATCH, "small.image")
+    os.mkdir(small)
+    with open(image, "wb") as file:
+        file.truncate(256 << 20)
+    run("mkfs.btrfs", "-q", image, check=True)
+    run("mount", "-o", "loop", image, small, check=True)
+    try:
+        second = Server("second", disk=small)
+        second.start()
+        begun = time.time()
+        second.replicate(*words, "--every", "1h", "--bandwidth", "512KiB/s")
+        for _ in range(1200):
+            told = second.status()
+            if told["transfers"]:
+                break
+            time.sleep(0.1)
+        took = time.time() - begun
+        check("the limit of its bandwidth is kept", took >= told["bytes"] / (512 << 10), f"{took} s for {told['bytes']} bytes")
+        check("a share has two replicas", second.replicate("--now").returncode == 0 and seen(second) == picture(source.share))
+        before = picture(source.share)
+        second.replicate("--stop")
+        run("rm", "-rf", *[os.path.join(second.share, name) for name in os.listdir(second.share) if not name.startswith(".anabranch-")])
+        second.replicate(*words, "--every", "1h")
+        check("it is a replica again", second.replicate("--now").returncode == 0)
+        write(os.path.join(source.share, "large"), os.urandom(300 << 20))
+        now = second.replicate("--now")
+        check("a file system that is too small is told", now.returncode != 0 and "is full" in now.stderr, now.stderr)
+        check("clients see what was complete before", seen_at_once(second) == before)
+        health = run("curl", "-s", f"http://127.0.0.1:{second.control}/healthz").stdout
+        check("the server is degraded", health.startswith("degraded") and "share second: " in health, health)
+        check("the other replica is not held up", replica.replicate("--now").returncode == 0 and seen(replica) == picture(source.share))
+        device = run("findmnt", "-no", "SOURCE", small).stdout.strip()
+        with open(image, "ab") as file:
+            file.truncate(1 << 30)
+        run("losetup", "-c", device, check=True)
+        run("btrfs", "filesystem", "resize", "max", small, check=True)
+        now = second.replicate("--now")
+        for _ in range(20):
+            if now.returncode == 0:
+                break
+            time.sleep(0.5)
+            now = second.replicate("--now")
+        check("with more room, it goes on", now.returncode == 0 and seen(second) == picture(source.share), now.stderr)
+        not_served(second)
+    finally:
+        if second.process.poll() is None:
+            second.kill()
+        run("umount", "-l", small)
+    os.remove(os.path.join(source.share, "large"))
+    replica.replicate("--now")
+
+
+def not_served(replica):
+    """The snapshot that a replica shows is gone."""
+    state = picture(states(replica)[-1])
+    replica.kill()
+    run("btrfs", "subvolume", "delete", states(replica)[-1], check=True)
+    declared, replica.declared = replica.declared, []
+    replica.start()
+    stopped = replica.replicate("--stop")
+    check("a replica that cannot be served is ended", stopped.returncode == 0, stopped.stderr)
+    replica.end()
+    replica.declared = declared
+    replica.start()
+    check("it is a share with what the last transfer has left", seen(replica) == state == picture(replica.share), seen(replica))
 
 
 def broken_off(source, replica):
@@ -430,7 +532,7 @@ def broken_off(source, replica):
     check("metrics tell its age", "anabranch_replica_as_of_timestamp_seconds{share=" in metrics)
     removed = replica.command("share", "replicate", replica.name, "--stop")
     check("it becomes an ordinary share", removed.returncode == 0 and seen(replica) == picture(source.share), removed.stderr)
-    check("the source keeps nothing for it", not any(".replica" in at for at in snapshots(source)), snapshots(source))
+    check("the source keeps nothing for it", not any(".replica-" in at for at in snapshots(source)), snapshots(source))
 
 
 def two_networks():
@@ -527,7 +629,11 @@ def all_of_it(source, replica):
     refusals(source, replica, words)
     without_handles(source, replica, words)
     first_transfer(source, replica, words)
+    with open(os.path.join(source.share, "d", "file 19"), "rb") as file:
+        check("a client of NFS reads the replica", nfs_has(replica, "d/file 19", file.read()))
     later_transfers(source, replica)
+    races(source, words)
+    full(source, replica, words)
     kills(source, replica, int(os.environ.get("KILLS", "4")))
     exchanged(source, replica, words)
     broken_off(source, replica)
