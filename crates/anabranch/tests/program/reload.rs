@@ -398,3 +398,16 @@ fn without_a_file_a_server_goes_on() {
     assert!(Command::new("kill").args(["-s", "HUP", &pid]).status().unwrap().success());
     assert_eq!(quiet.end_with("TERM"), Some(0));
 }
+
+#[test]
+fn what_is_used_at_once_is_shown_at_once() {
+    let running = Running::start(&[DATA, ANNA].concat());
+    let policy = "[[snapshot-policy]]\nname = \"office\"\nhourly = \":05/24\"\n";
+    let top = "deleted-share-retention = \"30d\"\nadmins = [\"anna:read\"]\n";
+    running.reload(top, &[policy, DATA, ANNA].concat(), READ_AGAIN);
+    let (status, shown) = running.ask(&["config", "show"]);
+    assert_eq!(status, Some(0), "{shown}");
+    for line in ["deleted-share-retention = \"30d\"", "admins = [\"anna:read\"]", "hourly = \":05/24\""] {
+        assert!(shown.lines().any(|shown| shown.starts_with(line)), "{line} is not in {shown}");
+    }
+}
