@@ -306,3 +306,53 @@ fn a_file_that_is_missing_or_no_toml_is_refused() {
         checked["reports"].as_array().unwrap().iter().map(|report| report["line"].clone()).collect();
     assert!(lines.contains(&json!(1)) && lines.contains(&json!(2)) && lines.contains(&json!(3)), "{checked}");
 }
+
+const POOLS: &str = r#"state = "HERE/state"
+[[share]]
+name = "data"
+directory = "HERE/data"
+[[user]]
+name = "anna"
+password = "hush-hush"
+[[pool]]
+name = "fast"
+directory = "HERE/data/pool"
+[[pool]]
+name = "Fast"
+directory = "HERE/pool"
+[[pool]]
+name = "near"
+directory = "pool"
+overcommit = "maybe"
+[[pool]]
+name = "gone"
+directory = "HERE/gone"
+[[pool]]
+directory = "HERE/pool"
+"#;
+
+#[test]
+fn what_is_wrong_with_pools_is_told_at_its_line() {
+    let directory = TempDir::new().unwrap();
+    fs::create_dir_all(directory.path().join("data/pool")).unwrap();
+    let (status, checked) = check_json(&write(&directory, "pools.toml", POOLS));
+    assert_eq!(status, Some(2));
+    let reports = checked["reports"].as_array().unwrap();
+    for (line, severity, word) in [
+        (10, "error", "lies in the directory of the share data"),
+        (11, "error", "two pools have the name Fast"),
+        (16, "error", "is not absolute"),
+        (17, "error", "overcommit"),
+        (20, "warning", "there is no such directory"),
+        (21, "error", "the pool has no `name`"),
+    ] {
+        let is_it = |report: &&Value| {
+            report["line"] == line
+                && report["severity"] == severity
+                && report["message"].to_string().contains(word)
+        };
+        let found = reports.iter().find(is_it);
+        assert!(found.is_some_and(|report| report["advice"] != ""), "{line}: {word}: {reports:#?}");
+    }
+    assert_eq!(checked["configuration"]["pools"][0]["name"], "fast");
+}

@@ -39,6 +39,9 @@ pub struct AbandonedDirectory {
     pub directory: PathBuf,
     /// What the server made.
     pub made: PoolDirectory,
+    /// No share had it yet when this was written: there is nothing in it, or it stays. So a database that was restored from a copy
+    /// made in this very moment removes no files of the share that has it since.
+    pub is_new: bool,
 }
 
 impl State {
@@ -112,6 +115,7 @@ mod tests {
             share: "Data".to_owned(),
             directory: data.directory.clone(),
             made: made.clone(),
+            is_new: true,
         };
         state.abandon_directory(&directory).unwrap();
         assert_eq!(state.abandoned_directories().unwrap(), std::slice::from_ref(&directory));

@@ -164,6 +164,28 @@ impl Pool {
         fsync(&self.0).map_err(from_errno)
     }
 
+    /// Removes what is left of a directory that no share ever had: it is empty. False: it has something in it, and stays.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn unmake(&self, name: &str, mark: PoolMark) -> std::result::Result<bool, PoolError> {
+        let hidden = hidden_name(mark);
+        match self.open_made(&hidden, mark) {
+            // Perhaps it was not marked yet.
+            Ok(Some(_)) | Err(PoolError::NotMade) => _ = self.remove_empty(&hidden)?,
+            Ok(None) => {}
+            Err(e) => return Err(e),
+        }
+        match self.open_made(name, mark) {
+            Ok(Some(_)) if !self.remove_empty(name)? => return Ok(false),
+            // Something else has the name.
+            Ok(_) | Err(PoolError::NotMade) => {}
+            Err(e) => return Err(e),
+        }
+        fsync(&self.0).map_err(from_errno)?;
+        Ok(self.is_free(&hidden)?)
+    }
+
     /// Checks that a name has what the server made with this number, and nothing in it that keeps it from being removed.
     ///
     /// # Errors

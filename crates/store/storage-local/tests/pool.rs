@@ -185,6 +185,24 @@ fn what_a_killed_server_has_left_is_found() {
 }
 
 #[test]
+fn what_no_share_ever_had_goes_if_it_is_empty() {
+    in_each("what_no_share_ever_had_goes_if_it_is_empty", |place| {
+        let mark = place.make("data");
+        let file = place.at("data").join("file");
+        fs::write(&file, "x").unwrap();
+        assert_eq!(place.pool().unmake("data", mark), Ok(false));
+        fs::remove_file(&file).unwrap();
+        let other = PoolMark::random().unwrap();
+        assert_eq!(place.pool().unmake("data", other), Ok(true), "nothing was made with this number");
+        assert!(place.at("data").is_dir());
+        fs::create_dir(place.at(&format!(".anabranch-pool-{other}"))).unwrap();
+        assert_eq!(place.pool().unmake("none", other), Ok(true));
+        assert_eq!(place.pool().unmake("data", mark), Ok(true));
+        assert_eq!(place.names(), Vec::<String>::new());
+    });
+}
+
+#[test]
 fn nothing_on_another_file_system_is_removed() {
     in_each("nothing_on_another_file_system_is_removed", |place| {
         if place.has_subvolumes {

@@ -138,7 +138,9 @@ fn what_cannot_be_made_in_a_pool_is_refused_and_leaves_nothing() {
         refused(name, "fast", &["--size", "1MiB"], "");
     }
     refused("data", "fast", &["--size", "1MiB"], "the name data is taken");
-    refused("new", "fast", &["--size", "1MiB", "--snapshot-policy", "none"], "none");
+    // One that is refused when its directory is there already.
+    machine.done(&["policy", "create", "office", "--hourly", ":05/24"]);
+    refused("new", "fast", &["--size", "1MiB", "--snapshot-policy", "office"], "has no snapshots");
     let inside = path(&machine.directory, "pool/inside");
     fs::create_dir(&inside).unwrap();
     machine.refused(&["share", "create", "inside", &inside], &["lies in the pool fast"]);
@@ -341,6 +343,55 @@ fn a_pool_that_vanished_loses_nothing() {
     assert_eq!(machine.json(&["share", "show", "one"])["served"], true);
     assert!(one.join("file").is_file());
     machine.done(&["share", "undelete", "old"]);
+}
+
+#[test]
+fn pools_come_and_go_with_the_configuration() {
+    let Some(machine) = Machine::with_pool("pools_come_and_go_with_the_configuration", &[]) else { return };
+    let one = machine.create_in_pool("one");
+    let config = path(&machine.directory, "pools.toml");
+    let declare = |pools: &[(&str, &str)]| {
+        let table = |(name, at): &(&str, &str)| {
+            format!("[[pool]]\nname = \"{name}\"\ndirectory = \"{}\"\n", path(&machine.directory, at))
+        };
+        fs::write(&config, pools.iter().map(table).collect::<String>()).unwrap();
+    };
+    machine.make_directory("more");
+    declare(&[("more", "more")]);
+    machine.done(&["reload"]);
+    let pools = machine.json(&["pool", "list"])["pools"].clone();
+    let of = |at: usize, key: &str| pools[at][key].clone();
+    assert_eq!(
+        (of(0, "name"), of(0, "shares"), of(0, "declared_in")),
+        (json!("fast"), json!(1), Value::Null)
+    );
+    assert_eq!((of(1, "name"), of(1, "problem")), (json!("more"), Value::Null));
+    assert!(machine.done(&["config", "show"]).contains("[[pool]]\nname = \"more\""));
+    machine
+        .refused(&["share", "create", "new", "--pool", "fast", "--size", "1MiB"], &["there is no pool fast"]);
+    assert_eq!(machine.json(&["share", "show", "one"])["served"], true);
+    // What a start would refuse, a reload refuses.
+    for (pools, words) in [
+        (&[("more", "more"), ("below", "more/below")][..], "lies in the pool more"),
+        (&[("own", "state")], "is the state directory"),
+        (&[("all", "")], "holds the state directory"),
+        (&[("a", "data/pool")], "lies in the directory of the share data"),
+    ] {
+        declare(pools);
+        machine.refused(&["reload"], &["the configuration is unchanged", words]);
+    }
+    // Of two shares, one is in the way: it is served, and the pool says so.
+    let place = machine.make_directory("place");
+    machine.done(&["share", "create", "place", &place]);
+    declare(&[("late", "place")]);
+    machine.done(&["reload"]);
+    let late = machine.json(&["pool", "list"])["pools"][1].clone();
+    assert!(late["problem"].as_str().unwrap().contains("is the directory of the share place"), "{late}");
+    assert_eq!(machine.json(&["share", "show", "place"])["served"], true);
+    // Without its pool, a share is purged all the same.
+    machine.done(&["share", "remove", "one"]);
+    machine.done(&["share", "purge", "one", "--yes"]);
+    until("it is removed", || !one.exists() && machine.pool_names().is_empty());
 }
 
 #[test]

@@ -34,8 +34,8 @@ pub(crate) struct Abandoned {
 enum Outcome {
     /// It is gone, or was never made.
     Gone,
-    /// Something else is in its place, which stays.
-    NotMade,
+    /// What is there stays, and is not looked at again; why.
+    Stays(&'static str),
     /// It goes on with the next start.
     Stopped,
     /// It is tried again.
@@ -68,9 +68,7 @@ impl Abandoned {
         let path = directory.directory.display();
         match removed(directory, stop) {
             Outcome::Gone => tracing::info!(share, directory = %path, "the directory of a share is gone"),
-            Outcome::NotMade => {
-                tracing::warn!(share, "{path} is not what the server made there: it stays as it is");
-            }
+            Outcome::Stays(why) => tracing::warn!(share, "{path} stays as it is: {why}"),
             Outcome::Stopped => return false,
             Outcome::Failed(why) => {
                 let known = self.problems.lock().insert(mark.clone(), why.clone());
@@ -91,11 +89,17 @@ fn removed(directory: &AbandonedDirectory, stop: &AtomicBool) -> Outcome {
     let begin = directory.clone();
     let begun = match in_time::answer(move || begin_removal(&begin)) {
         Some(Ok(begun)) => begun,
-        Some(Err(PoolError::NotMade)) => return Outcome::NotMade,
+        Some(Err(PoolError::NotMade)) => return Outcome::Stays("it is not what the server made there"),
         Some(Err(error)) => return Outcome::Failed(error.to_string()),
         None => return silent(),
     };
-    let Some((mut removal, hidden)) = begun else { return Outcome::Gone };
+    let (mut removal, hidden) = match begun {
+        Begun::Gone => return Outcome::Gone,
+        Begun::InUse => {
+            return Outcome::Stays("it has files, although it was made for a share that never was");
+        }
+        Begun::Removal(removal, hidden) => (removal, hidden),
+    };
     while !stop.load(Ordering::Relaxed) {
         let at = hidden.clone();
         let step = move || {
@@ -112,19 +116,33 @@ fn removed(directory: &AbandonedDirectory, stop: &AtomicBool) -> Outcome {
     Outcome::Stopped
 }
 
-/// The removal, and the path that the directory has meanwhile. None: it is gone, or was never made.
+/// How a removal begins.
+enum Begun {
+    /// It is gone, or was never made.
+    Gone,
+    /// No share ever had it, and there is something in it.
+    InUse,
+    /// It goes in steps, and has this path meanwhile.
+    Removal(Removal, PathBuf),
+}
+
 fn begin_removal(
-    AbandonedDirectory { directory, made, .. }: &AbandonedDirectory,
-) -> Result<Option<(Removal, PathBuf)>, PoolError> {
+    AbandonedDirectory { directory, made, is_new, .. }: &AbandonedDirectory,
+) -> Result<Begun, PoolError> {
     let (place, name) = pools::place_of(directory);
     let pool = pools::open_made(made, place)?;
     if mounted_below(directory) {
         return Err(PoolError::Mounted);
     }
     let mark = made.mark.parse().map_err(|_| PoolError::NotMade)?;
-    let removal = Removal::begin(pool, &name, mark)?;
-    Ok(removal.map(|removal| {
-        let hidden = place.join(removal.hidden_name());
-        (removal, hidden)
-    }))
+    if *is_new {
+        return pool.unmake(&name, mark).map(|is_gone| if is_gone { Begun::Gone } else { Begun::InUse });
+    }
+    Ok(match Removal::begin(pool, &name, mark)? {
+        None => Begun::Gone,
+        Some(removal) => {
+            let hidden = place.join(removal.hidden_name());
+            Begun::Removal(removal, hidden)
+        }
+    })
 }

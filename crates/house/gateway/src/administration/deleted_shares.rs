@@ -143,7 +143,8 @@ impl Administration {
         }
         let (share, id) = (&deleted.share.name, deleted.number);
         let directory = deleted.share.directory.clone();
-        let abandoned = AbandonedDirectory { share: share.clone(), directory, made: made.clone() };
+        let abandoned =
+            AbandonedDirectory { share: share.clone(), directory, made: made.clone(), is_new: false };
         self.state.abandon_deleted_share(id, &abandoned).map_err(failed)?;
         tracing::info!(share, id, directory = %abandoned.directory.display(), "a deleted share was purged; its directory is being removed");
         self.abandoned.wake();

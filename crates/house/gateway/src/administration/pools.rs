@@ -106,7 +106,7 @@ impl Administration {
             Ok(space) => (Some(space.total), Some(space.free), None),
             Err(problem) => (None, None, Some(problem.what)),
         };
-        let removing = removing.into_iter().map(|AbandonedDirectory { share, directory, made }| {
+        let removing = removing.into_iter().map(|AbandonedDirectory { share, directory, made, .. }| {
             let directory = directory.to_string_lossy().into_owned();
             RemovedDirectory { share, directory, problem: self.abandoned.problem(&made.mark) }
         });
@@ -225,7 +225,8 @@ impl Administration {
     /// Makes the directory of a new share. It is one to be removed until the share is kept.
     pub(super) fn make_in_pool(&self, name: &str, place: Place) -> Result<()> {
         let Place { directory, made, pool, mark, owner, .. } = place;
-        let abandoned = AbandonedDirectory { share: name.to_owned(), directory: directory.clone(), made };
+        let (share, at) = (name.to_owned(), directory.clone());
+        let abandoned = AbandonedDirectory { share, directory: at, made, is_new: true };
         self.state.abandon_directory(&abandoned).map_err(failed)?;
         let (_, in_pool) = pools::place_of(&directory);
         let made = in_time::answer(move || pool.make(&in_pool, mark, owner));
