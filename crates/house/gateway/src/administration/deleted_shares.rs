@@ -263,6 +263,7 @@ mod tests {
     use control::Administration as _;
     use control::shares::NewShare;
     use state::{ProtectedSnapshot, State};
+    use storage_local::{Pool, PoolMark, PoolOwner};
 
     use super::*;
 
@@ -357,5 +358,37 @@ mod tests {
             place.here.purge_share(deleted.id, Purge::default()).unwrap_err().kind,
             RefusalKind::NotFound
         );
+    }
+
+    #[test]
+    fn a_share_of_a_pool_whose_time_is_over_goes_with_what_the_server_made() {
+        if !rustix::process::geteuid().is_root() {
+            println!("not tested: shares of a pool whose time is over: only root makes the marks of pools");
+            return;
+        }
+        let place = Place::new();
+        let (here, above) = (&place.here, place.directory.path().join("pool"));
+        std::fs::create_dir(&above).unwrap();
+        let pool = Pool::open(&above).unwrap();
+        let (pool_mark, mark) = (pool.mark().unwrap().to_string(), PoolMark::random().unwrap());
+        pool.make("one", mark, PoolOwner::default()).unwrap();
+        let made = PoolDirectory { pool: "fast".to_owned(), pool_mark, mark: mark.to_string() };
+        let (name, directory) = ("one".to_owned(), above.join("one"));
+        let record = ShareRecord { name, directory, pool: Some(made), ..ShareRecord::default() };
+        here.state.keep_share(&record).unwrap();
+        here.remove_share("one").unwrap();
+        let until = place.deleted()[0].until;
+        // Another directory in its place: the share stays deleted, and is looked at again later.
+        std::fs::rename(&record.directory, above.join("away")).unwrap();
+        std::fs::create_dir(&record.directory).unwrap();
+        here.purge_expired(until);
+        assert_eq!((place.deleted().len(), here.abandoned_directories()), (1, vec![]));
+        std::fs::remove_dir(&record.directory).unwrap();
+        std::fs::rename(above.join("away"), &record.directory).unwrap();
+        here.purge_expired(until + AGAIN_SECS - 1);
+        assert_eq!(place.deleted().len(), 1, "not at every turn");
+        here.purge_expired(until + AGAIN_SECS);
+        assert_eq!((place.deleted().len(), here.abandoned_directories().len()), (0, 1));
+        assert!(record.directory.is_dir(), "a server removes it");
     }
 }
