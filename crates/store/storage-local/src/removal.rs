@@ -5,6 +5,7 @@
 //! is reached from the one above it, without symbolic links, and never on another file system.
 
 use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{
     AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, fsync, openat, openat2, renameat_with, unlinkat,
@@ -22,6 +23,8 @@ use crate::snapshot_folder::{open_folder, subvolumes};
 
 /// How many calls to the file system one step makes, besides some that it always makes.
 const STEP: usize = 512;
+/// How long a step takes, apart from one call: large files take long to remove.
+const STEP_TIME: Duration = Duration::from_secs(1);
 /// How many directories of one directory are noted at a time.
 const NOTED_MAX: usize = 64;
 /// How much of a listing is read at a time, in bytes.
@@ -127,14 +130,14 @@ impl Removal {
     }
 
     fn remove_some(&mut self) -> std::result::Result<bool, PoolError> {
-        let mut left = STEP;
-        while left > 0 {
+        let (mut left, begun) = (STEP, Instant::now());
+        while left > 0 && begun.elapsed() < STEP_TIME {
             left = left.saturating_sub(1);
             let Some(level) = self.levels.last_mut() else { return Ok(true) };
             match level.below.pop() {
                 Some(name) => self.descend(name)?,
                 None => {
-                    let (removed, is_empty) = self.remove_files()?;
+                    let (removed, is_empty) = self.remove_files(begun)?;
                     left = left.saturating_sub(removed);
                     if is_empty && self.ascend()? {
                         return Ok(true);
@@ -164,7 +167,7 @@ impl Removal {
 
     /// Removes the files in a directory, and notes some of the directories. How many files these were, and whether the directory was
     /// empty.
-    fn remove_files(&mut self) -> std::result::Result<(usize, bool), PoolError> {
+    fn remove_files(&mut self, begun: Instant) -> std::result::Result<(usize, bool), PoolError> {
         // From its beginning.
         let listed = openat(&self.here, c".", DIRECTORY, Mode::empty()).map_err(from_errno)?;
         let mut buffer = Vec::with_capacity(BUFFER_BYTES);
@@ -183,7 +186,7 @@ impl Removal {
                 Err(Errno::BUSY) => return Err(PoolError::Mounted),
                 Err(errno) => return Err(from_errno(errno).into()),
             }
-            if removed >= STEP || below.len() >= NOTED_MAX {
+            if removed >= STEP || below.len() >= NOTED_MAX || begun.elapsed() >= STEP_TIME {
                 break;
             }
         }
