@@ -397,6 +397,15 @@ impl V4State {
     }
 }
 
+impl Drop for V4State {
+    fn drop(&mut self) {
+        // A client and its sessions refer to each other.
+        for client in self.clients() {
+            client.sessions.lock().present.clear();
+        }
+    }
+}
+
 impl Tables {
     fn take_session(&mut self, id: SessionId) -> Option<Arc<Session>> {
         let session = self.sessions.remove(&id)?;

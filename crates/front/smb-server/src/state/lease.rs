@@ -267,7 +267,7 @@ impl Lease {
     }
 
     fn is_at(&self, place: GrantTarget<'_>) -> bool {
-        Arc::ptr_eq(&self.site.share, place.share) && self.site.file == place.file
+        self.site.is_at(place)
     }
 
     fn add_session(&self, session: Weak<Session>) {
@@ -326,7 +326,8 @@ impl Lease {
     /// As [`Share::acknowledge`].
     pub(crate) fn acknowledge(&self, keeps: Caching) -> Result<(), AcknowledgeError> {
         let told = self.state.lock().told.take();
-        let outcome = self.site.share.acknowledge(self.site.file, self.id.holder(), keeps);
+        let share = self.site.share().ok_or(AcknowledgeError::NotBreaking)?;
+        let outcome = share.acknowledge(self.site.file, self.id.holder(), keeps);
         if outcome == Err(AcknowledgeError::TooMuch) {
             self.state.lock().told = told; // it is still to be acknowledged
         }
@@ -349,7 +350,7 @@ impl Lease {
             state.is_unheard && state.told.take().is_some()
         };
         if is_told {
-            self.site.share.give_up(self.site.file, self.id.holder());
+            self.site.give_up(self.id.holder());
         }
     }
 

@@ -60,8 +60,8 @@ pub(crate) struct Delivery {
 
 /// The file of an existing grant, in a form that can be stored.
 pub(crate) struct Site {
-    /// The share.
-    pub(crate) share: Arc<Share>,
+    /// The share, which refers to the holder of the grant.
+    share: Weak<Share>,
     /// The number of the file.
     pub(crate) file: storage::ObjectId,
     /// Whether the file is a directory.
@@ -76,11 +76,28 @@ impl Site {
     /// The site for a grant at this place.
     pub(crate) fn new(place: GrantTarget<'_>) -> Self {
         Self {
-            share: Arc::clone(place.share),
+            share: Arc::downgrade(place.share),
             file: place.file,
             is_directory: place.is_directory,
             share_encrypts: place.share_encrypts,
             durable: Arc::downgrade(place.durable),
+        }
+    }
+
+    /// The share; None: it is gone, and the grant with it.
+    pub(crate) fn share(&self) -> Option<Arc<Share>> {
+        self.share.upgrade()
+    }
+
+    /// Whether this is the place.
+    pub(crate) fn is_at(&self, place: GrantTarget<'_>) -> bool {
+        std::ptr::eq(self.share.as_ptr(), Arc::as_ptr(place.share)) && self.file == place.file
+    }
+
+    /// Has the share carry out a break without the holder.
+    pub(crate) fn give_up(&self, holder: Holder) {
+        if let Some(share) = self.share() {
+            share.give_up(self.file, holder);
         }
     }
 
@@ -92,12 +109,14 @@ impl Site {
     /// A client that has never heard of the grant is not asked: no acknowledgment would come.
     pub(crate) fn settle(&self, told: &Break, delivery: Delivery, acknowledged: impl FnOnce()) {
         let Delivery { sent, is_heard } = delivery;
-        let cannot_be_told = |table: Arc<DurableOpens>| table.cannot_be_told(&self.share, told.holder);
+        let cannot_be_told = |table: Arc<DurableOpens>| {
+            self.share().is_some_and(|share| table.cannot_be_told(&share, told.holder))
+        };
         if !told.ack_required {
             acknowledged();
         } else if !is_heard || (!sent && !self.durable.upgrade().is_some_and(cannot_be_told)) {
             acknowledged();
-            self.share.give_up(self.file, told.holder);
+            self.give_up(told.holder);
         }
     }
 }
@@ -158,7 +177,7 @@ impl Oplock {
         };
         if is_told {
             self.acknowledged();
-            self.site.share.give_up(self.site.file, holder);
+            self.site.give_up(holder);
         }
     }
 
