@@ -124,7 +124,7 @@ mod tests {
         drop(state);
         let state = open();
         assert_eq!(state.made_shares().unwrap(), std::slice::from_ref(&data));
-        let number = state.share_id("data").unwrap();
+        let number = state.server().share_id("data").unwrap();
         let gone = state.delete_share(&data, 5, 9).unwrap();
         assert_eq!((gone.number, gone.share.pool.as_ref()), (number, Some(&made)));
         state.abandon_deleted_share(number, &directory).unwrap();
