@@ -39,9 +39,11 @@ mod mint;
 mod moved_out;
 mod needs;
 mod nfs;
+#[allow(dead_code, reason = "the tests of the gateway use the rest")]
 mod nfs4;
 mod ntlm;
 mod persistence;
+mod persistent;
 mod prometheus;
 #[path = "../../../front/smb-server/tests/socket/client/protection.rs"]
 mod protection;

@@ -3,23 +3,18 @@
 
 use std::path::PathBuf;
 
-use smb_wire::create::{
-    CreateDisposition, CreateOptions, ImpersonationLevel, OplockLevel, Request, Response, ShareAccess,
-};
-use smb_wire::create_context::{DurableFlags, RequestContext, ResponseContext};
-use smb_wire::lock::{LockElement, LockFlags};
+use smb_wire::lock::LockFlags;
 use smb_wire::negotiate::Capabilities;
-use smb_wire::{AccessMask, Command, FileAttributes, FileId, Guid, HeaderFlags, NtStatus, header, lock};
+use smb_wire::{Command, FileId, Guid, HeaderFlags, NtStatus};
 use tempfile::TempDir;
 
+use crate::persistent::{EXCLUSIVE, lock, open, open_persistent, reclaim};
 use crate::raw::{Client, write_body};
 use crate::server::{Server, flags, path, program};
 use smb_proto::dialect::Dialect;
 
-const CREATE: Guid = Guid([0x11; 16]);
 const BLOCK: usize = 4096;
 const BLOCKS: u64 = 64;
-const EXCLUSIVE: LockFlags = LockFlags::EXCLUSIVE_LOCK.union(LockFlags::FAIL_IMMEDIATELY);
 
 fn serve(directory: &TempDir) -> Server {
     let mut flags = flags(directory);
@@ -37,55 +32,6 @@ fn client(server: &Server, guid: Guid, previous_session_id: u64) -> Client {
     client.log_in("anna", "hush-hush").unwrap();
     client.tree_connect("data").unwrap();
     client
-}
-
-/// Opens `f`, or makes it: its identifier, and whether it is persistent.
-fn open(client: &mut Client, contexts: Vec<RequestContext<'static>>) -> Result<(FileId, bool), NtStatus> {
-    let request = Request {
-        requested_oplock_level: OplockLevel::None,
-        impersonation_level: ImpersonationLevel::Impersonation,
-        desired_access: AccessMask::from_bits_retain(0x0012_019F),
-        file_attributes: FileAttributes::NORMAL,
-        share_access: ShareAccess::READ | ShareAccess::WRITE,
-        create_disposition: CreateDisposition::OpenIf,
-        create_options: CreateOptions::empty(),
-        name: "f".into(),
-        contexts,
-    };
-    // Offsets and padding count from the header.
-    let mut body = vec![0; header::LEN];
-    request.encode(&mut body).unwrap();
-    let reply = client.call(Command::Create, &body[header::LEN..]).ok()?;
-    let response = Response::decode(&reply.message).unwrap();
-    let is_persistent = response.contexts.iter().any(|context| {
-        matches!(context, ResponseContext::DurableHandleV2 { flags, .. } if flags.contains(DurableFlags::PERSISTENT))
-    });
-    Ok((response.file_id, is_persistent))
-}
-
-fn open_persistent(client: &mut Client) -> FileId {
-    let asking = RequestContext::DurableHandleRequestV2 {
-        timeout_ms: 0,
-        flags: DurableFlags::PERSISTENT,
-        create_guid: CREATE,
-    };
-    let (file, is_persistent) = open(client, vec![asking]).unwrap();
-    assert!(is_persistent);
-    file
-}
-
-fn reclaim(client: &mut Client, file_id: FileId) -> Result<FileId, NtStatus> {
-    let flags = DurableFlags::PERSISTENT;
-    let asking = RequestContext::DurableHandleReconnectV2 { file_id, create_guid: CREATE, flags };
-    open(client, vec![asking]).map(|(file, _)| file)
-}
-
-fn lock(client: &mut Client, file_id: FileId, flags: LockFlags) -> NtStatus {
-    let locks = vec![LockElement { offset: 0, length: 10, flags }];
-    let request = lock::Request { lock_sequence_number: 0, lock_sequence_index: 0, file_id, locks };
-    let mut body = Vec::new();
-    request.encode(&mut body).unwrap();
-    client.call(Command::Lock, &body).status()
 }
 
 fn block(number: u64, fill: u8) -> Vec<u8> {

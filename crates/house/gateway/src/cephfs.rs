@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use state::ServerRecords;
 use storage_ceph::{CephOptions, CephStore, Mount, MountError, Place};
 
 use crate::in_time;
@@ -59,6 +60,14 @@ pub(crate) fn absolute(directory: &Path) -> Option<Result<PathBuf, &'static str>
     let names = path.components().filter(|component| matches!(component, Component::Normal(_)));
     let below: PathBuf = names.collect();
     Some(Ok(PathBuf::from(format!("{SCHEME}/")).join(below)))
+}
+
+/// The name by which the cluster knows a gateway: that of the server that it is by itself, also after a restart.
+///
+/// # Errors
+/// The state database cannot be used.
+pub(crate) fn gateway(server: &ServerRecords) -> problem::Result<String> {
+    Ok(format!("anabranch-{:032x}", u128::from_be_bytes(server.server_guid()?)))
 }
 
 /// Looks for what keeps all shares in CephFS from being served, without asking the cluster.

@@ -9,33 +9,32 @@ use control::program::Program;
 use control::tokens::KnownTokens;
 use control::{Concerns, ContextCounts, Control, Counters, Health, Occupied, StuckShard, Subject};
 use discovery::Discovery;
-use net::{Listener, Listeners, Pulse, Shards};
+use net::{Listener, Pulse, Shards};
 use nfs_server::portmap::registrations;
-use share::{AccessLog, ShareTable};
-use state::{Closed, State, burst_credits};
+use parking_lot::Mutex;
+use share::AccessLog;
+use state::{Closed, State};
 
-use crate::abandoned::Remover;
 use crate::administration::{self, Administration, ClientQuotas, Serving};
 use crate::admins::Admins;
+use crate::background::{Background, Served};
 use crate::control_access::Published;
 use crate::control_tls::Identity;
-use crate::held_up::HeldUp;
 use crate::holdings::Holdings;
+use crate::lent::Lent;
+use crate::membership::Membership;
 use crate::name_service::System;
 use crate::names::NameLookup;
 use crate::prepared::Prepared;
-use crate::problem::{Result, serving};
+use crate::problem::{Cause, Problem, Result, serving};
 use crate::registered::Registered;
 use crate::renewal::Renewal;
-use crate::replication::Replicator;
 use crate::servers::Servers;
-use crate::snapshots::{Guard, Keeper};
+use crate::settings::Portmap;
 use crate::sockets::{Addresses, PortmapSockets, Sockets};
-use crate::upkeep::Upkeep;
-use crate::{announced, control_access, control_tls, nfs_tls, opening, smb_quic};
-
-/// How long the closing of the opens of disconnected clients may take at the end.
-const CLEAN_UP: Duration = Duration::from_secs(20);
+use crate::vserver::{Own, Vserver};
+use crate::vservers::{Vservers, ips};
+use crate::{announced, cephfs, control_access, control_tls, nfs_tls, opening, smb_quic};
 
 /// How long the sinks of the access log may take for their last lines.
 const LAST_LINES: Duration = Duration::from_secs(2);
@@ -47,8 +46,12 @@ pub struct Gateway {
     addresses: Addresses,
     administration: Arc<Administration>,
     state: Arc<State>,
-    shares: Arc<ShareTable>,
-    servers: Servers,
+    /// The server that it is by itself.
+    own: Vserver,
+    pub(crate) vservers: Arc<Vservers>,
+    /// Guards the place among others; None: it has had none.
+    pub(crate) membership: Mutex<Option<Membership>>,
+    pub(crate) lent: Lent,
     access_log: AccessLog,
     /// Whether something is not registered with rpcbind.
     is_unregistered: Arc<AtomicBool>,
@@ -56,8 +59,7 @@ pub struct Gateway {
     identity: Option<Arc<Identity>>,
     // Dropped in this order.
     outside: Outside,
-    listeners: Listeners,
-    shards: Shards,
+    pub(crate) shards: Shards,
 }
 
 /// The parts that others find, and those that look after the rest.
@@ -66,12 +68,7 @@ struct Outside {
     _registered: Option<Registered>,
     _published: Published,
     _control: Control,
-    _held_up: HeldUp,
-    _upkeep: Upkeep,
-    _keeper: Keeper,
-    _guard: Guard,
-    _replicator: Replicator,
-    _remover: Remover,
+    _background: Background,
     _discovery: Option<Discovery>,
 }
 
@@ -92,10 +89,10 @@ impl Gateway {
         let nfs_tls = nfs_tls::of_listeners(&settings, identity.as_ref())?;
         let over_quic = smb_quic::listeners(sockets.smb_quic, identity.as_ref())?;
         let smb = sockets.smb.into_iter().map(Listener::from).chain(over_quic).collect();
-        let servers = Servers::new(&settings, &prepared, &addresses, nfs_tls.clone())?;
+        let lent = Lent::new(&prepared, nfs_tls.clone())?;
+        let own = Vserver::new(&lent, implicit(&prepared, &addresses), &shards)?;
         let shares = Arc::clone(&prepared.shares);
         let (state, access_log) = (Arc::clone(&prepared.state), prepared.access_log.clone());
-        burst_credits::keep(&shares.present(), state.server(), burst_credits::RESERVE)?;
         let discovery = announced::start(&settings, &prepared, &addresses)?;
         let is_unregistered = Arc::<AtomicBool>::default();
         let of_control = OfControl {
@@ -104,53 +101,44 @@ impl Gateway {
             is_unregistered: Arc::clone(&is_unregistered),
             program,
         };
-        let (control, administration) = start_control(prepared, &servers, &shards, of_control)?;
+        let vservers = Arc::<Vservers>::default();
+        let of_vservers = Arc::clone(&vservers);
+        let (control, administration) =
+            start_control(prepared, &own.servers, of_vservers, &shards, of_control)?;
         administration.await_stores();
         administration.watch_cluster()?;
         state.keep_copy();
-        let listeners = shards.listeners();
-        servers.listen(&listeners, smb, sockets.nfs)?;
-        let registered = find(&servers, &listeners, sockets.portmap, &addresses.nfs, &is_unregistered)?;
+        own.listen(smb, sockets.nfs)?;
+        let registered = find(&own, sockets.portmap, &addresses.nfs, &is_unregistered)?;
         let certificate = identity.as_ref().map(|identity| identity.pem());
         let published = control_access::publish(&settings.state, addresses.control, certificate.as_deref())?;
         for share in shares.present().in_order() {
             tracing::info!("serving the share {}", share.name());
             opening::tell_what_is_lacking(&share, settings.encryption());
         }
-        let held_up = HeldUp::watch(shards.keeper(), Arc::clone(&shares));
-        let held_up = held_up.map_err(serving("cannot start a thread"))?;
         let renewal = identity.clone().map(|identity| Renewal::new(&settings, identity, nfs_tls));
-        let upkeep = Upkeep::start(Arc::clone(&shares), Arc::clone(&state), identity.clone(), renewal);
-        let upkeep = upkeep.map_err(serving("cannot start a thread"))?;
-        let no_thread = || serving("cannot start a thread");
-        let runners = administration.policy_runners();
-        let keeper = Keeper::start(Arc::clone(&administration), runners).map_err(no_thread())?;
-        let guard = Guard::start(Arc::clone(&administration)).map_err(no_thread())?;
-        let replicator = Replicator::start(Arc::clone(&administration)).map_err(no_thread())?;
-        let remover = Remover::start(Arc::clone(&administration)).map_err(no_thread())?;
+        let served = Served { shares, state: Arc::clone(&state), vservers: Arc::clone(&vservers) };
+        let certificate = (identity.clone(), renewal);
+        let background = Background::start(served, &administration, certificate, shards.keeper());
         let outside = Outside {
             _registered: registered,
             _published: published,
             _control: control,
-            _held_up: held_up,
-            _upkeep: upkeep,
-            _keeper: keeper,
-            _guard: guard,
-            _replicator: replicator,
-            _remover: remover,
+            _background: background.map_err(serving("cannot start a thread"))?,
             _discovery: discovery,
         };
         Ok(Self {
             addresses,
             administration,
             state,
-            shares,
-            servers,
+            own,
+            vservers,
+            membership: Mutex::default(),
+            lent,
             access_log,
             is_unregistered,
             identity,
             outside,
-            listeners,
             shards,
         })
     }
@@ -175,7 +163,12 @@ impl Gateway {
         let replicas = control::Administration::replication_figures(&*self.administration);
         let concerns = concerns.with_replicas(&replicas, SystemTime::now());
         let concerns = Concerns { is_unregistered, ..concerns };
-        control::health(&stuck(&self.shards.pulse()), &self.shares.present(), concerns)
+        control::health(&stuck(&self.shards.pulse()), &self.own.shares.present(), concerns)
+    }
+
+    /// By which a Ceph cluster knows this gateway.
+    pub(crate) fn name_in_cephfs(&self) -> Result<String> {
+        cephfs::gateway(self.state.server())
     }
 
     /// Stops the gateway: closes connections, closes the opens of disconnected clients, and records the state that
@@ -193,41 +186,48 @@ impl Gateway {
     /// # Errors
     /// Those of [`Gateway::stop`].
     pub fn stop_and(self, unreachable: impl FnOnce()) -> Result<Closed> {
-        let Self { state, shares, servers, access_log, outside, listeners, shards, administration, .. } =
-            self;
-        drop((outside, listeners));
+        let Self { state, own, vservers, membership, access_log, outside, shards, administration, .. } = self;
+        drop(outside);
+        vservers.end_all();
+        if let Some(membership) = membership.into_inner() {
+            membership.end();
+        }
         shards.shutdown();
         unreachable();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(serving("cannot start a runtime"))?;
-        let closed = async { tokio::time::timeout(CLEAN_UP, servers.smb.close_disconnected()).await };
-        if runtime.block_on(closed).is_err() {
-            tracing::error!("opens of clients that are away are left as they are: a storage does not answer");
-        }
+        let closed = own.close();
         access_log.finish(LAST_LINES);
-        burst_credits::keep(&shares.present(), state.server(), Duration::ZERO)?;
-        state.keep_copy();
-        // Other gateways may serve from now on what lies in CephFS.
-        drop(servers);
-        for share in shares.present().in_order() {
-            shares.withdraw(share.id());
+        match closed {
+            Err(Problem { cause: Cause::Silent, what, .. }) => tracing::error!("{what}"),
+            closed => closed?,
         }
+        state.keep_copy();
         administration.leave_cluster();
         Ok(state.closed())
     }
 }
 
+/// The server that a machine is without being told so: its records are in the state database.
+fn implicit(prepared: &Prepared, at: &Addresses) -> Own {
+    Own {
+        name: smb_server::Config::default().server_name,
+        records: prepared.state.server().clone(),
+        shares: Arc::clone(&prepared.shares),
+        smb: ips(&at.smb),
+        nfs: ips(&at.nfs),
+        has_network_locks: prepared.settings.portmap != Portmap::Off,
+    }
+}
+
 /// Has clients of NFSv3 find the server: by a port mapper of its own, or by the rpcbind of the machine.
 fn find(
-    servers: &Servers,
-    listeners: &Listeners,
+    own: &Vserver,
     sockets: PortmapSockets,
     nfs: &[SocketAddr],
     is_unregistered: &Arc<AtomicBool>,
 ) -> Result<Option<Registered>> {
     let registrations = registrations(nfs);
     let registers = !sockets.monitor.is_empty() && sockets.tcp.is_empty();
-    servers.listen_for_finders(listeners, sockets, &registrations)?;
+    own.servers.listen_for_finders(&own.listeners, sockets, &registrations)?;
     let start = || Registered::start(registrations, Arc::clone(is_unregistered));
     registers.then(start).transpose().map_err(serving("cannot start a thread"))
 }
@@ -265,6 +265,7 @@ struct OfControl {
 fn start_control(
     prepared: Prepared,
     servers: &Servers,
+    vservers: Arc<Vservers>,
     shards: &Shards,
     of_control: OfControl,
 ) -> Result<(Control, Arc<Administration>)> {
@@ -298,6 +299,7 @@ fn start_control(
         descriptors: descriptors_max,
         identity: identity.clone(),
         access_log: access_log.clone(),
+        vservers,
     };
     let administration = Administration::of_server(state, declared, of_server, idle);
     smb.change_quotas_with(Arc::new(ClientQuotas(Arc::downgrade(&administration))));

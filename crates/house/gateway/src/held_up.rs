@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 use net::Keeper;
 use share::{ShareTable, StoreWatch};
 
+use crate::vservers::Vservers;
+
 const EVERY: Duration = Duration::from_millis(100);
 
 /// Runs the checks as long as this value lives.
@@ -23,11 +25,15 @@ pub(crate) struct HeldUp {
 }
 
 impl HeldUp {
-    /// Begins to check the shards and the stores of these shares.
+    /// Begins to check the shards and the stores of these shares and those of the vservers.
     ///
     /// # Errors
     /// When the system has no more threads.
-    pub(crate) fn watch(mut shards: Keeper, shares: Arc<ShareTable>) -> io::Result<Self> {
+    pub(crate) fn watch(
+        mut shards: Keeper,
+        shares: Arc<ShareTable>,
+        vservers: Arc<Vservers>,
+    ) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel();
         let look = move || {
             let mut stores = StoreWatch::default();
@@ -35,7 +41,8 @@ impl HeldUp {
                 let now = Instant::now();
                 // The stores first: requests that clients repeat after a shard was given up must not hold up the next
                 // one.
-                stores.look(&shares.present(), now, waits);
+                let tables: Vec<_> = vservers.tables().into_iter().chain([shares.present()]).collect();
+                stores.look(&tables, now, waits);
                 shards.look(now, waits);
             }
         };

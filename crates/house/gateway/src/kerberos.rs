@@ -355,7 +355,15 @@ pub(crate) fn keys(settings: &Settings, numbering: &Numbering) -> Result<Option<
     Ok(Some(KerberosKeys { acceptor, mapping }))
 }
 
-/// The same keys for the NFS server.
+/// The same keys for an SMB server of this process.
+pub(crate) fn smb_keys(keys: &KerberosKeys) -> KerberosKeys {
+    KerberosKeys {
+        acceptor: keys.acceptor.for_services(SERVICES.map(str::to_owned).to_vec()),
+        mapping: keys.mapping.clone(),
+    }
+}
+
+/// The same keys for an NFS server of this process.
 pub(crate) fn nfs_keys(keys: &KerberosKeys, accounts: &Arc<AccountBook>) -> nfs_server::KerberosKeys {
     nfs_server::KerberosKeys {
         acceptor: keys.acceptor.for_services(NFS_SERVICES.map(str::to_owned).to_vec()),

@@ -34,7 +34,7 @@ const GIVE_SNAPSHOT_NAME: &str = "Declare the share in the configuration file, w
 pub(crate) const NO_ANSWER: &str = "its storage does not answer; it is served as soon as that does";
 
 /// Unused nodes of a share in CephFS that stay cached.
-const CEPH_NODES_MAX: usize = 10_000;
+pub(crate) const CEPH_NODES_MAX: usize = 10_000;
 
 /// Opens shares. This takes as long as their storages take to answer.
 #[derive(Debug, Clone)]
@@ -492,7 +492,7 @@ impl Opener {
             nodes_max: CEPH_NODES_MAX,
             reserved_names: reserved.to_vec(),
         };
-        let gateway = format!("anabranch-{:032x}", u128::from_be_bytes(self.state.server().server_guid()?));
+        let gateway = cephfs::gateway(self.state.server())?;
         let store = self.ceph.open(&Wanted { share: name, directory, options, gateway: &gateway })?;
         Ok(Arc::new(store))
     }

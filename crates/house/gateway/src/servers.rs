@@ -1,29 +1,23 @@
-//! Configures the two servers from the settings.
+//! The two protocols of one server, configured from the settings.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 use std::sync::Arc;
 
 use net::{Listener, Listeners};
 use nfs_proto::v4::lease::LeaseTimes;
 use nfs_server::portmap::{Portmapper, Registration};
-use nfs_server::{Anonymous, HostLimits, NetworkLocks, NfsServer, Squashing, Tls};
-use share::Terms;
+use nfs_server::{Anonymous, HostLimits, NetworkLocks, NfsServer, Squashing};
 use smb_server::Interfaces;
 use state::{LockHostTable, NfsClientTable, PersistentOpenTable};
 use storage::{StoreThread, View};
 
 use crate::iakerb;
-use crate::kerberos;
-use crate::kerberos::{DomainNumbers, Tickets};
+use crate::lent::Lent;
 use crate::names::Changed;
-use crate::prepared::Prepared;
 use crate::problem::{Cause, Problem, Result, serving};
-use crate::settings::{Portmap, Settings};
-use crate::sid_names::SidNames;
-use crate::sockets::{Addresses, PortmapSockets};
-use crate::user_groups::GroupsHere;
+use crate::sockets::PortmapSockets;
+use crate::vserver::Own;
 use crate::waiting::wait_for;
-use crate::without_ntlm;
 
 /// Restores the persistent opens of SMB clients, before any client is served.
 fn restore(smb: &Arc<smb_server::Server>, kept: Arc<PersistentOpenTable>) -> std::io::Result<()> {
@@ -43,27 +37,18 @@ pub(crate) struct Servers {
 
 impl Servers {
     /// # Errors
-    /// The state cannot be read, or the system has no random numbers.
-    pub(crate) fn new(
-        settings: &Settings,
-        prepared: &Prepared,
-        at: &Addresses,
-        tls: Option<Arc<Tls>>,
-    ) -> Result<Self> {
-        let accounts = Arc::clone(&prepared.accounts);
-        let config = smb_config(settings, &at.smb, prepared)?;
-        let smb = smb_server::Server::new(config, Arc::clone(&prepared.shares), accounts as _);
-        let nfs = NfsServer::new(nfs_server::Config { tls, ..nfs_config(settings, &at.nfs, prepared)? });
-        let numbers = DomainNumbers::new(&settings.kerberos, &prepared.state, &prepared.accounts)?;
-        let keys = kerberos::keys(settings, &numbers.numbering)?;
-        prepared.accounts.use_tickets(Tickets::of(&settings.kerberos, numbers, keys.as_ref()));
-        for warning in without_ntlm::warnings(settings, keys.is_some()) {
-            tracing::warn!("{warning}");
-        }
-        nfs.use_kerberos(keys.as_ref().map(|keys| kerberos::nfs_keys(keys, &prepared.accounts)));
-        smb.use_kerberos(keys);
-        smb.use_iakerb(iakerb::kdc(settings)?).map_err(|e| iakerb::no_kdc(&e))?;
-        let kept = Arc::new(PersistentOpenTable(prepared.state.store()));
+    /// The records cannot be read, or the system has no random numbers.
+    pub(crate) fn new(lent: &Lent, own: &Own) -> Result<Self> {
+        let smb = smb_server::Server::new(
+            smb_config(lent, own)?,
+            Arc::clone(&own.shares),
+            Arc::clone(&lent.accounts) as _,
+        );
+        let nfs = NfsServer::new(nfs_config(lent, own)?);
+        nfs.use_kerberos(lent.nfs_keys());
+        smb.use_kerberos(lent.smb_keys());
+        smb.use_iakerb(iakerb::kdc(&lent.settings)?).map_err(|e| iakerb::no_kdc(&e))?;
+        let kept = Arc::new(PersistentOpenTable(own.records.store()));
         restore(&smb, kept).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")
         })?;
@@ -137,46 +122,29 @@ impl Servers {
     }
 }
 
-fn smb_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Result<smb_server::Config> {
-    warn_of_guests(settings);
+fn smb_config(lent: &Lent, own: &Own) -> Result<smb_server::Config> {
+    let settings = &lent.settings;
     let usual = smb_server::Limits::default();
     let limits = smb_server::Limits {
-        connections_max: usual.connections_max.min(prepared.descriptors.smb_connections),
+        connections_max: usual.connections_max.min(lent.descriptors.smb_connections),
         connections_per_address: settings.connections_per_address,
         channels_per_session_max: usize::try_from(settings.max_channels).unwrap_or(usize::MAX),
         ..usual
     };
-    let default = smb_server::Config::default();
-    let machine = prepared.state.machine_sid()?;
-    let names =
-        SidNames::start(Arc::clone(&prepared.accounts), &default.server_name, machine).map_err(|e| {
-            Problem::new(Cause::Serving, format!("cannot start a thread for the names of users: {e}"), "")
-        })?;
     Ok(smb_server::Config {
-        directory: Arc::new(names),
-        server_guid: Some(prepared.state.server().server_guid()?),
+        server_name: own.name.clone(),
+        directory: Arc::clone(&lent.names) as _,
+        server_guid: Some(own.records.server_guid()?),
         signing: settings.smb_signing,
         ntlm: settings.ntlm,
         encryption: settings.smb_encryption,
         encryption_over_quic: settings.smb_encryption_over_quic,
         channel_binding: settings.smb_channel_binding,
-        interfaces: interfaces(settings, at),
+        interfaces: Interfaces { listen: own.smb.clone(), given: settings.smb_interfaces.clone() },
         limits,
-        access_log: prepared.access_log.clone(),
-        ..default
+        access_log: lent.access_log.clone(),
+        ..smb_server::Config::default()
     })
-}
-
-fn warn_of_guests(settings: &Settings) {
-    let required = settings.encryption_required();
-    if required && settings.shares.iter().any(|share| share.terms.contains(Terms::GUESTS)) {
-        tracing::warn!("guests have no key to encrypt with, as is required: none is admitted");
-    }
-}
-
-/// The addresses that clients learn: those that are given, otherwise those of the machine on which SMB listens.
-fn interfaces(settings: &Settings, at: &[SocketAddr]) -> Interfaces {
-    Interfaces { listen: at.iter().map(SocketAddr::ip).collect(), given: settings.smb_interfaces.clone() }
 }
 
 /// The name by which this machine calls itself; empty if it is not known.
@@ -185,41 +153,39 @@ fn host_name() -> String {
         .map_or_else(|_| String::new(), |name| name.trim().to_owned())
 }
 
-fn nfs_config(settings: &Settings, at: &[SocketAddr], prepared: &Prepared) -> Result<nfs_server::Config> {
+fn nfs_config(lent: &Lent, own: &Own) -> Result<nfs_server::Config> {
+    let settings = &lent.settings;
     let (squash, groups) = (settings.nfs_squash, settings.nfs_groups);
     let mut squashing = Squashing { squash, groups, ..Squashing::default() };
     if let Some((uid, gid)) = settings.nfs_anonymous {
         squashing.anonymous = Anonymous { uid, gid };
     }
-    let key = prepared.state.server().nfs_handle_key()?;
+    let key = own.records.nfs_handle_key()?;
     let mut verifier = [0; 8];
     getrandom::fill(&mut verifier)
         .map_err(|e| Problem::new(Cause::Serving, format!("no random numbers: {e}"), ""))?;
-    let config = nfs_server::Config::new(Arc::clone(&prepared.shares), squashing, key, verifier);
-    let connections_max = config.connections_max.min(prepared.descriptors.nfs_connections);
-    let connections_per_address = settings.connections_per_address;
+    let config = nfs_server::Config::new(Arc::clone(&own.shares), squashing, key, verifier);
+    let connections_max = config.connections_max.min(lent.descriptors.nfs_connections);
     let client_records: Option<Arc<dyn nfs_server::ClientRecords>> =
-        Some(Arc::new(NfsClientTable(prepared.state.store())));
-    let network_locks = (settings.portmap != Portmap::Off).then(|| NetworkLocks {
+        Some(Arc::new(NfsClientTable(own.records.store())));
+    let network_locks = own.has_network_locks.then(|| NetworkLocks {
         limits: HostLimits::default(),
-        records: Some(Arc::new(LockHostTable(prepared.state.store()))),
+        records: Some(Arc::new(LockHostTable(own.records.store()))),
         host_name: host_name(),
     });
     let lease_times = LeaseTimes { lease: settings.nfs_lease, ..config.lease_times };
-    let listen = at.iter().map(SocketAddr::ip).collect();
-    let groups = GroupsHere::start(Arc::clone(&prepared.accounts));
-    let groups = groups.map_err(serving("cannot start a thread for the groups of users"))?;
     Ok(nfs_server::Config {
-        user_directory: Some(Arc::new(groups)),
-        owner_names: Some(Arc::clone(&prepared.accounts) as _),
+        tls: lent.tls.clone(),
+        user_directory: Some(Arc::clone(&lent.groups) as _),
+        owner_names: Some(Arc::clone(&lent.accounts) as _),
         connections_max,
         encryption_required: settings.encryption_required(),
-        connections_per_address,
+        connections_per_address: settings.connections_per_address,
         client_records,
         network_locks,
         lease_times,
-        listen,
-        access_log: prepared.access_log.clone(),
+        listen: own.nfs.clone(),
+        access_log: lent.access_log.clone(),
         ..config
     })
 }

@@ -11,6 +11,7 @@ use state::{State, burst_credits, copies};
 
 use crate::control_tls::Identity;
 use crate::renewal::Renewal;
+use crate::vservers::Vservers;
 
 /// How often the log says that the certificate expires soon.
 const REMINDER: Duration = Duration::from_secs(24 * 3600);
@@ -30,6 +31,7 @@ impl Upkeep {
     pub(crate) fn start(
         shares: Arc<ShareTable>,
         state: Arc<State>,
+        vservers: Arc<Vservers>,
         identity: Option<Arc<Identity>>,
         mut renewal: Option<Renewal>,
     ) -> io::Result<Self> {
@@ -40,6 +42,8 @@ impl Upkeep {
             let mut reminded = None;
             loop {
                 look(&shares, &state);
+                vservers.shares().iter().for_each(review);
+                vservers.keep_credits();
                 if let Some(renewal) = &mut renewal {
                     renewal.look();
                 }
@@ -58,9 +62,7 @@ impl Upkeep {
 
 fn look(shares: &ShareTable, state: &State) {
     for share in shares.present().iter().filter(|share| !share.is_withdrawn()) {
-        share.review_alarms();
-        share.close_idle_views();
-        share.sweep_recycle_bin();
+        review(share);
         if let Err(error) = keep_graces(share, state) {
             tracing::error!("{}", error.what);
         }
@@ -68,6 +70,12 @@ fn look(shares: &ShareTable, state: &State) {
     if let Err(error) = burst_credits::keep(&shares.present(), state.server(), burst_credits::RESERVE) {
         tracing::error!("{}", error.what);
     }
+}
+
+fn review(share: &Arc<Share>) {
+    share.review_alarms();
+    share.close_idle_views();
+    share.sweep_recycle_bin();
 }
 
 /// Writes down since when soft limits of quotas are exceeded, if that has changed.

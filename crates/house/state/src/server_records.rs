@@ -98,6 +98,14 @@ impl ServerRecords {
         self.lasting("nfs-handle-key", || self.random())
     }
 
+    /// The key that the stores of this server's shares sign their handles with, where the server and not the machine keeps it.
+    ///
+    /// # Errors
+    /// The database cannot be read, or not written the first time.
+    pub fn store_handle_key(&self) -> Result<[u8; 16]> {
+        self.lasting("store-handle-key", || self.random())
+    }
+
     /// The number of a share: the same whenever a share of this name is served.
     ///
     /// # Errors

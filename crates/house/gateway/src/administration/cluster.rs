@@ -34,6 +34,11 @@ impl Administration {
         thread.map(drop).map_err(trouble("cannot start a thread"))
     }
 
+    /// The Ceph cluster in which shares may lie.
+    pub(crate) fn ceph(&self) -> Arc<cephfs::Cluster> {
+        Arc::clone(&self.declared().ceph)
+    }
+
     /// Ends the session with the Ceph cluster, when no share is served any more.
     pub(crate) fn leave_cluster(&self) {
         self.declared().ceph.leave();

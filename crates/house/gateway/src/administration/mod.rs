@@ -66,6 +66,7 @@ use crate::logged;
 use crate::names::NameLookup;
 use crate::replication::{Remote, Replications};
 use crate::snapshots::{Runners, Snapshotting, now};
+use crate::vservers::Vservers;
 
 /// The most users who can be added by command.
 const USERS_MAX: usize = 100_000;
@@ -85,6 +86,7 @@ pub(crate) struct Serving {
     /// The TLS identity of the control address; None: it does not use TLS.
     pub(crate) identity: Option<Arc<Identity>>,
     pub(crate) access_log: AccessLog,
+    pub(crate) vservers: Arc<Vservers>,
 }
 
 /// Carries out commands.

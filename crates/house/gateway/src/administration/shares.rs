@@ -17,7 +17,7 @@ use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
 use crate::kerberos::check_names;
 use crate::opening::Opener;
-use crate::problem::Problem;
+use crate::problem::{self, Problem};
 use crate::settings::{check_share_name, same_share_name, split_directory, written_directory};
 use crate::snapshots::now;
 use crate::waiting::wait_for;
@@ -378,20 +378,38 @@ impl Administration {
 
     /// Checks that a share does not overlap with another share or with the state directory.
     pub(super) fn check_apart(&self, name: &str, directory: &Path, made: &[ShareRecord]) -> Result<()> {
+        self.apart_but(Some(name), made)
+            .check(name, directory)
+            .map_err(|problem| Refusal::new(RefusalKind::Overlap, problem.what, problem.advice))
+    }
+
+    /// The directories of all shares, those of vservers among them, and the state directory.
+    ///
+    /// # Errors
+    /// The state database cannot be read.
+    pub(crate) fn apart(&self) -> problem::Result<Apart> {
+        Ok(self.apart_but(None, &self.state.made_shares()?))
+    }
+
+    /// The same without the share of this name, which no vserver has.
+    fn apart_but(&self, name: Option<&str>, made: &[ShareRecord]) -> Apart {
         let mut apart = Apart::from_state(self.state.directory());
         let declared = self.declared();
         let declared = declared.shares.iter().map(|share| (&share.given.name, &share.directory));
         let made = made.iter().map(|share| (&share.name, &share.directory));
-        for (other, directory) in declared.chain(made).filter(|(other, _)| !same_share_name(other, name)) {
+        let is_other = |other: &str| name.is_none_or(|name| !same_share_name(other, name));
+        for (other, directory) in declared.chain(made).filter(|(other, _)| is_other(other)) {
             if self.answers(other) {
                 apart.take(other, directory);
             } else {
                 apart.take_unseen(other, directory);
             }
         }
+        let vservers = self.serving.as_ref().map(|serving| serving.vservers.directories());
+        for (share, directory) in vservers.into_iter().flatten() {
+            apart.take_unseen(&share, &directory);
+        }
         apart
-            .check(name, directory)
-            .map_err(|problem| Refusal::new(RefusalKind::Overlap, problem.what, problem.advice))
     }
 
     /// Checks that a share whose directory the server has not made lies in no pool.
@@ -428,14 +446,20 @@ impl Administration {
         })
     }
 
-    /// Distributes the descriptors among the present shares.
-    pub(super) fn allot_opens(&self) {
+    /// Distributes the descriptors among the present shares, those of vservers among them.
+    pub(crate) fn allot_opens(&self) {
         let Some(serving) = &self.serving else { return };
-        let shares = serving.shares.present();
-        let opens_max = Allotment::of(serving.descriptors, shares.len()).opens;
-        for share in shares.iter() {
+        let (opens_max, of_vservers) = (self.opens_with(0), serving.vservers.shares());
+        for share in serving.shares.present().iter().chain(&of_vservers) {
             share.set_opens_max(opens_max);
         }
+    }
+
+    /// The most opens of each share, if there were so many more.
+    pub(crate) fn opens_with(&self, more: usize) -> usize {
+        let Some(serving) = &self.serving else { return 0 };
+        let present = serving.shares.present().len() + serving.vservers.shares().len();
+        Allotment::of(serving.descriptors, present + more).opens
     }
 }
 

@@ -22,6 +22,8 @@ mod routes;
 #[expect(clippy::result_large_err, reason = "results with attributes in both arms")]
 #[path = "../../../../front/nfs-server/tests/server/client.rs"]
 mod server;
+#[path = "../ticket/mod.rs"]
+mod ticket;
 mod world;
 
 use model::{Dice, Drawn, Rights};

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 
 use acl::Sid;
-use anabranch_krb5::der::{Builder, OCTET_STRING, Reader, SEQUENCE, context};
 use nfs_wire::gss::Service;
 use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v3::{Procedure, access};
@@ -11,14 +10,15 @@ use smb_proto::dialect::Dialect;
 use smb_wire::create::CreateDisposition;
 use smb_wire::create_context::RequestContext;
 use smb_wire::query_info::{InfoType, SecurityInformation};
-use smb_wire::{AccessMask, Command, NtStatus, session_setup, set_info};
+use smb_wire::{AccessMask, Command, NtStatus, set_info};
 
-use crate::client::{Client, Protection};
-use crate::gss::{self, Context};
-use crate::mint::{self, read_ap_rep};
+use crate::client::Client;
+use crate::gss::Context;
+use crate::mint;
 use crate::model::{Drawn, Rights};
 use crate::opening::Opening;
 use crate::server;
+use crate::ticket::log_on;
 use crate::world::SHARE;
 
 /// A user as the machine has users.
@@ -67,56 +67,6 @@ impl Smb {
         client.tree_connect(SHARE).unwrap();
         Self { client, name: "SMB with a ticket" }
     }
-}
-
-/// Logs on with one token, to which the server has one answer.
-fn log_on(client: &mut Client, ticket: &mint::Ticket<'_>) {
-    let body = client.session_setup_body(&negotiation(&gss::token(ticket)));
-    let header = client.header(Command::SessionSetup);
-    let mut preauth = client.preauth;
-    preauth.update(&client.send_with(&header, &body));
-    let reply = client.receive();
-    assert_eq!(reply.status(), NtStatus::SUCCESS);
-    let response = session_setup::Response::decode(&reply.message).unwrap();
-    let proof = read_ap_rep(&answer_in(response.security_buffer), &ticket.session);
-    client.session_id = reply.header.session_id;
-    let (dialect, cipher, algorithm) = (client.dialect, client.cipher, client.signing_algorithm);
-    let protection =
-        Protection::new(dialect, cipher, algorithm, &proof.subkey.1, &preauth, client.session_id);
-    protection.verify(&mut reply.message.clone());
-    client.protection = Some(protection);
-    client.sign = true;
-}
-
-/// NegTokenInit with Kerberos alone, behind the header of the GSS-API. RFC 4178 4.2.1, RFC 2743 3.1.
-fn negotiation(token: &[u8]) -> Vec<u8> {
-    const OID: u8 = 6;
-    /// 1.3.6.1.5.5.2
-    const SPNEGO: [u8; 6] = [0x2b, 6, 1, 5, 5, 2];
-    /// 1.2.840.113554.1.2.2
-    const KERBEROS: [u8; 9] = [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x12, 1, 2, 2];
-    let mut builder = Builder::default();
-    builder.element(0x60, |message| {
-        message.element(context(0), |init| {
-            init.element(SEQUENCE, |fields| {
-                fields.element(context(2), |field| field.primitive(OCTET_STRING, token));
-                fields.element(context(0), |field| {
-                    field.element(SEQUENCE, |mechanisms| mechanisms.primitive(OID, &KERBEROS));
-                });
-            });
-        });
-        message.primitive(OID, &SPNEGO);
-    });
-    builder.finish()
-}
-
-/// The responseToken of a NegTokenResp. RFC 4178 4.2.2.
-fn answer_in(response: &[u8]) -> Vec<u8> {
-    let fields = Reader::new(response).element(context(1)).unwrap();
-    let mut fields = Reader::new(Reader::new(fields).element(SEQUENCE).unwrap());
-    fields.element(context(0)).unwrap();
-    fields.element(context(1)).unwrap();
-    Reader::new(fields.element(context(2)).unwrap()).element(OCTET_STRING).unwrap().to_vec()
 }
 
 impl Route for Smb {

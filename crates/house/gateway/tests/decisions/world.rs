@@ -8,16 +8,16 @@ use acl::Sid;
 use anabranch_gateway::kerberos::{IdMapping, KerberosSettings};
 use anabranch_gateway::settings::{Settings, ShareSettings, UserSettings};
 use anabranch_gateway::{Gateway, PortmapSockets, Prepared, Sockets};
-use anabranch_krb5::Enctype;
 use auth::nt_hash;
 use control::Administration as _;
 use tempfile::TempDir;
 
 use crate::gss;
-use crate::mint::{self, PacOf, REALM, key};
+use crate::mint::{self, PacOf, REALM};
 use crate::model::{Dice, Person};
 use crate::no_program::NoProgram;
 use crate::routes::{Administrator, Nfs, Numbers, Route, Smb};
+use crate::ticket::write_keytab;
 
 /// How long something may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -169,7 +169,7 @@ fn random_domain(dice: &mut Dice) -> Sid {
 /// A mapping of the domain, maybe with a further domain, and the number of the domain's RID 0.
 fn mapping(dice: &mut Dice, domain: Sid, directory: &Path) -> (KerberosSettings, u32) {
     let keytab = directory.join("keytab");
-    write_private(&keytab, &[&[5, 2][..], &entry(&SMB), &entry(&gss::NFS)].concat());
+    write_keytab(&keytab, &[&SMB, &gss::NFS]);
     let id_base = dice.within(1..20) * 100_000;
     let (id_mapping, domains, first) = match dice.within(0..3) {
         0 => (IdMapping::Rid, vec![domain], id_base),
@@ -179,33 +179,6 @@ fn mapping(dice: &mut Dice, domain: Sid, directory: &Path) -> (KerberosSettings,
     let account_realms = vec![REALM.to_owned()];
     let keytab = Some(keytab);
     (KerberosSettings { keytab, id_base, id_mapping, domains, account_realms, ..Default::default() }, first)
-}
-
-/// An entry of a keytab with the key of [`mint::Ticket::new`]. MIT krb5, doc/formats/keytab_file_format.rst.
-fn entry(service: &[&str]) -> Vec<u8> {
-    const KVNO: u8 = 3;
-    let counted = |bytes: &[u8]| [&u16::try_from(bytes.len()).unwrap().to_be_bytes()[..], bytes].concat();
-    let enctype = Enctype::Aes256Sha1;
-    let components: Vec<u8> = service.iter().flat_map(|part| counted(part.as_bytes())).collect();
-    let entry = [
-        &u16::try_from(service.len()).unwrap().to_be_bytes()[..],
-        &counted(REALM.as_bytes()),
-        &components,
-        &1_u32.to_be_bytes(), // KRB5_NT_PRINCIPAL
-        &0_u32.to_be_bytes(), // the time of the entry
-        &[KVNO],
-        &u16::try_from(enctype.number()).unwrap().to_be_bytes(),
-        &counted(key(enctype, 0x11).as_bytes()),
-    ];
-    let entry = entry.concat();
-    [&u32::try_from(entry.len()).unwrap().to_be_bytes()[..], &entry].concat()
-}
-
-fn write_private(path: &Path, bytes: &[u8]) {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).unwrap();
-    file.write_all(bytes).unwrap();
 }
 
 fn start(directory: &Path, kerberos: &KerberosSettings, account: &Numbers) -> Gateway {

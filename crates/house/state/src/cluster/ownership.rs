@@ -78,6 +78,11 @@ impl Member {
         &self.holder.gateway
     }
 
+    /// Itself, as others see it.
+    pub fn holder(&self) -> &Holder {
+        &self.holder
+    }
+
     /// Until when nobody else has the name: whoever serves something ends that before.
     pub fn until(&self) -> Instant {
         *self.until.lock()
@@ -99,7 +104,7 @@ impl Member {
     ///
     /// # Errors
     /// The store does not answer.
-    pub fn leave(self) -> Result<(), StoreError> {
+    pub fn leave(&self) -> Result<(), StoreError> {
         self.store.end_lease(&lease(self.name()))
     }
 

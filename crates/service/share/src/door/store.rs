@@ -1,5 +1,6 @@
 //! The store of a share ([`crate::store`]).
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use cache::CacheCounts;
@@ -54,8 +55,9 @@ impl StoreWatch {
     /// Finds the stores of these shares that hold up threads, and those that no longer do. `waits` returns how often a sleeping
     /// thread has gone to sleep so far. That tells a thread that is still asleep from one that is busy or waits for the
     /// processor.
-    pub fn look(&mut self, shares: &Shares, now: Instant, waits: impl Fn(i32) -> Option<u64>) {
-        let shares: Vec<_> = shares.iter().flat_map(Share::with_views).collect();
+    pub fn look(&mut self, tables: &[Arc<Shares>], now: Instant, waits: impl Fn(i32) -> Option<u64>) {
+        let shares = tables.iter().flat_map(|shares| shares.iter());
+        let shares: Vec<_> = shares.flat_map(Share::with_views).collect();
         self.look_at(shares.iter().map(|share| &share.store), now, waits);
     }
 }

@@ -1,0 +1,86 @@
+//! What the servers of one process have in common: accounts and their names, keys, the places of connections, the access log.
+
+use std::sync::Arc;
+
+use nfs_server::Tls;
+use share::{AccessLog, Terms};
+use smb_server::KerberosKeys;
+
+use crate::accounts::AccountBook;
+use crate::descriptors::Allotment;
+use crate::kerberos::{self, DomainNumbers, Tickets};
+use crate::prepared::Prepared;
+use crate::problem::{Cause, Problem, Result, serving};
+use crate::settings::Settings;
+use crate::sid_names::SidNames;
+use crate::user_groups::GroupsHere;
+use crate::without_ntlm;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    pub(crate) settings: Settings,
+    pub(crate) accounts: Arc<AccountBook>,
+    pub(crate) descriptors: Allotment,
+    pub(crate) access_log: AccessLog,
+    /// None: NFS does without TLS.
+    pub(crate) tls: Option<Arc<Tls>>,
+    /// Who SIDs and names stand for.
+    pub(crate) names: Arc<SidNames>,
+    /// In which groups the users of NFS clients are.
+    pub(crate) groups: Arc<GroupsHere>,
+    keys: Option<KerberosKeys>,
+}
+
+impl Lent {
+    /// # Errors
+    /// The state or a keytab cannot be read, or the system lacks threads.
+    pub(crate) fn new(prepared: &Prepared, tls: Option<Arc<Tls>>) -> Result<Self> {
+        let Prepared { settings, state, accounts, descriptors, access_log, .. } = prepared;
+        warn_of_guests(settings);
+        let names = SidNames::start(
+            Arc::clone(accounts),
+            &smb_server::Config::default().server_name,
+            state.machine_sid()?,
+        );
+        let names = names.map_err(|e| {
+            Problem::new(Cause::Serving, format!("cannot start a thread for the names of users: {e}"), "")
+        })?;
+        let groups = GroupsHere::start(Arc::clone(accounts));
+        let groups = groups.map_err(serving("cannot start a thread for the groups of users"))?;
+        let numbers = DomainNumbers::new(&settings.kerberos, state, accounts)?;
+        let keys = kerberos::keys(settings, &numbers.numbering)?;
+        accounts.use_tickets(Tickets::of(&settings.kerberos, numbers, keys.as_ref()));
+        for warning in without_ntlm::warnings(settings, keys.is_some()) {
+            tracing::warn!("{warning}");
+        }
+        Ok(Self {
+            settings: settings.clone(),
+            accounts: Arc::clone(accounts),
+            descriptors: *descriptors,
+            access_log: access_log.clone(),
+            tls,
+            names: Arc::new(names),
+            groups: Arc::new(groups),
+            keys,
+        })
+    }
+
+    /// The keys with which an SMB server accepts tickets.
+    pub(crate) fn smb_keys(&self) -> Option<KerberosKeys> {
+        self.keys.as_ref().map(kerberos::smb_keys)
+    }
+
+    /// Those of an NFS server.
+    pub(crate) fn nfs_keys(&self) -> Option<nfs_server::KerberosKeys> {
+        self.keys.as_ref().map(|keys| kerberos::nfs_keys(keys, &self.accounts))
+    }
+}
+
+/// Logs why guests are not admitted, although a share admits them.
+fn warn_of_guests(settings: &Settings) {
+    let required = settings.encryption_required();
+    if required && settings.shares.iter().any(|share| share.terms.contains(Terms::GUESTS)) {
+        tracing::warn!("guests have no key to encrypt with, as is required: none is admitted");
+    }
+}

@@ -1,0 +1,103 @@
+//! The place of a gateway among others. While it has one, it may serve vservers; when it loses it, it ends them all at once, and lets
+//! none go: whatever it still had to do may meet their next owner.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use state::cluster::Member;
+
+use crate::vservers::Vservers;
+
+/// How often the lease on the gateway's name is renewed.
+const RENEW: Duration = Duration::from_secs(1);
+/// How long before the end of the lease the gateway ends what it serves.
+const MARGIN: Duration = Duration::from_millis(500);
+
+/// Renews the lease as long as this value lives, and watches its end on a thread of its own: the store may hold up the renewal.
+#[derive(Debug)]
+pub(crate) struct Membership {
+    pub(crate) member: Arc<Member>,
+    stop: Vec<mpsc::Sender<()>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Membership {
+    /// # Errors
+    /// The system has no more threads.
+    pub(crate) fn begin(member: Arc<Member>, vservers: Arc<Vservers>) -> io::Result<Self> {
+        let mut begun = Self { member, stop: Vec::new(), threads: Vec::new() };
+        let renewed = Arc::clone(&begun.member);
+        begun.run("lease", move |stopped| renew(&renewed, &stopped))?;
+        let watched = Arc::clone(&begun.member);
+        begun.run("lease end", move |stopped| {
+            if is_lost(&watched, &stopped) {
+                let name = watched.name();
+                tracing::error!(
+                    "the lease of the gateway {name} ends: it serves no vservers any more, until it is started again"
+                );
+                vservers.abandon_all();
+            }
+        })?;
+        Ok(begun)
+    }
+
+    fn run(&mut self, name: &str, work: impl FnOnce(mpsc::Receiver<()>) + Send + 'static) -> io::Result<()> {
+        let (stop, stopped) = mpsc::channel();
+        self.threads.push(std::thread::Builder::new().name(name.to_owned()).spawn(move || work(stopped))?);
+        self.stop.push(stop);
+        Ok(())
+    }
+
+    /// Gives the lease back. Nothing is served any more.
+    pub(crate) fn end(self) {
+        let member = Arc::clone(&self.member);
+        drop(self);
+        if let Err(error) = member.leave() {
+            tracing::warn!("the lease of the gateway {} runs out by itself: {error}", member.name());
+        }
+    }
+
+    /// Whether the lease holds for long enough to begin something.
+    pub(crate) fn holds(&self) -> bool {
+        Instant::now() + MARGIN < self.member.until()
+    }
+}
+
+fn renew(member: &Member, stopped: &mpsc::Receiver<()>) {
+    while stopped.recv_timeout(RENEW) == Err(RecvTimeoutError::Timeout) {
+        match member.renew() {
+            Ok(true) => {}
+            Ok(false) => return tracing::error!("another gateway has the name {}", member.name()),
+            Err(error) => {
+                tracing::warn!("the lease of the gateway {} is not renewed: {error}", member.name())
+            }
+        }
+    }
+}
+
+/// Waits until the lease is about to end. False: it was stopped before.
+fn is_lost(member: &Member, stopped: &mpsc::Receiver<()>) -> bool {
+    loop {
+        let left = member.until().saturating_duration_since(Instant::now() + MARGIN);
+        if left.is_zero() {
+            return true;
+        }
+        if stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout) {
+            return false;
+        }
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        self.stop.clear();
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a thread that holds the lease has failed");
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! One server: who it is to its clients, its shares, its two protocols, and where they listen. A process has one or several, which share
+//! its shards and what it lends them ([`crate::lent`]).
+
+use std::net::{IpAddr, TcpListener};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use net::{Listener, Listeners, Shards};
+use share::ShareTable;
+use state::{ServerRecords, burst_credits};
+
+use crate::lent::Lent;
+use crate::problem::{Cause, Problem, Result, serving};
+use crate::servers::Servers;
+
+/// How long connections may take to end, and then the closing of the opens of disconnected clients.
+const CLEAN_UP: Duration = Duration::from_secs(20);
+/// How often to look whether a share is in use.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// What tells one server of a process from the others.
+#[derive(Debug)]
+pub(crate) struct Own {
+    /// What SMB clients know it by in NTLM and in share listings.
+    pub(crate) name: String,
+    pub(crate) records: ServerRecords,
+    pub(crate) shares: Arc<ShareTable>,
+    /// Where it listens.
+    pub(crate) smb: Vec<IpAddr>,
+    pub(crate) nfs: Vec<IpAddr>,
+    /// Whether clients of NFSv3 may lock.
+    pub(crate) has_network_locks: bool,
+}
+
+/// See the module. What clients may reclaim is in the records, until others have it from there.
+#[derive(Debug)]
+pub(crate) struct Vserver {
+    pub(crate) records: ServerRecords,
+    pub(crate) shares: Arc<ShareTable>,
+    pub(crate) servers: Servers,
+    pub(crate) listeners: Listeners,
+}
+
+impl Vserver {
+    /// A server that has read its records, and does not listen yet.
+    ///
+    /// # Errors
+    /// The records cannot be read, or the system has no random numbers.
+    pub(crate) fn new(lent: &Lent, own: Own, shards: &Shards) -> Result<Self> {
+        let servers = Servers::new(lent, &own)?;
+        let Own { records, shares, .. } = own;
+        let vserver = Self { records, shares, servers, listeners: shards.listeners() };
+        vserver.keep_credits(burst_credits::RESERVE)?;
+        Ok(vserver)
+    }
+
+    /// # Errors
+    /// A socket cannot be used.
+    pub(crate) fn listen(&self, smb: Vec<Listener>, nfs: Vec<TcpListener>) -> Result<()> {
+        self.servers.listen(&self.listeners, smb, nfs)
+    }
+
+    /// Writes down the burst credits that are left at least after `reserve`.
+    ///
+    /// # Errors
+    /// The records cannot be written.
+    pub(crate) fn keep_credits(&self, reserve: Duration) -> Result<()> {
+        Ok(burst_credits::keep(&self.shares.present(), &self.records, reserve)?)
+    }
+
+    /// Ends connections, finishes what clients have changed, and closes what they cannot reclaim. If this succeeds, the server does
+    /// nothing any more: another process may go on with its records.
+    ///
+    /// # Errors
+    /// A storage does not answer, or the records cannot be written.
+    pub(crate) fn end(self) -> Result<()> {
+        let Self { records, shares, servers, listeners } = self;
+        if !listeners.end(CLEAN_UP) {
+            return Err(unfinished("clients have changes under way"));
+        }
+        let left: Vec<_> = shares.present().iter().map(Arc::downgrade).collect();
+        close(&records, &shares, servers)?;
+        drop(shares);
+        let deadline = Instant::now() + CLEAN_UP;
+        while left.iter().any(|share| share.strong_count() > 0) {
+            if Instant::now() >= deadline {
+                return Err(unfinished("a share is in use"));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Ends connections and shares, and waits for nothing: what clients have stays in the records as it was.
+    pub(crate) fn abandon(self) {
+        let Self { shares, listeners, .. } = self;
+        drop(listeners);
+        withdraw(&shares);
+    }
+
+    /// The same as [`Vserver::end`], when the shards have ended.
+    ///
+    /// # Errors
+    /// The same.
+    pub(crate) fn close(self) -> Result<()> {
+        let Self { records, shares, servers, .. } = self;
+        close(&records, &shares, servers)
+    }
+}
+
+fn close(records: &ServerRecords, shares: &ShareTable, servers: Servers) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(serving("cannot start a runtime"))?;
+    let closed = async { tokio::time::timeout(CLEAN_UP, servers.smb.close_disconnected()).await };
+    let closed = runtime.block_on(closed).map_err(|_| unfinished("opens of clients that are away stay open"));
+    let kept = burst_credits::keep(&shares.present(), records, Duration::ZERO);
+    // Other gateways may serve from now on what lies in CephFS.
+    drop(servers);
+    withdraw(shares);
+    kept?;
+    closed
+}
+
+fn withdraw(shares: &ShareTable) {
+    for share in shares.present().in_order() {
+        shares.withdraw(share.id());
+    }
+}
+
+fn unfinished(what: &str) -> Problem {
+    Problem::new(Cause::Silent, format!("{what}: a storage does not answer"), "")
+}

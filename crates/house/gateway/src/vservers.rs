@@ -1,0 +1,163 @@
+//! The vservers that a gateway serves beside its own shares: each is served as long as the gateway owns it.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use share::{Share, Shares};
+use state::burst_credits;
+use state::cluster::{Owner, Ownership};
+use state::store::StoreError;
+
+use crate::problem::{Cause, Problem, Result};
+use crate::vserver::Vserver;
+use crate::vserver_shares::Directories;
+
+/// The longest name of a vserver: SMB clients see it as a NetBIOS name ([MS-NBTE] 1.8: 15 bytes and a suffix).
+const NAME_MAX: usize = 15;
+
+/// The vservers of a gateway.
+#[derive(Debug, Default)]
+pub(crate) struct Vservers {
+    /// Guards the list, by name. It is held for look-ups only.
+    served: Mutex<BTreeMap<String, Served>>,
+    /// Held while one begins, so that no two begin to serve one directory. It guards no data.
+    pub(crate) beginning: Mutex<()>,
+}
+
+/// A vserver, and why it may be served here.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) ownership: Ownership,
+    pub(crate) vserver: Vserver,
+    pub(crate) directories: Directories,
+}
+
+/// Checks that this can be the name of a vserver.
+///
+/// # Errors
+/// The reason why it cannot, in words.
+pub fn check_vserver_name(name: &str) -> std::result::Result<(), String> {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    if name.is_empty() || name.len() > NAME_MAX || !name.chars().all(is_plain) || name.starts_with('-') {
+        return Err(format!(
+            "{name:?} cannot be the name of a vserver: it has at most {NAME_MAX} small letters, digits and hyphens, and does not \
+             begin with a hyphen"
+        ));
+    }
+    Ok(())
+}
+
+impl Vservers {
+    /// The shares of each.
+    pub(crate) fn tables(&self) -> Vec<Arc<Shares>> {
+        self.served.lock().values().map(|served| served.vserver.shares.present()).collect()
+    }
+
+    /// All their shares.
+    pub(crate) fn shares(&self) -> Vec<Arc<Share>> {
+        self.tables().iter().flat_map(|table| table.in_order()).collect()
+    }
+
+    /// The names and directories of all their shares.
+    pub(crate) fn directories(&self) -> Directories {
+        let of = |(name, served): (&String, &Served)| {
+            let of_vserver = move |name: &str, share: &str| format!("{share} of the vserver {name}");
+            let named = served.directories.iter();
+            named.map(|(share, directory)| (of_vserver(name, share), directory.clone())).collect::<Vec<_>>()
+        };
+        self.served.lock().iter().flat_map(of).collect()
+    }
+
+    /// Writes down the burst credits of their shares.
+    pub(crate) fn keep_credits(&self) {
+        let of = |served: &Served| (served.vserver.records.clone(), served.vserver.shares.present());
+        let all: Vec<_> = self.served.lock().values().map(of).collect();
+        for (records, shares) in all {
+            if let Err(error) = burst_credits::keep(&shares, &records, burst_credits::RESERVE) {
+                tracing::error!("{}", error.what);
+            }
+        }
+    }
+
+    /// Enters a vserver that listens already.
+    pub(crate) fn enter(&self, served: Served) {
+        self.served.lock().insert(served.ownership.vserver().to_owned(), served);
+    }
+
+    /// Takes a vserver out of the list.
+    pub(crate) fn take(&self, name: &str) -> Option<Served> {
+        self.served.lock().remove(name)
+    }
+
+    /// Their names, and their owners with their epochs.
+    pub(crate) fn owners(&self) -> Vec<(String, Owner)> {
+        let served = self.served.lock();
+        served.iter().map(|(name, served)| (name.clone(), served.ownership.owner().clone())).collect()
+    }
+
+    /// Ends all of them as they are: their clients get no answer any more, and nothing is written or let go.
+    pub(crate) fn abandon_all(&self) {
+        for (name, served) in std::mem::take(&mut *self.served.lock()) {
+            tracing::error!(vserver = name, "the vserver is not served here any more");
+            served.vserver.abandon();
+        }
+    }
+
+    /// Ends all of them, side by side: one whose storage does not answer delays no other.
+    pub(crate) fn end_all(&self) {
+        let all = std::mem::take(&mut *self.served.lock());
+        std::thread::scope(|scope| {
+            for (_, served) in all {
+                scope.spawn(|| {
+                    if let Err(problem) = served.end() {
+                        tracing::error!("{problem}");
+                    }
+                });
+            }
+        });
+    }
+}
+
+impl Served {
+    /// Ends the vserver here, so that another gateway may have it.
+    pub(crate) fn end(self) -> Result<()> {
+        let Self { ownership, vserver, .. } = self;
+        let name = ownership.vserver().to_owned();
+        vserver.end().map_err(|problem| Problem {
+            what: format!("the vserver {name} is not handed over: {}", problem.what),
+            advice: "It can be served again when this gateway has been started again.".to_owned(),
+            ..problem
+        })?;
+        let epoch = ownership.owner().epoch;
+        ownership.end().map_err(|error| lost(&name, &error))?;
+        tracing::info!(vserver = name, epoch, "the vserver is not served here any more");
+        Ok(())
+    }
+}
+
+/// The problem of a vserver that this gateway does not own any more, or cannot let go.
+pub(crate) fn lost(name: &str, error: &StoreError) -> Problem {
+    Problem::new(Cause::State, format!("the records of the vserver {name}: {error}"), "")
+}
+
+/// The IP addresses of these.
+pub(crate) fn ips(at: &[SocketAddr]) -> Vec<IpAddr> {
+    at.iter().map(SocketAddr::ip).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_that_smb_clients_can_see() {
+        for good in ["a", "files-1", "fifteen-letters"] {
+            assert_eq!(check_vserver_name(good), Ok(()), "{good}");
+        }
+        for bad in ["", "-a", "sixteen-letters-", "a.b", "a b", "a/b", "\u{fc}", "a\0", "A"] {
+            assert!(check_vserver_name(bad).is_err(), "{bad:?}");
+        }
+    }
+}
