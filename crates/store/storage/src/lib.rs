@@ -24,6 +24,7 @@ mod quick_map;
 mod reserved_names;
 mod snapshot_name;
 mod snapshots;
+mod store;
 mod stored_descriptor;
 mod stored_dos;
 mod wait;
@@ -38,8 +39,7 @@ pub use name::{
     NAME_BYTES_MAX, Name, STREAM_NAME_BYTES_MAX, StreamName, XATTR_NAME_BYTES_MAX, check_xattr_name,
 };
 pub use node::{
-    Capabilities, DirEntry, NewKind, NewNode, Node, NodeRef, Replace, SeekTo, Stability, Storage,
-    StreamEntry, XattrMode,
+    DirEntry, NewKind, NewNode, Node, NodeRef, Replace, SeekTo, Stability, StreamEntry, XattrMode,
 };
 pub use node_cache::NodeCache;
 pub use observe::{Deed, Feed, Observed, ObservedId, Observer, Uncertain};
@@ -51,6 +51,7 @@ pub use snapshots::{
     BEFORE_REVERT, FoundSnapshot, NoSnapshots, Snapshot, SnapshotId, Snapshots, in_order, is_nowhere,
     name_beside, not_before,
 };
+pub use store::{Capabilities, Storage};
 pub use stored_descriptor::{DESCRIPTOR_BYTES_MAX, StoredDescriptor};
 pub use stored_dos::{DOS_BYTES_MAX, StoredDos};
 pub use wait::{KnownLocal, MayWait, Moment, StoreThread, View, Wait};
