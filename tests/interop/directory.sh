@@ -3,7 +3,7 @@
 #   directory.sh [nss] [rfc2307] [names]     (all)
 # rfc2307: the server asks the domain controller over LDAPS, with the password of its machine account.
 # nss: the server's name service is winbind, that of the lab's domain controller, in a mount namespace of the server.
-# names: numbers follow from SIDs, and the directory says who AD\group is in the lists of a share.
+# names: numbers follow from SIDs, and the directory says who AD\group is in the lists of a share, and to clients that show and take names.
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab/ad-lab
 export AD_LAB_NETNS=anabranch-dir-$$
@@ -36,7 +36,12 @@ mark() { marked=$(wc -c <"$scratch/server.log"); }
 log_has() { tail -c "+$((marked + 1))" "$scratch/server.log" | grep -F -- "$1" || { tail -n 1 "$scratch/server.log"; return 1; }; }
 owner_is() { [ "$(stat -c %u:%g "$share_dir/$1")" = "$2" ] || { stat -c '%n is of %u:%g' "$share_dir/$1"; return 1; }; }
 sid_of() { awk -F'\t' -v name="$1" '$1 == name { print $2 }' "$LAB_STATE/sids"; }
-acls() { "$lab" tool timeout 60 smbcacls "//files.ad.lab.test/$SHARE" --use-kerberos=required --use-krb5-ccache="$LAB_STATE/ccache" --numeric "$@"; }
+# lsa COMMAND: what the server says of names.
+lsa() {
+  "$lab" tool timeout 60 rpcclient files.ad.lab.test --use-kerberos=required --use-krb5-ccache="$LAB_STATE/ccache" -c "$1" 2>&1
+}
+by_names() { "$lab" tool timeout 60 smbcacls "//files.ad.lab.test/$SHARE" --use-kerberos=required --use-krb5-ccache="$LAB_STATE/ccache" "$@"; }
+acls() { by_names --numeric "$@"; }
 # reads_nfs FILE UID GID: with the numbers that the client states.
 reads_nfs() {
   local said; said=$(ip netns exec "$LAB_NETNS" timeout 60 nfs-cat "nfs://$LAB_FILES/$SHARE/$1?version=4&nfsport=$NFS_PORT&uid=$2&gid=$3" 2>&1)
@@ -201,6 +206,8 @@ part_names() {
   START="ip netns exec $LAB_NETNS"
   install -m 600 "$LAB_STATE/machine.secret" "$scratch/ldap.password"
   must "a server whose numbers follow from SIDs starts" serve || return
+  check "alice gets a ticket first" ticket alice
+  check "without a directory, the name of a group is not known" says "$(sid_of staff) .*(8)" lsa "lookupsids $(sid_of staff)"
   only 'write = ["ADLAB\\staff"]'
   check "without a directory, nobody can be asked who a name is" says "nobody can be asked who ADLAB.staff is" reload
   only
@@ -212,6 +219,7 @@ part_names() {
   { printf '%s\n' "${directory[@]}"; cat "$config"; } >"$scratch/with-directory"; cp "$scratch/with-directory" "$config"
   only 'read = ["@ad.lab.test\\staff"]' 'write = ["ADLAB\\Editors"]'
   must "the directory says who is meant" reload
+  names_are_known
   check "alice gets a ticket" ticket alice
   check "an editor writes" client "put /etc/hostname by-editors"
   check "which of the entries gives that is told" says "elevated  *ADLAB.Editors" anabranch domain test alice@AD.LAB.TEST
@@ -245,6 +253,32 @@ part_names() {
   must "SIGTERM ends the server" stop_server
   check "the server's log shows neither a panic nor a password" log_is_clean
   check "nor that of the directory" no_secret
+}
+# names_are_known: clients are shown the names of the directory, and may use them. Of these users, alice alone has come with a ticket.
+names_are_known() {
+  local name kind
+  while read -r name kind; do
+    check "$name has a name, and is of the kind $kind" says "^$(sid_of "$name") ADLAB.$name ($kind)" lsa "lookupsids $(sid_of "$name")"
+    check "and a SID" says "^ADLAB.$name $(sid_of "$name") .*: $kind)" lsa "lookupnames 'ADLAB\\$name'"
+  done <<'K'
+bob 1
+staff 2
+readers 2
+dl-files 4
+K
+  check "all of them at once" says "ADLAB.g150 (2)" lsa "lookupsids $(for ((n = 1; n <= 150; n++)); do sid_of "g$(printf %03d $n)"; done | tr '\n' ' ')"
+  check "a name without the domain" says "^readers $(sid_of readers) .*: 2)" lsa "lookupnames readers"
+  check "if the machine has none of that name" says "^staff S-1-22-2-" lsa "lookupnames staff"
+  check "the name of a user for logging on" says "^bob@ad.lab.test $(sid_of bob) " lsa "lookupnames bob@ad.lab.test"
+  check "a SID that nobody has" says "$(sid_of staff | sed 's/-[0-9]*$/-999999/') .*(8)" lsa "lookupsids $(sid_of staff | sed 's/-[0-9]*$/-999999/')"
+  check "a name that nobody has" says "NONE_MAPPED" lsa "lookupnames 'ADLAB\\nobody-there'"
+  check "a name with a meaning in filters" says "NONE_MAPPED" lsa "lookupnames 'ADLAB\\sta*'"
+  check "another domain" says "NONE_MAPPED" lsa "lookupnames 'OTHER\\staff'"
+  check "a file is made" client "put /etc/hostname named"
+  check "a list by names is set" by_names -S 'REVISION:1,OWNER:ADLAB\alice,GROUP:ADLAB\Domain Users,ACL:ADLAB\staff:ALLOWED/0x0/READ' named
+  check "and has the SIDs" says "ACL:$(sid_of staff):0/" acls named
+  check "and is shown with the names" says 'ACL:ADLAB.staff:ALLOWED' by_names named
+  check "who is asked for names is told" says "^names  *directory  *[0-9].* ago  *[1-9]" anabranch domain status
 }
 # only LINE...: the share in the configuration has these lines besides its name and its directory.
 only() {

@@ -30,12 +30,16 @@ impl Entry {
     pub(crate) fn of(found: SearchEntry) -> Option<Self> {
         let number = |name| found.attrs.get(name).and_then(|values| values.first()?.parse().ok());
         let (uid, gid) = (number(UID_NUMBER), number(GID_NUMBER));
-        // A value that happens to be text is among the others.
-        let binary = found.bin_attrs.get(SID).and_then(|values| values.first().map(Vec::as_slice));
-        let text = found.attrs.get(SID).and_then(|values| values.first().map(String::as_bytes));
-        let sid = Sid::decode(binary.or(text)?).ok()?;
-        Some(Self { sid, dn: found.dn, uid, gid })
+        Some(Self { sid: sid_of(&found)?, dn: found.dn, uid, gid })
     }
+}
+
+/// The SID of an entry.
+pub(crate) fn sid_of(found: &SearchEntry) -> Option<Sid> {
+    // A value that happens to be text is among the others.
+    let binary = found.bin_attrs.get(SID).and_then(|values| values.first().map(Vec::as_slice));
+    let text = found.attrs.get(SID).and_then(|values| values.first().map(String::as_bytes));
+    Sid::decode(binary.or(text)?).ok()
 }
 
 /// The filter for entries with these SIDs. RFC 4515 3: a value is its bytes, each as a backslash and two digits.

@@ -1,5 +1,5 @@
 //! The directory of a domain, asked over LDAPS: which numbers its users and groups have (`uidNumber`, `gidNumber`; RFC 2307), by their SIDs,
-//! and which SIDs, by their names.
+//! which SIDs, by their names, and which names, by their SIDs.
 //!
 //! Each question waits for the network, so none may be asked on a thread that serves clients. There is no LDAP without TLS here, the
 //! certificate of the directory is checked against authorities that the administrator names, and referrals to other directories are not
@@ -8,6 +8,7 @@
 mod domain;
 mod entry;
 mod link;
+mod named;
 mod secret;
 
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ use crate::domain::Domain;
 pub use crate::entry::Entry;
 use crate::entry::{filter, filter_by_name};
 use crate::link::Link;
+pub use crate::named::{Kind, Named};
+use crate::named::{filter_of_account, filter_of_principal};
 
 /// How long one step of a conversation with the directory may take: to connect, to bind, or to search.
 const STEP_TIMEOUT: Duration = Duration::from_secs(5);
@@ -105,6 +108,35 @@ impl Directory {
                 "the directory at {server} is that of the domain {netbios} ({dns}), not of {domain}"
             ),
             advice: "write users and groups of other domains by their SIDs",
+        })
+    }
+
+    /// What the user or group with this SID is called. Waits like [`Self::entries`].
+    ///
+    /// # Errors
+    /// The directory cannot be reached, or does not answer.
+    pub fn name_of(&self, sid: &Sid) -> Result<Option<Named>, Error> {
+        self.asked(|link| link.named(&filter(&[*sid])))
+    }
+
+    /// The user or group with this name: `alice` with the name of a domain (its NetBIOS name or its DNS name), or without any;
+    /// `alice@ad.lab.test` by the name of the account and the DNS name, or by the name of the user (userPrincipalName). None: there is no
+    /// such name, or the directory is that of another domain. Waits like [`Self::entries`].
+    ///
+    /// # Errors
+    /// The directory cannot be reached, or does not answer.
+    pub fn named(&self, domain: Option<&str>, name: &str) -> Result<Option<Named>, Error> {
+        self.asked(|link| {
+            let own = link.domain()?;
+            let filter = match (domain, name.rsplit_once('@')) {
+                (Some(domain), _) if !own.is_called(domain) => return Ok(None),
+                (None, Some((account, of))) if own.is_called(of) => {
+                    format!("(|{}{})", filter_of_account(account), filter_of_principal(name))
+                }
+                (None, Some(_)) => filter_of_principal(name),
+                (Some(_), _) | (None, None) => filter_of_account(name),
+            };
+            link.named(&filter)
         })
     }
 

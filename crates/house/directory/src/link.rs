@@ -12,6 +12,7 @@ use rustls::ClientConfig;
 
 use crate::domain::Domain;
 use crate::entry::{ATTRIBUTES, Entry};
+use crate::named::{NAME_ATTRIBUTES, Named};
 use crate::secret::{authorities, password};
 use crate::{Error, STEP_TIMEOUT, Settings};
 
@@ -28,6 +29,8 @@ pub(crate) struct Link {
     connection: LdapConn,
     server: String,
     base: String,
+    /// None: it has not been asked for yet.
+    domain: Option<Domain>,
 }
 
 impl fmt::Debug for Link {
@@ -50,13 +53,16 @@ impl Link {
             Some(base) => base.clone(),
             None => naming_context(&mut connection, server)?,
         };
-        Ok(Self { connection, server: server.clone(), base })
+        Ok(Self { connection, server: server.clone(), base, domain: None })
     }
 
     /// The domain whose directory this is, by its cross-reference. [MS-ADTS] 6.1.1.2.1.1.4.
     pub(crate) fn domain(&mut self) -> Result<Domain, Error> {
         const CONFIGURATION: &str = "configurationNamingContext";
         const NAMES: [&str; 2] = ["nETBIOSName", "dnsRoot"];
+        if let Some(domain) = &self.domain {
+            return Ok(domain.clone());
+        }
         let Self { connection, server, .. } = self;
         let nameless = || Error {
             what: format!("the directory at {server} does not say what its domain is called"),
@@ -68,14 +74,26 @@ impl Link {
         let filter = format!("(nCName={})", ldap_escape(context(DEFAULT_CONTEXT)?));
         let found = search(connection, server, (&base, Scope::OneLevel), &filter, &NAMES)?;
         let [netbios, dns] = NAMES.map(|name| value(&found, name));
-        Ok(Domain { netbios: netbios.ok_or_else(nameless)?, dns: dns.ok_or_else(nameless)? })
+        let domain = Domain { netbios: netbios.ok_or_else(nameless)?, dns: dns.ok_or_else(nameless)? };
+        Ok(self.domain.insert(domain).clone())
     }
 
     /// The users and groups that a filter finds.
     pub(crate) fn search(&mut self, filter: &str) -> Result<Vec<Entry>, Error> {
-        let entries =
-            search(&mut self.connection, &self.server, (&self.base, Scope::Subtree), filter, &ATTRIBUTES)?;
-        Ok(entries.into_iter().filter_map(Entry::of).collect())
+        Ok(self.below_base(filter, &ATTRIBUTES)?.into_iter().filter_map(Entry::of).collect())
+    }
+
+    /// The same with their names. Of several, none is meant.
+    pub(crate) fn named(&mut self, filter: &str) -> Result<Option<Named>, Error> {
+        let domain = self.domain()?;
+        match &*self.below_base(filter, &NAME_ATTRIBUTES)? {
+            [found] => Ok(Named::of(found, &domain)),
+            _ => Ok(None),
+        }
+    }
+
+    fn below_base(&mut self, filter: &str, attributes: &[&str]) -> Result<Vec<SearchEntry>, Error> {
+        search(&mut self.connection, &self.server, (&self.base, Scope::Subtree), filter, attributes)
     }
 }
 

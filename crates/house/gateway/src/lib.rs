@@ -24,6 +24,7 @@ pub mod control_tls;
 mod declared;
 mod descriptors;
 mod directories;
+mod directory_names;
 mod directory_numbers;
 mod findings;
 mod gateway;

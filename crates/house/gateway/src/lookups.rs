@@ -21,6 +21,8 @@ pub(crate) enum Subject {
     Groups,
     /// The name service, for the names of numbers, and the other way round.
     Names,
+    /// The directory, for the names of SIDs, and the other way round.
+    DirectoryNames,
 }
 
 impl Subject {
@@ -29,14 +31,14 @@ impl Subject {
         match self {
             Self::DirectoryNumbers | Self::Numbers => "numbers",
             Self::Groups => "groups",
-            Self::Names => "names",
+            Self::Names | Self::DirectoryNames => "names",
         }
     }
 
     /// Who is asked, likewise.
     pub(crate) fn source(self) -> &'static str {
         match self {
-            Self::DirectoryNumbers => "directory",
+            Self::DirectoryNumbers | Self::DirectoryNames => "directory",
             Self::Numbers | Self::Groups | Self::Names => "name-service",
         }
     }
@@ -232,6 +234,7 @@ pub(crate) struct Lookups {
     pub(crate) numbers: Arc<Tally>,
     pub(crate) groups: Arc<Tally>,
     pub(crate) names: Arc<Tally>,
+    pub(crate) directory_names: Arc<Tally>,
 }
 
 impl Default for Lookups {
@@ -242,6 +245,7 @@ impl Default for Lookups {
             numbers: tally(Subject::Numbers),
             groups: tally(Subject::Groups),
             names: tally(Subject::Names),
+            directory_names: tally(Subject::DirectoryNames),
         }
     }
 }
@@ -249,8 +253,9 @@ impl Default for Lookups {
 impl Lookups {
     /// Those of sources that are asked, or were.
     pub(crate) fn at(&self, now: Instant) -> Vec<Tallied> {
-        let Self { directory_numbers, numbers, groups, names } = self;
-        [directory_numbers, numbers, groups, names].into_iter().filter_map(|tally| tally.at(now)).collect()
+        let Self { directory_numbers, numbers, groups, names, directory_names } = self;
+        let all = [directory_numbers, numbers, groups, names, directory_names];
+        all.into_iter().filter_map(|tally| tally.at(now)).collect()
     }
 
     /// The same for the metrics.

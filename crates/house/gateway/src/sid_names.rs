@@ -1,17 +1,18 @@
 //! Who SIDs and names stand for, for clients that show and take names: the accounts of this server, users of domains who have come with
-//! tickets, and the users and groups of the machine's name service. Threads of its own ask the name service, and its answers are kept for a while,
-//! so that no connection waits for it longer than [`PATIENCE`].
+//! tickets, the users and groups of the machine's name service, and those of the domain's directory. Threads of their own ask the name service
+//! and the directory, whose answers are kept for a while, so that no connection waits for them longer than [`PATIENCE`].
 
 use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use auth::{Account, Accounts};
+use auth::Accounts;
 use smb_server::{AccountEntry, Directory, Known, LookUp, Sid, SidKind};
 
 use crate::accounts::{AccountBook, AccountNames};
 use crate::acquaintances::Acquaintance;
-use crate::asked::{Ask, Asked, Outcome, PATIENCE};
+use crate::asked::{Ask, Asked, Heard, Outcome, PATIENCE};
+use crate::directory_names::{self, DirectoryNames};
 use crate::name_service::{self, NameAnswer};
 
 /// The domains of the machine's users and groups, with the names that Samba gives them.
@@ -41,6 +42,26 @@ pub(crate) struct SidNames {
     /// The SID of that domain.
     machine: Sid,
     asked: Arc<Asked<Question, Known>>,
+    of_domain: Arc<DirectoryNames>,
+}
+
+/// Who is meant by a name.
+struct Meant {
+    outcome: Outcome<Known>,
+    /// What the directory is asked if that is nobody.
+    or_else: Option<directory_names::Question>,
+}
+
+impl Meant {
+    fn here(known: Option<Known>) -> Self {
+        Outcome::here(known).into()
+    }
+}
+
+impl From<Outcome<Known>> for Meant {
+    fn from(outcome: Outcome<Known>) -> Self {
+        Self { outcome, or_else: None }
+    }
 }
 
 impl std::fmt::Debug for SidNames {
@@ -65,7 +86,8 @@ impl SidNames {
         ask: Arc<Ask<Question, Known>>,
     ) -> io::Result<Self> {
         let asked = Asked::start("sid names", ask, &accounts.lookups.names)?;
-        Ok(Self { accounts, server: server.to_owned(), machine, asked })
+        let of_domain = Arc::new(DirectoryNames::new(&accounts.lookups.directory_names));
+        Ok(Self { accounts, server: server.to_owned(), machine, asked, of_domain })
     }
 
     /// An account of this server.
@@ -78,47 +100,107 @@ impl SidNames {
         match (sid.uid(), sid.gid()) {
             (Some(uid), _) => match accounts.by_uid.get(&uid) {
                 Some(name) => Outcome::here(Some(user(uid, name.clone()))),
-                None => self.asked.ask(Question::User(uid), Instant::now()),
+                None => self.of_system(Question::User(uid)),
             },
-            (_, Some(gid)) => self.asked.ask(Question::Group(gid), Instant::now()),
+            (_, Some(gid)) => self.of_system(Question::Group(gid)),
             _ => {
                 let account = accounts.by_sid.get(sid).map(|name| self.account(*sid, name.clone()));
-                Outcome::here(account.or_else(|| of_domain(&*self.accounts.acquaintances.with_sid(sid)?)))
+                match account.or_else(|| of_domain(&*self.accounts.acquaintances.with_sid(sid)?)) {
+                    None if self.is_of_another_domain(sid) => {
+                        self.ask_directory(directory_names::Question::Sid(*sid))
+                    }
+                    known => Outcome::here(known),
+                }
             }
         }
     }
 
-    fn of_name(&self, name: &str) -> Outcome<Known> {
+    /// Whether this is a user or group neither of this machine nor of all machines.
+    fn is_of_another_domain(&self, sid: &Sid) -> bool {
+        sid.in_domain().is_some_and(|(domain, _)| domain != self.machine)
+    }
+
+    fn ask_directory(&self, question: directory_names::Question) -> Outcome<Known> {
+        self.of_domain.ask(self.accounts.tickets().directory(), question)
+    }
+
+    fn of_name(&self, name: &str) -> Meant {
         let (domain, plain) =
             name.split_once('\\').map_or((None, name), |(domain, name)| (Some(domain), name));
         let is = |known: &str| domain.is_some_and(|domain| domain.eq_ignore_ascii_case(known));
-        if plain.is_empty() || plain.contains(['\0', '\\', '@']) {
-            return Outcome::here(None);
+        let is_principal = domain.is_none() && plain.contains('@');
+        if plain.is_empty() || plain.contains(['\0', '\\']) || (plain.contains('@') && !is_principal) {
+            return Meant::here(None);
         }
-        let account = self.accounts.find(plain);
-        let question = if domain.is_none() || is(&self.server) {
-            match account {
-                Some(Account { sid: Some(sid), name, .. }) => {
-                    return Outcome::here(Some(self.account(sid, name)));
-                }
-                Some(account) => return Outcome::here(Some(user(account.uid, account.name))),
-                None if domain.is_some() => return Outcome::here(None),
-                None => Question::Named(plain.to_owned()),
-            }
+        if is(&self.server) {
+            Meant::here(self.of_account(plain))
         } else if is(UNIX_USER) {
-            match account {
-                Some(account) => return Outcome::here(Some(user(account.uid, account.name))),
-                None => Question::UserNamed(plain.to_owned()),
+            match self.accounts.find(plain) {
+                Some(account) => Meant::here(Some(user(account.uid, account.name))),
+                None => self.of_system(Question::UserNamed(plain.to_owned())).into(),
             }
         } else if is(UNIX_GROUP) {
-            Question::GroupNamed(plain.to_owned())
+            self.of_system(Question::GroupNamed(plain.to_owned())).into()
         } else {
-            return Outcome::here(match &*self.accounts.acquaintances.in_domain(domain, plain) {
+            self.of_any_domain(domain, plain, is_principal)
+        }
+    }
+
+    /// A name without a domain, with another one, or of a user of Kerberos (`alice@EXAMPLE.ORG`).
+    fn of_any_domain(&self, domain: Option<&str>, name: &str, is_principal: bool) -> Meant {
+        let known = match domain {
+            Some(domain) => match &*self.accounts.acquaintances.in_domain(Some(domain), name) {
                 [known] => of_domain(known),
                 _ => None,
-            });
+            },
+            None if is_principal => {
+                self.accounts.acquaintances.named(name).and_then(|known| of_domain(&known))
+            }
+            None => self.of_account(name),
         };
+        let is_plain = domain.is_none() && !is_principal;
+        let outcome = match known {
+            None if is_plain => self.of_system(Question::Named(name.to_owned())),
+            known => Outcome::here(known),
+        };
+        let domain = domain.map(str::to_owned);
+        Meant { outcome, or_else: Some(directory_names::Question::Name { domain, name: name.to_owned() }) }
+    }
+
+    fn of_system(&self, question: Question) -> Outcome<Known> {
         self.asked.ask(question, Instant::now())
+    }
+
+    /// The account with this name. One without a SID has that of its uid.
+    fn of_account(&self, name: &str) -> Option<Known> {
+        let account = self.accounts.find(name)?;
+        Some(match account.sid {
+            Some(sid) => self.account(sid, account.name),
+            None => user(account.uid, account.name),
+        })
+    }
+}
+
+impl SidNames {
+    /// All answers, within [`PATIENCE`] altogether.
+    fn wait_for(&self, meant: Vec<Meant>) -> LookUp {
+        let (of_domain, directory) = (Arc::clone(&self.of_domain), self.accounts.tickets().directory());
+        Box::pin(async move {
+            let deadline = tokio::time::Instant::now() + PATIENCE;
+            let mut outcomes = Vec::with_capacity(meant.len());
+            for Meant { outcome, or_else } in meant {
+                // Whoever has not answered may know somebody of that name, who comes first.
+                outcomes.push(match (outcome.heard_by(deadline).await, or_else) {
+                    (Heard::Nobody, Some(question)) => of_domain.ask(directory.clone(), question),
+                    (heard, _) => Outcome::Here(heard),
+                });
+            }
+            let mut answers = Vec::with_capacity(outcomes.len());
+            for outcome in outcomes {
+                answers.push(outcome.by(deadline).await);
+            }
+            answers
+        })
     }
 }
 
@@ -134,24 +216,13 @@ impl Directory for SidNames {
     fn of_sids(&self, sids: Vec<Sid>) -> LookUp {
         // Once for all of them: there may be many of both.
         let accounts = self.accounts.names();
-        wait_for(sids.iter().map(|sid| self.of_sid(sid, &accounts)).collect())
+        let meant = sids.iter().map(|sid| self.of_sid(sid, &accounts).into()).collect();
+        self.wait_for(meant)
     }
 
     fn of_names(&self, names: Vec<String>) -> LookUp {
-        wait_for(names.iter().map(|name| self.of_name(name)).collect())
+        self.wait_for(names.iter().map(|name| self.of_name(name)).collect())
     }
-}
-
-/// All answers, within [`PATIENCE`] altogether.
-fn wait_for(outcomes: Vec<Outcome<Known>>) -> LookUp {
-    Box::pin(async move {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
-        let mut answers = Vec::with_capacity(outcomes.len());
-        for outcome in outcomes {
-            answers.push(outcome.by(deadline).await);
-        }
-        answers
-    })
 }
 
 /// A user of a domain who has come with a ticket.
@@ -187,6 +258,8 @@ mod tests {
     use std::time::Duration;
 
     use parking_lot::Mutex;
+
+    use auth::Account;
 
     use super::*;
 

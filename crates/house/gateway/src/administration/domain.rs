@@ -93,7 +93,8 @@ fn directory(tickets: &Tickets) -> Option<TestFinding> {
 fn of_name_service(tallied: &Tallied) -> Option<TestFinding> {
     let (failed, why) = tallied.failure.as_ref()?;
     let is_over = tallied.answered.is_some_and(|answered| answered < *failed);
-    if is_over || tallied.held.is_none() || tallied.subject == Subject::DirectoryNumbers {
+    let is_of_directory = matches!(tallied.subject, Subject::DirectoryNumbers | Subject::DirectoryNames);
+    if is_over || tallied.held.is_none() || is_of_directory {
         return None;
     }
     Some(TestFinding {
