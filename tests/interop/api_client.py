@@ -83,6 +83,7 @@ assert call("createPolicy", 201, body=m.NewPolicy(name="office", hourly=":05/24"
 call("createPolicy", 422, body=m.NewPolicy(name="home", daily="1:10/14"))
 assert [policy.name for policy in call("listPolicies", 200).policies] == ["office"]
 call("showPolicy", 200, name="office")
+assert call("changePolicy", 200, name="office", body=m.PolicyChange(daily="01:10/7")).daily == "01:10/7"
 call("removePolicy", 200, name="office")
 call("beginTrace", 201, name="data", body=m.NewTrace(seconds=1))
 lines, is_over = "", False
