@@ -73,12 +73,13 @@ fn restore(directory: &Path, file: Option<&Path>) -> Result<()> {
         let what = format!("cannot restore into the state directory {}: {e}", directory.display());
         Problem::new(Cause::State, what, "")
     };
-    let _lock = Lock::take(directory, Duration::ZERO).map_err(trouble)?.map_err(|holder| {
+    let lock = Lock::take(directory, Duration::ZERO).map_err(trouble)?.map_err(|holder| {
         let what = format!("the state directory {} is in use by {holder}", directory.display());
         Problem::new(Cause::Refused, what, "Stop that server first.")
     })?;
     let sound = sound(&copy)?;
     let kept = copies::put_in_place(directory, &sound).map_err(trouble)?;
+    State::open_locked(lock, directory)?.note_deleted_shares_of_copy()?;
     let mut text = format!("{} was restored into {}.\n", copy.display(), directory.display());
     if let Some(kept) = kept {
         text += &format!("The previous database is kept: {}\n", kept.display());

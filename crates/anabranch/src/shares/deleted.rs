@@ -56,12 +56,6 @@ pub(super) fn purge(purge: &SharePurge) -> Result<()> {
     print(&if asking.json { json(&gone)? } else { text() })
 }
 
-/// What becomes of the directory of a share that was removed just now.
-pub(super) fn becomes(share: &Share) -> &'static str {
-    let is_over = share.restorable_until.is_none() && share.pool.is_some();
-    if is_over { "being removed" } else { "unchanged" }
-}
-
 /// Until when a share can be brought back that was removed just now.
 pub(super) fn how_long(share: &Share) -> String {
     let until = |until| {
@@ -115,7 +109,7 @@ fn render(deleted: &DeletedShares) -> String {
             share.name.clone(),
             share.id.to_string(),
             written(share.deleted).to_string(),
-            written(share.until).to_string(),
+            if share.by_command_only { "purged".to_owned() } else { written(share.until).to_string() },
             share.directory.clone(),
             share.plan.clone(),
         ]

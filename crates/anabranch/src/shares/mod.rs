@@ -62,11 +62,7 @@ pub(crate) fn run(command: &ShareCommand) -> Result<()> {
             let administrator = Administrator::find(asking, Intent::Change)?;
             let share =
                 administrator.call(("DELETE", &*path(name)), None::<&()>, |here| here.remove_share(name))?;
-            let what = format!(
-                "was removed; its directory is {}.{}",
-                deleted::becomes(&share),
-                deleted::how_long(&share)
-            );
+            let what = format!("was removed; its directory is unchanged.{}", deleted::how_long(&share));
             tell(asking, &share, what.trim_end_matches('.'))
         }
         ShareCommand::Undelete(undelete) => deleted::undelete(undelete),

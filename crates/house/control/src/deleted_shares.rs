@@ -27,6 +27,9 @@ pub struct DeletedShare {
     pub deleted: u64,
     /// Until when it can be brought back, in seconds of the Unix epoch.
     pub until: u64,
+    /// Whether its files are removed by command alone, even when its time is over: the state database was restored from a copy.
+    #[serde(default)]
+    pub by_command_only: bool,
 }
 
 /// How a removed share is forgotten.

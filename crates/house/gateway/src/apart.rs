@@ -6,6 +6,7 @@
 //! system that is mounted below a share's directory does not belong to the share (`RESOLVE_NO_XDEV`).
 
 use std::ffi::OsString;
+use std::fmt::Write;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
@@ -24,6 +25,8 @@ pub(crate) struct Apart {
     state: Location,
     shares: Vec<(String, Location)>,
     pools: Vec<(String, Location)>,
+    /// What the server removes, or will.
+    doomed: Vec<(String, Location)>,
 }
 
 /// The place of a directory.
@@ -57,9 +60,9 @@ enum Lie {
 impl Apart {
     /// Starts with this state directory, which may not exist yet.
     pub(crate) fn from_state(directory: &Path) -> Self {
-        let mounts = read_mounts(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default());
+        let mounts = read_mounts(&mountinfo().unwrap_or_default());
         let state = Location::of(directory, &mounts);
-        Self { mounts, state, shares: Vec::new(), pools: Vec::new() }
+        Self { mounts, state, shares: Vec::new(), pools: Vec::new(), doomed: Vec::new() }
     }
 
     /// Adds the directory of a share.
@@ -75,6 +78,18 @@ impl Apart {
     /// Adds a pool, in which no other share may be than those that the server made in it.
     pub(crate) fn take_pool(&mut self, name: &str, directory: &Path) {
         self.pools.push((name.to_owned(), Location::of(directory, &self.mounts)));
+    }
+
+    /// Adds a directory that the server made for this share, which is removed, and that goes with it. No share is served there.
+    pub(crate) fn take_doomed(&mut self, name: &str, directory: &Path) {
+        self.doomed.push((name.to_owned(), Location::at(absolute(directory), &self.mounts)));
+    }
+
+    /// The share, if any, whose directory is this one, holds it or lies in it.
+    pub(crate) fn share_at(&self, directory: &Path) -> Option<&str> {
+        let place = Location::of(directory, &self.mounts);
+        let (share, _) = self.shares.iter().find(|(_, taken)| place.lie(taken).is_some())?;
+        Some(share)
     }
 
     /// Whether this directory may be a pool.
@@ -98,7 +113,7 @@ impl Apart {
     /// Whether a share may serve this directory.
     ///
     /// # Errors
-    /// The directory is, holds or lies in that of another share, a pool, or the state directory.
+    /// The directory is, holds or lies in that of another share, a pool, the state directory, or what the server removes.
     pub(crate) fn check(&self, name: &str, directory: &Path) -> Result<()> {
         let place = Location::of(directory, &self.mounts);
         if let Some(lie) = place.lie(&self.state) {
@@ -119,6 +134,20 @@ impl Apart {
                 format!(
                     "Let the server make the directory (share create {name} --pool {pool} --size SIZE), or serve another one."
                 ),
+            ));
+        }
+        if let Some((gone, at, lie)) =
+            self.doomed.iter().find_map(|(gone, at)| Some((gone, at, place.lie(at)?)))
+        {
+            let (directory, how, at) = (directory.display(), lie.how(), at.path.display());
+            return Err(Problem::new(
+                Cause::Directory,
+                format!(
+                    "the directory {directory} of the share {name} {how} that of the deleted share {gone} ({at}), which the server made \
+                     and removes when the time of that share is over"
+                ),
+                "Bring that share back, or have its files kept: share purge NAME --keep-files. If they are being removed already, wait \
+                 until they are gone (pool list).",
             ));
         }
         let lies = |(other, taken)| Some((other, taken, place.lie(taken)?));
@@ -230,10 +259,26 @@ fn resolved(path: &Path) -> PathBuf {
     resolved
 }
 
-/// Whether something is mounted below a directory, or on it.
+/// Whether something is mounted below a directory, or on it; or nobody knows.
 pub(crate) fn mounted_below(directory: &Path) -> bool {
-    let mounts = read_mounts(&fs::read_to_string("/proc/self/mountinfo").unwrap_or_default());
-    mounts.iter().any(|mount| mount.point.starts_with(directory))
+    let mounts = mountinfo().map(|text| read_mounts(&text));
+    mounts.is_none_or(|mounts| mounts.iter().any(|mount| mount.point.starts_with(directory)))
+}
+
+/// `/proc/self/mountinfo`. Bytes of names that are no UTF-8 are written as their numbers are, so that no line is lost for them.
+fn mountinfo() -> Option<String> {
+    let bytes = fs::read("/proc/self/mountinfo").ok()?;
+    Some(as_text(&bytes))
+}
+
+fn as_text(bytes: &[u8]) -> String {
+    bytes.utf8_chunks().fold(String::new(), |mut text, chunk| {
+        text += chunk.valid();
+        for byte in chunk.invalid() {
+            let _ = write!(text, "\\{byte:03o}"); // a string takes everything
+        }
+        text
+    })
 }
 
 fn read_mounts(mountinfo: &str) -> Vec<Mount> {
@@ -303,6 +348,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_to_be_removed_is_served_by_nobody() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir_all(at("pool/films/new")).unwrap();
+        let mut apart = Apart::from_state(&at("state"));
+        apart.take_doomed("films", &at("pool/films"));
+        for place in ["pool", "pool/films", "pool/films/new"] {
+            let refused = apart.check("docs", &at(place)).unwrap_err();
+            assert!(refused.what.contains("that of the deleted share films"), "{refused:?}");
+        }
+        apart.check("docs", &at("pool/films-2")).unwrap();
+        apart.take("docs", &at("pool/films/new"));
+        assert_eq!((apart.share_at(&at("pool/films")), apart.share_at(&at("pool/x"))), (Some("docs"), None));
+    }
+
+    #[test]
     fn the_state_directory_is_in_no_share_whether_it_is_there_or_not() {
         let directory = tempfile::tempdir().unwrap();
         let top = directory.path();
@@ -344,6 +405,17 @@ mod tests {
         assert_eq!(lie("/mnt/x", "/var/lib/x"), Some(Lie::Same));
         assert_eq!(lie("/mnt/x", "/var/lib/y"), None);
         assert_eq!(lie("/srv/a", "/mnt/other"), None);
+    }
+
+    #[test]
+    fn a_mount_whose_name_is_no_text_is_a_mount() {
+        let mounts = read_mounts(&as_text(
+            b"22 1 8:1 / /mnt/\xff\\040x rw - ext4 /dev/sda1 rw\n23 1 8:2 / /srv rw - ext4 /dev/sda2 rw\n",
+        ));
+        let points: Vec<_> = mounts.into_iter().map(|mount| mount.point).collect();
+        let odd = OsString::from_vec(b"/mnt/\xff x".to_vec());
+        assert_eq!(points, [PathBuf::from(odd), PathBuf::from("/srv")]);
+        assert!(mounted_below(Path::new("/")) && !mounted_below(Path::new("/no/such/directory")));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use auth::{Ntlm, same_name};
@@ -189,7 +190,7 @@ impl Findings {
             self.add(true, Subject::Pool(name, "directory"), problem);
         }
         for PoolSettings { name, directory, .. } in pools {
-            if let Err(problem) = pools::open(name, directory) {
+            if let Err(problem) = pools::open(name, directory, &Arc::default()) {
                 self.add(false, Subject::Pool(name.clone(), "directory"), problem);
             }
         }

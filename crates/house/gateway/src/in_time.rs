@@ -1,8 +1,10 @@
 //! Questions to a storage that may never answer: a thread asks, and is left behind when no answer comes in time.
 
+use std::collections::HashSet;
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -82,6 +84,63 @@ where
     answers
 }
 
+/// The storages that owe somebody an answer who no longer waits for it. They are asked nothing else until it comes: each question would leave a
+/// thread behind.
+#[derive(Debug, Default)]
+pub(crate) struct Silent(Mutex<HashSet<PathBuf>>);
+
+impl Silent {
+    /// The answer of the storage with this directory, if it comes in time. None at once from one that owes an answer.
+    pub(crate) fn answer<T: Send + 'static>(
+        self: &Arc<Self>,
+        storage: &Path,
+        ask: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        self.answer_within(STORAGE_PATIENCE, storage, ask)
+    }
+
+    fn answer_within<T: Send + 'static>(
+        self: &Arc<Self>,
+        patience: Duration,
+        storage: &Path,
+        ask: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        if self.0.lock().contains(storage) {
+            return None;
+        }
+        let (answer, answered) = mpsc::channel();
+        let owes = Owes { silent: Arc::clone(self), storage: storage.to_owned() };
+        begin(move || {
+            let _owes = owes;
+            drop(answer.send(ask()));
+        })
+        .ok()?;
+        if let Ok(answer) = answered.recv_timeout(patience) {
+            return Some(answer);
+        }
+        let mut silent = self.0.lock();
+        // Whoever answers meanwhile does so before it looks at this set.
+        match answered.try_recv() {
+            Ok(answer) => return Some(answer),
+            Err(TryRecvError::Empty) => _ = silent.insert(storage.to_owned()),
+            Err(TryRecvError::Disconnected) => {}
+        }
+        None
+    }
+}
+
+/// A storage that owes an answer until this is dropped.
+struct Owes {
+    silent: Arc<Silent>,
+    storage: PathBuf,
+}
+
+impl Drop for Owes {
+    fn drop(&mut self) {
+        self.silent.0.lock().remove(&self.storage);
+    }
+}
+
 fn begin(ask: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let begun = std::thread::Builder::new().name("ask-storage".to_owned()).spawn(ask);
     begun.map(drop).inspect_err(|e| tracing::error!("no thread to ask a storage: {e}"))
@@ -96,6 +155,28 @@ mod tests {
         let (_never, said) = mpsc::channel::<()>();
         assert_eq!(answer(|| 7), Some(7));
         assert_eq!(answer_within(Duration::from_millis(10), move || said.recv()), None);
+    }
+
+    #[test]
+    fn a_storage_that_owes_an_answer_is_asked_nothing_else() {
+        let silent = Arc::<Silent>::default();
+        let ((say, said), (tell, told)) = (mpsc::channel::<()>(), mpsc::channel());
+        let patience = Duration::from_millis(10);
+        let (here, there) = (Path::new("/here"), Path::new("/there"));
+        let asked = silent.answer_within(patience, here, move || said.recv());
+        assert_eq!(asked, None);
+        let again = tell.clone();
+        assert_eq!(silent.answer(here, move || again.send(())), None);
+        assert_eq!((told.try_recv().is_err(), silent.answer(there, || 7)), (true, Some(7)));
+        say.send(()).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while silent.answer(here, || 8) != Some(8) {
+            assert!(Instant::now() < deadline);
+            std::thread::sleep(patience);
+        }
+        // One that fails owes nothing.
+        assert_eq!(silent.answer(here, || panic!("the storage fails")), None::<()>);
+        assert_eq!(silent.answer(here, || 9), Some(9));
     }
 
     #[test]

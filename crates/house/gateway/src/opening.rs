@@ -126,6 +126,16 @@ fn tell_no_devices(share: &Share) {
     }
 }
 
+/// Checks that the server removes no directory of a declared share, now or later.
+///
+/// # Errors
+/// It would; or the state database cannot be read.
+pub(crate) fn check_stay(declared: &Declared, state: &State) -> Result<()> {
+    let mut apart = Apart::from_state(state.directory());
+    pools::take_doomed(&mut apart, state)?;
+    declared.shares.iter().try_for_each(|share| apart.check(&share.given.name, &share.directory))
+}
+
 /// The shares and pools that the configuration declares, with their directories, which do not overlap; those of the shares exist. If a storage
 /// does not answer, the directory is assumed to be the same as `before`.
 ///

@@ -1,14 +1,16 @@
 //! Pools: directories, which the configuration declares, in which the server makes the directories of shares itself.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use state::{PoolDirectory, ShareRecord};
+use state::{PoolDirectory, ShareRecord, State};
 use storage_local::{Pool, PoolError};
 
 use crate::apart::{Apart, mounted_below};
+use crate::directories;
+use crate::in_time::Silent;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::PoolSettings;
-use crate::{directories, in_time};
 
 /// Checks that no pool overlaps with the state directory, another pool or a share. Returns what is wrong, with the names of the pools.
 pub(crate) fn overlaps(pools: &[PoolSettings], apart: &mut Apart) -> Vec<(String, Problem)> {
@@ -22,13 +24,27 @@ pub(crate) fn overlaps(pools: &[PoolSettings], apart: &mut Apart) -> Vec<(String
     wrong
 }
 
+/// Adds what the server removes from pools, and what it will remove: the directories of deleted shares.
+///
+/// # Errors
+/// The state database cannot be read.
+pub(crate) fn take_doomed(apart: &mut Apart, state: &State) -> state::Result<()> {
+    for deleted in state.deleted_shares()?.iter().filter(|deleted| deleted.share.pool.is_some()) {
+        apart.take_doomed(&deleted.share.name, &deleted.share.directory);
+    }
+    for directory in state.abandoned_directories()? {
+        apart.take_doomed(&directory.share, &directory.directory);
+    }
+    Ok(())
+}
+
 /// The directory of a pool, opened, with its path without symbolic links.
 ///
 /// # Errors
 /// It is missing, is not a directory, cannot have a pool, or its storage does not answer.
-pub(crate) fn open(name: &str, directory: &Path) -> Result<(PathBuf, Pool)> {
+pub(crate) fn open(name: &str, directory: &Path, silent: &Arc<Silent>) -> Result<(PathBuf, Pool)> {
     let given = directory.to_owned();
-    let opened = in_time::answer(move || {
+    let opened = silent.answer(directory, move || {
         let path = given.canonicalize().map_err(|_| PoolError::Missing)?;
         Pool::open(&path).map(|pool| (path, pool))
     });

@@ -79,6 +79,7 @@ impl Prepared {
         let access_log = AccessLog::default();
         logged::use_settings(&access_log, settings, &declared)?;
         let state = Arc::new(without_ntlm::apply(settings, open(&settings.state)?)?);
+        opening::check_stay(&declared, &state)?;
         let made = state.made_shares()?;
         let descriptors = descriptors::Allotment::of(descriptors_max, declared.shares.len() + made.len());
         tracing::info!(

@@ -34,6 +34,9 @@ impl Default for Retention {
 }
 
 impl Retention {
+    /// The shortest.
+    pub(crate) const LEAST: Self = Self(Some(*RETENTION_DAYS.start()));
+
     /// When a share can no longer be brought back that is removed now; both in seconds of the Unix epoch.
     pub(crate) fn until(self, now: u64) -> Option<u64> {
         self.0.map(|days| now.saturating_add(u64::from(days) * DAY_SECS))

@@ -25,6 +25,9 @@ pub struct DeletedShare {
     pub deleted: u64,
     /// When it is forgotten, in seconds of the Unix epoch.
     pub until: u64,
+    /// The record comes from a copy of the database: perhaps the share was brought back after the copy was made, and has been in use
+    /// since. So files are removed by command only.
+    pub is_of_copy: bool,
     /// What it was.
     pub share: ShareRecord,
 }
@@ -52,6 +55,7 @@ impl State {
             number: self.server().share_id(&share.name)?,
             deleted,
             until,
+            is_of_copy: false,
             share: share.clone(),
         };
         let kept = DeletedShare { share: share.kept(), ..gone.clone() };
@@ -60,6 +64,21 @@ impl State {
         changes.push(DELETED.put(gone.number.to_string().as_bytes(), &json));
         self.change(changes)?;
         Ok(gone)
+    }
+
+    /// Notes that all these records come from a copy of the database.
+    ///
+    /// # Errors
+    /// The database cannot be read or written.
+    pub fn note_deleted_shares_of_copy(&self) -> Result<()> {
+        let mut all: Vec<DeletedShare> = self.records(DELETED)?;
+        let mut changes = Vec::new();
+        for deleted in &mut all {
+            deleted.is_of_copy = true;
+            let json = serde_json::to_vec(deleted).map_err(|e| self.trouble(e))?;
+            changes.push(DELETED.put(deleted.number.to_string().as_bytes(), &json));
+        }
+        self.change(changes)
     }
 
     /// Brings a removed share back under the name that its record has now, with the number that it had. False: it is no longer there,
@@ -137,6 +156,9 @@ mod tests {
             (number, vec![])
         );
         assert!(!state.undelete_share(&gone).unwrap(), "it comes back once");
+        let again = state.delete_share(&record("data"), 7, 9).unwrap();
+        state.note_deleted_shares_of_copy().unwrap();
+        assert_eq!(state.deleted_shares().unwrap(), [DeletedShare { is_of_copy: true, ..again }]);
         assert!(state.server().share_id("another").unwrap() > other);
     }
 

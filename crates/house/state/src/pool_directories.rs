@@ -39,6 +39,8 @@ pub struct AbandonedDirectory {
     pub directory: PathBuf,
     /// What the server made.
     pub made: PoolDirectory,
+    /// What its share could hold, in bytes: that much of the pool may be in use until it is gone.
+    pub size: u64,
     /// No share had it yet when this was written: there is nothing in it, or it stays. So a database that was restored from a copy
     /// made in this very moment removes no files of the share that has it since.
     pub is_new: bool,
@@ -115,6 +117,7 @@ mod tests {
             share: "Data".to_owned(),
             directory: data.directory.clone(),
             made: made.clone(),
+            size: 1 << 20,
             is_new: true,
         };
         state.abandon_directory(&directory).unwrap();

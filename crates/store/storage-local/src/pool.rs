@@ -240,12 +240,16 @@ pub(crate) fn check_subvolumes(made: &OwnedFd) -> std::result::Result<(), PoolEr
     if !below(made)?.iter().all(is_own) {
         return Err(PoolError::Subvolume);
     }
-    for snapshot in
-        folder.iter().map(snapshot_folder::subvolumes).collect::<Result<Vec<_>>>()?.iter().flatten()
-    {
+    let Some(folder) = folder else { return Ok(()) };
+    let snapshots = snapshot_folder::subvolumes(&folder)?;
+    // What can be written is no snapshot: somebody has made or changed it. Nor is what lies deeper in the folder.
+    let are_snapshots = snapshots.iter().all(|found| found.as_snapshot().is_some());
+    let is_among = |id: &u64| snapshots.iter().any(|found| found.subvolume.id == *id);
+    let are_all = below(&folder)?.iter().all(is_among);
+    for snapshot in &snapshots {
         if !below(&snapshot.top)?.is_empty() {
             return Err(PoolError::Subvolume);
         }
     }
-    Ok(())
+    if are_snapshots && are_all { Ok(()) } else { Err(PoolError::Subvolume) }
 }

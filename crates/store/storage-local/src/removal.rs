@@ -8,7 +8,8 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, fsync, openat, openat2, renameat_with, unlinkat,
+    AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, fsync, openat, openat2, renameat_with, syncfs,
+    unlinkat,
 };
 use rustix::io::Errno;
 use storage::{Error, Result};
@@ -75,7 +76,11 @@ impl Removal {
             return Err(PoolError::NotMade);
         }
         if pool.is_free(&hidden)? {
-            let Some(made) = pool.open_made(name, mark)? else { return Ok(None) };
+            let Some(made) = pool.open_made(name, mark)? else {
+                // Before a crash it may have been gone without being so on stable storage.
+                syncfs(&pool.0).map_err(from_errno)?;
+                return Ok(None);
+            };
             check_subvolumes(&made)?;
             match renameat_with(&pool.0, name, &pool.0, hidden.as_str(), RenameFlags::NOREPLACE) {
                 Ok(()) => {}
@@ -126,6 +131,10 @@ impl Removal {
             Errno::NOTEMPTY => PoolError::Subvolume,
             errno => from_errno(errno).into(),
         })?;
+        if is_last {
+            // A removal is part of the next commit of the file system. Whoever notes that all is gone must not be ahead of it.
+            syncfs(&self.pool.0).map_err(from_errno)?;
+        }
         Ok(is_last)
     }
 

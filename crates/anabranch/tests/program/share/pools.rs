@@ -185,17 +185,20 @@ fn a_purged_share_of_a_pool_goes_with_its_directory() {
 }
 
 #[test]
-fn without_a_retention_the_directory_goes_at_once() {
-    let test = "without_a_retention_the_directory_goes_at_once";
+fn without_a_retention_the_directory_stays_for_a_day() {
+    let test = "without_a_retention_the_directory_stays_for_a_day";
     let Some(machine) = Machine::with_pool(test, &["--deleted-share-retention", "off"]) else { return };
     machine.create_in_pool("one");
     let place = machine.make_directory("place");
     machine.done(&["share", "create", "place", &place]);
-    assert_eq!(
-        machine.done(&["share", "remove", "one"]),
-        "The share one was removed; its directory is being removed.\n"
-    );
+    let said = machine.done(&["share", "remove", "one"]);
+    assert!(said.contains("its directory is unchanged.\nUntil "), "{said}");
     machine.done(&["share", "remove", "place"]);
+    let [deleted] = &machine.deleted()[..] else { panic!("the share of the pool alone can be brought back") };
+    let day = deleted["until"].as_u64().unwrap() - deleted["deleted"].as_u64().unwrap();
+    assert_eq!((deleted["name"].as_str(), day), (Some("one"), 24 * 3600));
+    assert_eq!(machine.pool_names(), ["one"]);
+    machine.done(&["share", "purge", "one", "--yes"]);
     until("it is removed", || machine.pool_names().is_empty());
     assert!(machine.deleted().is_empty() && Path::new(&place).is_dir());
 }

@@ -4,6 +4,7 @@ mod remover;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use state::AbandonedDirectory;
 use storage_local::{PoolError, Removal};
 
 use crate::apart::mounted_below;
-use crate::{in_time, pools};
+use crate::in_time::Silent;
+use crate::pools;
 
 pub(crate) use self::remover::Remover;
 
@@ -63,10 +65,10 @@ impl Abandoned {
     }
 
     /// Removes a directory. Whether it is to be forgotten.
-    fn remove(&self, directory: &AbandonedDirectory, stop: &AtomicBool) -> bool {
+    fn remove(&self, directory: &AbandonedDirectory, silent: &Arc<Silent>, stop: &AtomicBool) -> bool {
         let (share, mark) = (&directory.share, &directory.made.mark);
         let path = directory.directory.display();
-        match removed(directory, stop) {
+        match removed(directory, silent, stop) {
             Outcome::Gone => tracing::info!(share, directory = %path, "the directory of a share is gone"),
             Outcome::Stays(why) => tracing::warn!(share, "{path} stays as it is: {why}"),
             Outcome::Stopped => return false,
@@ -84,14 +86,15 @@ impl Abandoned {
 }
 
 /// Removes a directory in steps, of which each may take some seconds.
-fn removed(directory: &AbandonedDirectory, stop: &AtomicBool) -> Outcome {
-    let silent = || Outcome::Failed("its storage does not answer".to_owned());
+fn removed(directory: &AbandonedDirectory, silent: &Arc<Silent>, stop: &AtomicBool) -> Outcome {
+    let no_answer = || Outcome::Failed("its storage does not answer".to_owned());
+    let (storage, _) = pools::place_of(&directory.directory);
     let begin = directory.clone();
-    let begun = match in_time::answer(move || begin_removal(&begin)) {
+    let begun = match silent.answer(storage, move || begin_removal(&begin)) {
         Some(Ok(begun)) => begun,
         Some(Err(PoolError::NotMade)) => return Outcome::Stays("it is not what the server made there"),
         Some(Err(error)) => return Outcome::Failed(error.to_string()),
-        None => return silent(),
+        None => return no_answer(),
     };
     let (mut removal, hidden) = match begun {
         Begun::Gone => return Outcome::Gone,
@@ -106,11 +109,11 @@ fn removed(directory: &AbandonedDirectory, stop: &AtomicBool) -> Outcome {
             let done = if mounted_below(&at) { Err(PoolError::Mounted) } else { removal.step() };
             (removal, done)
         };
-        match in_time::answer(step) {
+        match silent.answer(storage, step) {
             Some((_, Ok(true))) => return Outcome::Gone,
             Some((goes_on, Ok(false))) => removal = goes_on,
             Some((_, Err(error))) => return Outcome::Failed(error.to_string()),
-            None => return silent(),
+            None => return no_answer(),
         }
     }
     Outcome::Stopped

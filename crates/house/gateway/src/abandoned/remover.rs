@@ -29,7 +29,7 @@ impl Remover {
                     if stopped.load(Ordering::Relaxed) {
                         return;
                     }
-                    if of_thread.abandoned.remove(&directory, &stopped) {
+                    if of_thread.abandoned.remove(&directory, &of_thread.silent, &stopped) {
                         of_thread.forget_abandoned(&directory);
                     }
                 }

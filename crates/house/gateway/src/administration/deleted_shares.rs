@@ -16,12 +16,13 @@ use storage_local::PoolError;
 
 use super::shares::{NAME_ADVICE, check_directory};
 use super::{Administration, failed, invalid};
+use crate::pools;
+use crate::retention::Retention;
 use crate::settings::{check_share_name, written_directory};
 use crate::snapshots::now;
-use crate::{in_time, pools};
 
-/// How long a deleted share is left alone that could not be purged when its time was over, in seconds.
-const AGAIN_SECS: u64 = 60;
+const KEEP_FILES: &str =
+    "Mend that, or forget the share and keep what is there: share purge NAME --keep-files";
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -47,9 +48,11 @@ impl Administration {
     /// Takes a share off those that were created by command. Returns until when it can be brought back.
     pub(super) fn take_off(&self, record: &ShareRecord) -> Result<Option<u64>> {
         let removed = present();
-        let restorable_until = self.declared().retention.until(removed);
-        // A directory in a pool is not left behind: the share is purged with it as soon as somebody looks.
-        match restorable_until.or_else(|| record.pool.as_ref().map(|_| removed)) {
+        let retention = self.declared().retention;
+        // With the record of a share of a pool, its files go.
+        let with_files = || record.pool.as_ref().and_then(|_| Retention::LEAST.until(removed));
+        let restorable_until = retention.until(removed).or_else(with_files);
+        match restorable_until {
             Some(until) => {
                 let deleted = self.state.delete_share(record, removed, until).map_err(failed)?;
                 tracing::info!(
@@ -109,7 +112,10 @@ impl Administration {
         check_directory(name, &share.directory, share.terms())?;
         match &share.pool {
             Some(made) => self.check_is_there(&share.directory, made)?,
-            None => self.check_outside_pools(name, &share.directory)?,
+            None => {
+                self.check_outside_pools(name, &share.directory)?;
+                self.check_stays(name, &share.directory)?;
+            }
         }
         self.check_apart(name, &share.directory, &made).map_err(|Refusal { kind, what, .. }| {
             Refusal::new(kind, what, "Remove that share first: it can be brought back, too.")
@@ -130,21 +136,35 @@ impl Administration {
             return Err(Refusal::new(RefusalKind::Protected, what, "Nobody can shorten that."));
         }
         match &deleted.share.pool {
-            Some(made) if !keep_files => self.abandon(&deleted, made)?,
+            Some(made) if !keep_files => {
+                let is_there = self.check_is_removable(&deleted.share.directory, made)?;
+                self.abandon(&deleted, made, is_there)?;
+            }
             _ => self.forget_deleted(&deleted)?,
         }
         Ok(tell(&deleted))
     }
 
-    /// Forgets a share with the directory that the server made, which is removed from now on.
-    fn abandon(&self, deleted: &state::DeletedShare, made: &PoolDirectory) -> Result<()> {
-        if !self.check_is_removable(&deleted.share.directory, made)? {
+    /// Forgets a share with the directory that the server made, which is removed from now on if it is there.
+    pub(super) fn abandon(
+        &self,
+        deleted: &state::DeletedShare,
+        made: &PoolDirectory,
+        is_there: bool,
+    ) -> Result<()> {
+        if !is_there {
             return self.forget_deleted(deleted);
         }
         let (share, id) = (&deleted.share.name, deleted.number);
         let directory = deleted.share.directory.clone();
+        if let Some(other) = self.apart_of_shares()?.share_at(&directory) {
+            let what =
+                format!("the directory {} is not removed: the share {other} serves it", directory.display());
+            return Err(Refusal::new(RefusalKind::Overlap, what, KEEP_FILES));
+        }
+        let size = super::pools::size(&deleted.share);
         let abandoned =
-            AbandonedDirectory { share: share.clone(), directory, made: made.clone(), is_new: false };
+            AbandonedDirectory { share: share.clone(), directory, made: made.clone(), size, is_new: false };
         self.state.abandon_deleted_share(id, &abandoned).map_err(failed)?;
         tracing::info!(share, id, directory = %abandoned.directory.display(), "a deleted share was purged; its directory is being removed");
         self.abandoned.wake();
@@ -152,23 +172,29 @@ impl Administration {
     }
 
     /// Whether a directory is there that the server made, and that can be removed as a whole.
-    fn check_is_removable(&self, directory: &Path, made: &PoolDirectory) -> Result<bool> {
-        let asked = (directory.to_owned(), made.clone());
-        let checked = in_time::answer(move || pools::check_removable(&asked.1, &asked.0));
-        let why = match checked {
+    pub(super) fn check_is_removable(&self, directory: &Path, made: &PoolDirectory) -> Result<bool> {
+        let why = match self.ask_pool(directory, made) {
             Some(Ok(is_there)) => return Ok(is_there),
             Some(Err(error)) => error.to_string(),
             None => "its storage does not answer".to_owned(),
         };
         let what = format!("the directory {} is not removed: {why}", directory.display());
-        let advice = "Mend that, or forget the share and keep what is there: share purge NAME --keep-files";
-        Err(Refusal::new(RefusalKind::Directory, what, advice))
+        Err(Refusal::new(RefusalKind::Directory, what, KEEP_FILES))
+    }
+
+    fn ask_pool(
+        &self,
+        directory: &Path,
+        made: &PoolDirectory,
+    ) -> Option<std::result::Result<bool, PoolError>> {
+        let (place, _) = pools::place_of(directory);
+        let asked = (directory.to_owned(), made.clone());
+        self.silent.answer(place, move || pools::check_removable(&asked.1, &asked.0))
     }
 
     /// Refuses a directory that is not what the server made.
     fn check_is_there(&self, directory: &Path, made: &PoolDirectory) -> Result<()> {
-        let asked = (directory.to_owned(), made.clone());
-        let why = match in_time::answer(move || pools::check_removable(&asked.1, &asked.0)) {
+        let why = match self.ask_pool(directory, made) {
             // What keeps it from being removed does not keep it from being served.
             Some(Ok(true) | Err(PoolError::Mounted | PoolError::Subvolume)) => return Ok(()),
             Some(Ok(false)) => "it is gone".to_owned(),
@@ -192,7 +218,7 @@ impl Administration {
         let _ = self.state.forget_abandoned_directory(&directory.made.mark).map_err(failed);
     }
 
-    fn forget_deleted(&self, deleted: &state::DeletedShare) -> Result<()> {
+    pub(super) fn forget_deleted(&self, deleted: &state::DeletedShare) -> Result<()> {
         self.state.forget_deleted_share(deleted.number).map_err(failed)?;
         let (share, id) = (&deleted.share.name, deleted.number);
         tracing::info!(share, id, "a deleted share was purged; its directory is unchanged");
@@ -200,66 +226,39 @@ impl Administration {
     }
 
     /// The snapshot of a deleted share that is protected for longest, and until when.
-    fn protected_longest(&self, deleted: &state::DeletedShare, now: u64) -> Result<Option<(String, u64)>> {
+    pub(super) fn protected_longest(
+        &self,
+        deleted: &state::DeletedShare,
+        now: u64,
+    ) -> Result<Option<(String, u64)>> {
         let protected = self.state.protected_snapshots(&deleted.share.directory).map_err(failed)?;
         let still = protected.into_iter().filter(|snapshot| snapshot.until > now);
         Ok(still.max_by_key(|snapshot| snapshot.until).map(|snapshot| (snapshot.name, snapshot.until)))
     }
-
-    /// Forgets the removed shares whose time is over.
-    pub(crate) fn purge_expired(&self, now: u64) {
-        let purge = || {
-            let _idle = self.idle.lock();
-            for deleted in self.state.deleted_shares().map_err(failed)? {
-                if deleted.until > now || self.protected_longest(&deleted, now)?.is_some() {
-                    continue;
-                }
-                match &deleted.share.pool {
-                    Some(made) => self.abandon_expired(&deleted, made, now),
-                    None => self.forget_deleted(&deleted)?,
-                }
-            }
-            Ok(())
-        };
-        if let Err(Refusal { what, .. }) = purge() {
-            tracing::error!("deleted shares are not purged: {what}");
-        }
-    }
-}
-
-impl Administration {
-    /// Purges a share of a pool whose time is over. If its directory is not what the server made, the share stays deleted, and the log
-    /// says so.
-    fn abandon_expired(&self, deleted: &state::DeletedShare, made: &PoolDirectory, now: u64) {
-        let id = deleted.number;
-        let is_left_alone = |until: &u64| *until > now && *until <= now.saturating_add(AGAIN_SECS);
-        let tried = self.unpurged.lock().get(&id).copied();
-        if tried.as_ref().is_some_and(is_left_alone) {
-            return;
-        }
-        match self.abandon(deleted, made) {
-            Ok(()) => _ = self.unpurged.lock().remove(&id),
-            Err(Refusal { what, .. }) => {
-                self.unpurged.lock().insert(id, now.saturating_add(AGAIN_SECS));
-                if tried.is_none() {
-                    tracing::error!(share = deleted.share.name, id, "a deleted share is not purged: {what}");
-                }
-            }
-        }
-    }
 }
 
 fn tell(deleted: &state::DeletedShare) -> DeletedShare {
-    let state::DeletedShare { number, deleted, until, share } = deleted;
+    let state::DeletedShare { number, deleted, until, is_of_copy, share } = deleted;
     let plan = if share.plan.is_empty() { Plan::Unlimited.to_string() } else { share.plan.clone() };
     let directory = written_directory(&share.directory, share.terms()).to_string_lossy().into_owned();
     let pool = share.pool.as_ref().map(|made| made.pool.clone());
-    let (deleted, until) = (*deleted, *until);
-    DeletedShare { id: *number, name: share.name.clone(), directory, plan, pool, deleted, until }
+    let (deleted, until, by_command_only) = (*deleted, *until, *is_of_copy && pool.is_some());
+    DeletedShare {
+        id: *number,
+        name: share.name.clone(),
+        directory,
+        plan,
+        pool,
+        deleted,
+        until,
+        by_command_only,
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use control::Administration as _;
     use control::shares::NewShare;
     use state::{ProtectedSnapshot, State};
@@ -282,10 +281,12 @@ mod tests {
         fn create(&self, name: &str, directory: &str) -> Share {
             let directory = self.directory.path().join(directory);
             std::fs::create_dir_all(&directory).unwrap();
-            let directory = directory.to_str().unwrap().to_owned();
-            self.here
-                .create_share(NewShare { name: name.to_owned(), directory, ..NewShare::default() })
-                .unwrap()
+            self.create_at(name, &directory).unwrap()
+        }
+
+        fn create_at(&self, name: &str, directory: &Path) -> Result<Share> {
+            let (name, directory) = (name.to_owned(), directory.to_str().unwrap().to_owned());
+            self.here.create_share(NewShare { name, directory, ..NewShare::default() })
         }
 
         fn deleted(&self) -> Vec<DeletedShare> {
@@ -344,14 +345,15 @@ mod tests {
         place.here.state.protect_snapshot(&snapshot).unwrap();
         let refused = place.here.purge_share(deleted.id, Purge::default()).unwrap_err();
         assert_eq!(refused.kind, RefusalKind::Protected);
-        place.here.purge_expired(deleted.until);
+        let at = Instant::now();
+        place.here.purge_expired(deleted.until, at);
         assert_eq!(place.deleted(), std::slice::from_ref(&deleted));
         // A clock that was set back purges nothing early.
         for early in [0, deleted.deleted - 1, until - 1] {
-            place.here.purge_expired(early);
+            place.here.purge_expired(early, at);
             assert_eq!(place.deleted().len(), 1);
         }
-        place.here.purge_expired(until);
+        place.here.purge_expired(until, at);
         assert_eq!(place.deleted(), []);
         assert!(Path::new(&directory).is_dir(), "nobody asked for the directory to be removed");
         assert_eq!(
@@ -378,17 +380,49 @@ mod tests {
         here.state.keep_share(&record).unwrap();
         here.remove_share("one").unwrap();
         let until = place.deleted()[0].until;
+        let hour = Duration::from_secs(3600);
+        let begun = Instant::now();
+        here.purge_expired(until, begun);
+        here.purge_expired(until, begun + hour - Duration::from_secs(1));
+        assert_eq!(place.deleted().len(), 1, "the clock may be wrong");
+        let mut at = begun + hour;
+        let mut purge = |after: u64| {
+            at += Duration::from_secs(after);
+            here.purge_expired(until, at);
+            (place.deleted().len(), here.abandoned_directories().len())
+        };
         // Another directory in its place: the share stays deleted, and is looked at again later.
         std::fs::rename(&record.directory, above.join("away")).unwrap();
         std::fs::create_dir(&record.directory).unwrap();
-        here.purge_expired(until);
-        assert_eq!((place.deleted().len(), here.abandoned_directories()), (1, vec![]));
+        assert_eq!(purge(0), (1, 0));
         std::fs::remove_dir(&record.directory).unwrap();
         std::fs::rename(above.join("away"), &record.directory).unwrap();
-        here.purge_expired(until + AGAIN_SECS - 1);
-        assert_eq!(place.deleted().len(), 1, "not at every turn");
-        here.purge_expired(until + AGAIN_SECS);
+        assert_eq!(purge(59), (1, 0), "not at every turn");
+        // Somebody serves it meanwhile.
+        let docs = ShareRecord {
+            name: "docs".to_owned(),
+            directory: record.directory.clone(),
+            ..ShareRecord::default()
+        };
+        here.state.keep_share(&docs).unwrap();
+        assert_eq!(purge(1), (1, 0));
+        here.state.forget_share("docs").unwrap();
+        // A database that was restored from a copy.
+        here.state.note_deleted_shares_of_copy().unwrap();
+        assert_eq!(purge(60), (1, 0));
+        let [of_copy] = &place.deleted()[..] else { panic!("one is deleted") };
+        assert!(of_copy.by_command_only);
+        here.undelete_share(of_copy.id, &Undelete::default()).unwrap();
+        here.remove_share("one").unwrap();
+        let removed = place.deleted()[0].until;
+        std::fs::create_dir(record.directory.join("below")).unwrap();
+        let refused = place.create_at("docs", &record.directory.join("below")).unwrap_err();
+        assert!(refused.what.contains("of the deleted share one"), "{refused:?}");
+        here.purge_expired(removed, at);
+        here.purge_expired(removed, at + hour);
         assert_eq!((place.deleted().len(), here.abandoned_directories().len()), (0, 1));
+        let refused = place.create_at("docs", &record.directory).unwrap_err();
+        assert!(refused.what.contains("of the deleted share one"), "{refused:?}");
         assert!(record.directory.is_dir(), "a server removes it");
     }
 }

@@ -10,6 +10,7 @@ mod clones;
 mod cluster;
 mod deleted_shares;
 mod domain;
+mod expiry;
 mod identities;
 mod policies;
 mod policy_run;
@@ -27,6 +28,7 @@ mod snapshots;
 mod tokens;
 mod users;
 
+use self::expiry::Expired;
 pub(crate) use client_quotas::ClientQuotas;
 pub(crate) use tokens::known as known_token;
 
@@ -62,6 +64,7 @@ use crate::accounts::AccountBook;
 use crate::admins::Admins;
 use crate::control_tls::Identity;
 use crate::declared::{Declared, Idle};
+use crate::in_time::Silent;
 use crate::logged;
 use crate::names::NameLookup;
 use crate::replication::{Remote, Replications};
@@ -108,8 +111,10 @@ pub struct Administration {
     replications: Replications,
     /// The directories in pools that are being removed.
     pub(crate) abandoned: Abandoned,
-    /// Until when the shares whose directories could not be abandoned are left alone, by their numbers.
-    unpurged: Mutex<HashMap<u32, u64>>,
+    /// The deleted shares of pools whose time is over.
+    expired: Expired,
+    /// The storages of pools that do not answer.
+    pub(crate) silent: Arc<Silent>,
     /// Who can ask other servers. Nobody, if no server is running.
     remote: OnceLock<Arc<dyn Remote>>,
     /// Who knows the configuration as it was written. Nobody, if it cannot be read again.
@@ -134,7 +139,8 @@ impl Administration {
             snapshotting: Arc::default(),
             replications: Replications::default(),
             abandoned: Abandoned::default(),
-            unpurged: Mutex::default(),
+            expired: Expired::default(),
+            silent: Arc::default(),
             remote: OnceLock::new(),
             configured: OnceLock::new(),
         })
@@ -158,7 +164,8 @@ impl Administration {
             snapshotting: Arc::default(),
             replications: Replications::default(),
             abandoned: Abandoned::default(),
-            unpurged: Mutex::default(),
+            expired: Expired::default(),
+            silent: Arc::default(),
             remote: OnceLock::new(),
             configured: OnceLock::new(),
         }

@@ -149,6 +149,7 @@ impl Administration {
         for directory in self.state.abandoned_directories().map_err(failed)? {
             let pool = pools.entry(folded_name(&directory.made.pool)).or_default();
             pool.note(&directory.directory, &directory.made);
+            pool.promised = pool.promised.saturating_add(directory.size);
             pool.removing.push(directory);
         }
         Ok(pools)
@@ -161,7 +162,7 @@ impl Administration {
         directory: &Path,
         kept: &Kept,
     ) -> problem::Result<((PathBuf, Pool), PoolSpace)> {
-        let (path, pool) = pools::open(name, directory)?;
+        let (path, pool) = pools::open(name, directory, &self.silent)?;
         let mut apart = Apart::from_state(self.state.directory());
         for share in &self.declared().shares {
             apart.take_unseen(&share.given.name, &share.directory);
@@ -173,7 +174,7 @@ impl Administration {
         }
         apart.check_pool(name, &path)?;
         let mark = kept.place.as_ref().map(|(_, mark)| mark.parse().map_err(|_| PoolError::OtherPool));
-        let asked = in_time::answer(move || {
+        let asked = self.silent.answer(directory, move || {
             if let Some(mark) = mark {
                 pool.check(mark?)?;
             }
@@ -224,9 +225,9 @@ impl Administration {
 
     /// Makes the directory of a new share. It is one to be removed until the share is kept.
     pub(super) fn make_in_pool(&self, name: &str, place: Place) -> Result<()> {
-        let Place { directory, made, pool, mark, owner, .. } = place;
+        let Place { directory, size, made, pool, mark, owner } = place;
         let (share, at) = (name.to_owned(), directory.clone());
-        let abandoned = AbandonedDirectory { share, directory: at, made, is_new: true };
+        let abandoned = AbandonedDirectory { share, directory: at, made, size, is_new: true };
         self.state.abandon_directory(&abandoned).map_err(failed)?;
         let (_, in_pool) = pools::place_of(&directory);
         let made = in_time::answer(move || pool.make(&in_pool, mark, owner));

@@ -28,6 +28,7 @@ impl Administration {
         let mut idle = self.idle.lock();
         let before = self.declared();
         let mut now = opening::declare(settings, self.state.directory(), Some(&before))?;
+        opening::check_stay(&now, &self.state)?;
         // These values change only at the next start.
         now.encryption = before.encryption;
         (now.metadata_latency, now.is_uncounted) = (before.metadata_latency, before.is_uncounted);

@@ -167,6 +167,7 @@ impl Administration {
         };
         if in_pool.is_none() {
             self.check_outside_pools(name, &directory)?;
+            self.check_stays(name, &directory)?;
         }
         self.check_apart(name, &directory, &made)?;
         let plan = parse_plan(name, new.plan.as_deref().unwrap_or("unlimited"))?;
@@ -383,12 +384,31 @@ impl Administration {
             .map_err(|problem| Refusal::new(RefusalKind::Overlap, problem.what, problem.advice))
     }
 
-    /// The directories of all shares, those of vservers among them, and the state directory.
+    /// The directories of all shares, those of vservers among them, of pools, the state directory, and what the server removes.
     ///
     /// # Errors
     /// The state database cannot be read.
     pub(crate) fn apart(&self) -> problem::Result<Apart> {
-        Ok(self.apart_but(None, &self.state.made_shares()?))
+        let mut apart = self.apart_but(None, &self.state.made_shares()?);
+        for pool in &self.declared().pools {
+            apart.take_pool(&pool.name, &pool.directory);
+        }
+        crate::pools::take_doomed(&mut apart, &self.state)?;
+        Ok(apart)
+    }
+
+    /// The directories of all shares.
+    pub(super) fn apart_of_shares(&self) -> Result<Apart> {
+        Ok(self.apart_but(None, &self.made_shares()?))
+    }
+
+    /// Checks that the server does not remove a directory, now or later.
+    pub(super) fn check_stays(&self, name: &str, directory: &Path) -> Result<()> {
+        let mut apart = Apart::from_state(self.state.directory());
+        crate::pools::take_doomed(&mut apart, &self.state).map_err(failed)?;
+        apart
+            .check(name, directory)
+            .map_err(|problem| Refusal::new(RefusalKind::Overlap, problem.what, problem.advice))
     }
 
     /// The same without the share of this name, which no vserver has.

@@ -36,7 +36,7 @@ impl Keeper {
             let mut counted: Option<Instant> = None;
             loop {
                 administration.resume_restores();
-                administration.purge_expired(now().secs_since_1970());
+                administration.purge_expired(now().secs_since_1970(), Instant::now());
                 if counted.is_none_or(|counted| counted.elapsed() >= COUNTED_EVERY) {
                     administration.count_snapshots();
                     counted = Some(Instant::now());
