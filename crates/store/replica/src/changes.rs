@@ -86,13 +86,16 @@ impl Compared {
         self.later.store.by_handle(&Handle::new(handle)?, Wait::May(may))
     }
 
-    /// A file as it is in the earlier snapshot, if it has this version there.
+    /// A file as it is in the earlier snapshot, if the destination has it as it is there.
+    ///
+    /// The destination is like the earlier snapshot, apart from what it has of the later one already. It does not ask for what it
+    /// has of that; so a version with the change time of the earlier one is that. Its state may be that of a still earlier snapshot,
+    /// since which the file was not touched.
     pub(crate) fn with_version(&self, file: &NodeRef, version: Version, may: MayWait<'_>) -> Option<NodeRef> {
         let earlier = self.earlier.as_ref().filter(|_| file.kind() == FileKind::Regular)?;
         let then = self.counterpart(file, &self.later, earlier, may)?;
         let was = then.attributes(Want::empty(), Wait::May(may)).ok()?;
-        let state = earlier.moment.state(&*then, was.ctime, may).ok()?;
-        (version == Version { ctime: time(was.ctime), state }).then_some(then)
+        (version.ctime == time(was.ctime)).then_some(then)
     }
 
     /// Whether an object may be different, or something below it.
@@ -332,7 +335,7 @@ impl Differences<'_> {
             number: number(attributes.id),
             links: attributes.links,
             ctime: time(attributes.ctime),
-            state: self.compared.later.moment.state(&**node, attributes.ctime, self.may)?,
+            state: self.compared.later.moment.state(&**node, attributes, self.may)?,
             handle: node.handle()?.as_bytes().to_vec(),
         })
     }
@@ -352,11 +355,11 @@ impl Differences<'_> {
     fn is_same(&self, now: &NodeRef, attributes: &Attributes, then: &NodeRef) -> Result<bool> {
         let Some(earlier) = &self.compared.earlier else { return Ok(false) };
         let was = then.attributes(Want::empty(), Wait::May(self.may))?;
-        if (was.ctime, was.size) != (attributes.ctime, attributes.size) {
+        if was.ctime != attributes.ctime {
             return Ok(false);
         }
-        let is = self.compared.later.moment.state(&**now, attributes.ctime, self.may)?;
-        Ok(is == earlier.moment.state(&**then, was.ctime, self.may)?)
+        let is = self.compared.later.moment.state(&**now, attributes, self.may)?;
+        Ok(is == earlier.moment.state(&**then, &was, self.may)?)
     }
 
     fn say(

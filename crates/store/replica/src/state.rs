@@ -1,17 +1,22 @@
 //! What tells states of an object apart that have the same change time.
 //!
-//! The change time of an object does not tell changes of its named streams. Nor does it tell a change right after a snapshot from one
-//! right before it: the clock of a store ticks.
+//! The change time of an object does not tell changes of its named streams. Nor does it tell what was written before a snapshot from
+//! what was written after it, if one call writes both: Btrfs sets the times when the call begins (`btrfs_write_check`), and the
+//! snapshot has a part of the data, and perhaps of the size.
 
 use std::time::Duration;
 
-use storage::{Error, FileKind, MayWait, Node, SnapshotId, StreamName, Timestamp, Wait, Want};
+use storage::{Attributes, Error, FileKind, MayWait, Node, SnapshotId, StreamName, Timestamp, Wait, Want};
 
 use crate::failure::Result;
 
 /// FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv/
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0100_0000_01b3;
+
+/// How long one call may write: at most 2 GiB (write(2)), from a program of the source to a slow disk. Of a file that changed less than
+/// that before a snapshot, both sides of the next comparison are read.
+const CALL_MAX: Duration = Duration::from_secs(60);
 
 /// When a snapshot was taken.
 #[derive(Debug, Clone, Copy)]
@@ -23,37 +28,47 @@ pub(crate) struct Moment {
 
 impl Moment {
     /// A number that is another one, with the same change time, after any change.
-    pub(crate) fn state(self, node: &dyn Node, ctime: Timestamp, may: MayWait<'_>) -> Result<u64> {
-        let mut sum = streams(node, may)?;
-        if self.taken.is_some_and(|taken| !ctime.is_settled_at(taken)) {
+    pub(crate) fn state(self, node: &dyn Node, known: &Attributes, may: MayWait<'_>) -> Result<u64> {
+        let (mut sum, mut is_settled) = (BASIS, self.is_settled(known.ctime));
+        if known.kind == FileKind::Regular {
+            add(&mut sum, &known.size.to_le_bytes());
+        }
+        for (name, stream) in streams(node, may)? {
+            is_settled &= self.is_settled(stream.ctime);
+            add(&mut sum, &name);
+            add(&mut sum, &[0]);
+            add(&mut sum, &stream.id.number.to_le_bytes());
+            add(&mut sum, &stream.size.to_le_bytes());
+            add(&mut sum, &stream.ctime.secs.to_le_bytes());
+            add(&mut sum, &stream.ctime.nanos.to_le_bytes());
+        }
+        if !is_settled {
             add(&mut sum, &self.id.0.to_le_bytes());
         }
         Ok(sum)
     }
+
+    /// Whether any change after the snapshot has another change time.
+    fn is_settled(self, ctime: Timestamp) -> bool {
+        self.taken.is_none_or(|taken| ctime.is_settled_at(taken.saturating_sub(CALL_MAX)))
+    }
 }
 
-/// Another number after each change of the streams.
-fn streams(node: &dyn Node, may: MayWait<'_>) -> Result<u64> {
+/// The named streams, in order.
+fn streams(node: &dyn Node, may: MayWait<'_>) -> Result<Vec<(Vec<u8>, Attributes)>> {
     if !matches!(node.kind(), FileKind::Regular | FileKind::Directory) {
-        return Ok(BASIS);
+        return Ok(Vec::new());
     }
     let mut streams = match node.streams(may) {
-        Err(Error::NotSupported) => return Ok(BASIS),
+        Err(Error::NotSupported) => return Ok(Vec::new()),
         streams => streams?,
     };
     streams.sort_by(|a, b| a.name.cmp(&b.name));
-    let mut sum = BASIS;
-    for stream in streams {
+    let known = |stream: storage::StreamEntry| {
         let data = node.stream(StreamName::new(&stream.name)?, may)?;
-        let known = data.attributes(Want::empty(), Wait::May(may))?;
-        add(&mut sum, &stream.name);
-        add(&mut sum, &[0]);
-        add(&mut sum, &known.id.number.to_le_bytes());
-        add(&mut sum, &known.size.to_le_bytes());
-        add(&mut sum, &known.ctime.secs.to_le_bytes());
-        add(&mut sum, &known.ctime.nanos.to_le_bytes());
-    }
-    Ok(sum)
+        Ok((stream.name, data.attributes(Want::empty(), Wait::May(may))?))
+    };
+    streams.into_iter().map(known).collect()
 }
 
 fn add(sum: &mut u64, bytes: &[u8]) {

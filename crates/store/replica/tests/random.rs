@@ -438,6 +438,47 @@ fn of_large_files_only_what_has_changed_is_sent() {
     }
 }
 
+/// What a call writes while a snapshot is taken has the change time of its beginning, in the snapshot and after it.
+#[test]
+fn what_was_being_written_when_a_snapshot_was_taken_is_not_taken_for_complete() {
+    const BEGUN: i64 = 1_800_000_000;
+    let taken = |secs| Some(Duration::from_secs(u64::try_from(BEGUN).unwrap() + secs));
+    let source = MemoryStore::with_clock(|| Timestamp { secs: BEGUN, nanos: 0 });
+    let destination = Arc::new(MemoryStore::new()) as Arc<dyn Storage>;
+    let snapshots = source.snapshots().unwrap();
+    let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+    let node = |name: &str| source.root().create(Name::new(name.as_bytes()).unwrap(), &new, MAY).unwrap();
+    let files = [node("longer"), node("in place"), node("stream")];
+    let stream = files[2].create_stream(StreamName::new(b"n0").unwrap(), MAY).unwrap();
+    let put = |file: &NodeRef, byte: u8, length: usize| {
+        let bytes = vec![byte; length];
+        file.write(0, &[IoSlice::new(&bytes)], Stability::Unstable, Wait::May(MAY)).unwrap();
+    };
+    let mut last: Option<(SnapshotId, Option<Duration>)> = None;
+    // The call lasts until the second snapshot. The third one is taken much later.
+    for (round, secs) in [(1, 20), (2, 50), (3, 900)] {
+        let (byte, length) = (round.min(2), 40_000 * usize::from(round.min(2)));
+        put(&files[0], 1, length);
+        put(&files[1], byte, 40_000);
+        put(&stream, byte, 1000);
+        let to = snapshots.take("replica", MAY).unwrap().id;
+        let compared = Compared::open(&snapshots, last, (to, taken(secs)), MAY).unwrap();
+        let mut said = Said::by(|say| changes(&compared, MAY, say)).unwrap();
+        let mut far = Far { compared: &compared, left: &mut (u64::MAX >> 1) };
+        let (progress, takes) = (Progress::default(), Takes { devices: true, set_id: true });
+        let (store, adopts) = (&destination, last.is_none());
+        Convergence { store, replication: 7, adopts, takes, progress: &progress, may: MAY }
+            .run(&mut said, &mut far)
+            .unwrap();
+        assert_eq!(picture(&*destination), picture(&*snapshots.open(to, MAY).unwrap()), "round {round}");
+        if round == 3 {
+            // What is as it was costs reads at the source only.
+            assert_eq!(progress.figures().bytes, 1000);
+        }
+        last = Some((to, taken(secs)));
+    }
+}
+
 /// Both sides exchange their roles again and again, and both have changed meanwhile.
 #[test]
 fn a_source_becomes_like_its_destination() {

@@ -40,7 +40,8 @@ pub struct Entry {
     pub links: u32,
     /// When it was changed last.
     pub ctime: Time,
-    /// Another number after changes that the change time does not tell: those of named streams, and those right after a snapshot.
+    /// Another number after changes that the change time does not tell: those of named streams, and those of a call that wrote while a
+    /// snapshot was taken.
     pub state: u64,
     /// By which it can be asked for.
     pub handle: Vec<u8>,
