@@ -1,8 +1,9 @@
 //! What is different between two snapshots, said by the source.
 //!
 //! First it is said what has left its place: so the destination can keep it for the place that it has now. Then the later snapshot
-//! is gone through, beside the earlier one. A directory is compared with what it was in the earlier snapshot, wherever it was then, if
-//! the store can find it by its handle, and otherwise with what had its name.
+//! is gone through, beside the earlier one. A directory is compared with what it was in the earlier snapshot: in its place, or, if it
+//! was said to have left its place, where it was then, if the store can find it by its handle. Any other directory is new to the
+//! destination, even if the earlier snapshot has it: it was where names are not replicated.
 //!
 //! If the store knows which objects may be different ([`Snapshots::touched`]), the others are not looked at. This holds for the
 //! earlier snapshot, too: of a directory that was moved or removed, the one that was above it has changed, or is gone itself. So
@@ -121,10 +122,11 @@ pub fn changes(
     may: MayWait<'_>,
     say: &mut dyn FnMut(&Record) -> Result<()>,
 ) -> Result<()> {
+    let mut moved = HashSet::new();
     if compared.earlier.is_some() {
-        Departures { compared, levels: Vec::new(), path: Vec::new(), may }.tell(say)?;
+        moved = Departures { compared, levels: Vec::new(), path: Vec::new(), moved, may }.tell(say)?;
     }
-    Differences { compared, levels: Vec::new(), path: Vec::new(), may }.tell(say)?;
+    Differences { compared, levels: Vec::new(), path: Vec::new(), moved: &moved, may }.tell(say)?;
     say(&Record::End)
 }
 
@@ -133,6 +135,8 @@ struct Departures<'a> {
     compared: &'a Compared,
     levels: Vec<Past>,
     path: Vec<Vec<u8>>,
+    /// The directories that have left their places and are elsewhere now.
+    moved: HashSet<ObjectId>,
     may: MayWait<'a>,
 }
 
@@ -147,8 +151,9 @@ struct Past {
 }
 
 impl Departures<'_> {
-    fn tell(mut self, say: &mut dyn FnMut(&Record) -> Result<()>) -> Result<()> {
-        let Some(earlier) = &self.compared.earlier else { return Ok(()) };
+    /// Returns the directories that are elsewhere now.
+    fn tell(mut self, say: &mut dyn FnMut(&Record) -> Result<()>) -> Result<HashSet<ObjectId>> {
+        let Some(earlier) = &self.compared.earlier else { return Ok(self.moved) };
         self.enter(earlier.store.root(), Some(self.compared.later.store.root()), None)?;
         while let Some(level) = self.levels.last_mut() {
             say(&Record::Alive)?;
@@ -166,7 +171,7 @@ impl Departures<'_> {
                 self.path.pop();
             }
         }
-        Ok(())
+        Ok(self.moved)
     }
 
     fn enter(&mut self, then: NodeRef, now: Option<NodeRef>, departed: Option<ObjectId>) -> Result<()> {
@@ -175,6 +180,9 @@ impl Departures<'_> {
         let present = now.as_ref().map(list).transpose()?.unwrap_or_default();
         let present = present.into_iter().map(|named| (named.name, numbered(named.id))).collect();
         let names = list(&then)?.into();
+        if now.is_some() {
+            self.moved.extend(departed.map(numbered));
+        }
         self.levels.push(Past { then, now, names, present, departed });
         Ok(())
     }
@@ -212,6 +220,7 @@ struct Differences<'a> {
     compared: &'a Compared,
     levels: Vec<Level>,
     path: Vec<Vec<u8>>,
+    moved: &'a HashSet<ObjectId>,
     may: MayWait<'a>,
 }
 
@@ -252,7 +261,10 @@ impl Differences<'_> {
             let then = match of_name {
                 Some(then) if then.id().number == child.id().number => Some(then),
                 _ => self.compared.earlier.as_ref().and_then(|earlier| {
-                    self.compared.counterpart(&child, &self.compared.later, earlier, self.may)
+                    let is_said = self.moved.contains(&numbered(child.id()));
+                    is_said.then(|| {
+                        self.compared.counterpart(&child, &self.compared.later, earlier, self.may)
+                    })?
                 }),
             };
             self.path.push(name);

@@ -133,6 +133,8 @@ pub(crate) struct Run<'a> {
     pub(crate) linked: HashMap<Number, Handle>,
     /// Objects without data that were there already, and which object of the source each is.
     pub(crate) claimed: HashMap<ObjectId, Number>,
+    /// The directories that were made: all that is in them has to be said.
+    pub(crate) made: HashSet<Number>,
     path: Vec<Vec<u8>>,
     /// The times of the root, which the folder changes.
     root_times: Option<SetAttributes>,
@@ -163,6 +165,7 @@ impl Convergence<'_> {
             unsettled: Unsettled::default(),
             linked: HashMap::new(),
             claimed: HashMap::new(),
+            made: HashSet::new(),
             path: Vec::new(),
             root_times: None,
         };
@@ -244,6 +247,9 @@ impl Run<'_> {
                     }
                 }
                 Record::Left { name } => self.leave(&dir, Name::new(&name)?)?,
+                Record::Rest if self.made.contains(&number) => {
+                    return Err(Failure::Nonsense("that a directory was there which was not".to_owned()));
+                }
                 Record::Rest => break,
                 Record::DirectoryEnd => {
                     let present = names(&dir, is_root, self.may)?.into_iter().map(|named| named.name);

@@ -85,6 +85,7 @@ impl Run<'_> {
             Note { replication: self.replication, number: entry.number, complete: None }
                 .set(&made, self.may)?;
             self.folder.place(entry.number, dir, Name::new(&entry.name)?)?;
+            self.made.insert(entry.number);
         }
         Ok(())
     }

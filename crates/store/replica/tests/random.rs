@@ -479,6 +479,49 @@ fn what_was_being_written_when_a_snapshot_was_taken_is_not_taken_for_complete() 
     }
 }
 
+/// What was in the folder of a replication was not replicated, and is new when it comes out.
+#[test]
+fn what_comes_out_of_a_hidden_place_is_new() {
+    let (source, destination) = (MemoryStore::new(), Arc::new(MemoryStore::new()) as Arc<dyn Storage>);
+    let snapshots = source.snapshots().unwrap();
+    let name = |name: &'static str| Name::new(name.as_bytes()).unwrap();
+    let new = |kind| NewNode { kind, mode: 0o755, uid: 0, gid: 0 };
+    let dir = new(NewKind::Directory);
+    let hidden = source.root().create(name(anabranch_replica::FOLDER), &dir, MAY).unwrap();
+    let inner = hidden.create(name("a"), &dir, MAY).unwrap().create(name("b"), &dir, MAY).unwrap();
+    let _file = inner.create(name("file"), &new(NewKind::Regular), MAY).unwrap();
+    let first = snapshots.take("replica", MAY).unwrap().id;
+    converge(&snapshots, (None, first), (&destination, 7));
+    hidden.rename(name("a"), &*source.root(), name("a"), Replace::Never, MAY).unwrap();
+    source.root().remove_dir(name(anabranch_replica::FOLDER), MAY).unwrap();
+    let second = snapshots.take("replica", MAY).unwrap().id;
+    converge(&snapshots, (Some(first), second), (&destination, 7));
+    assert_eq!(picture(&*destination), picture(&*snapshots.open(second, MAY).unwrap()));
+}
+
+/// A source that says of a new directory only what has changed in it is not believed.
+#[test]
+fn what_was_not_there_has_to_be_said_as_a_whole() {
+    let source = MemoryStore::new();
+    let new = NewNode { kind: NewKind::Directory, mode: 0o755, uid: 0, gid: 0 };
+    source.root().create(Name::new(b"new").unwrap(), &new, MAY).unwrap();
+    let snapshots = source.snapshots().unwrap();
+    let taken = snapshots.take("replica", MAY).unwrap().id;
+    let compared = Compared::open(&snapshots, None, (taken, None), MAY).unwrap();
+    let mut said = Said::by(|say| changes(&compared, MAY, say)).unwrap();
+    let mut rest = Vec::new();
+    Record::Rest.encode_into(&mut rest);
+    let at = said.0.len() - 2;
+    said.0[at] = rest;
+    let destination = Arc::new(MemoryStore::new()) as Arc<dyn Storage>;
+    let mut far = Far { compared: &compared, left: &mut (u64::MAX >> 1) };
+    let (progress, takes) = (Progress::default(), Takes { devices: true, set_id: true });
+    let store = &destination;
+    let outcome = Convergence { store, replication: 7, adopts: true, takes, progress: &progress, may: MAY }
+        .run(&mut said, &mut far);
+    assert!(matches!(outcome, Err(Failure::Nonsense(_))), "{outcome:?}");
+}
+
 /// Both sides exchange their roles again and again, and both have changed meanwhile.
 #[test]
 fn a_source_becomes_like_its_destination() {
