@@ -262,9 +262,8 @@ impl Differences<'_> {
                 Some(then) if then.id().number == child.id().number => Some(then),
                 _ => self.compared.earlier.as_ref().and_then(|earlier| {
                     let is_said = self.moved.contains(&numbered(child.id()));
-                    is_said.then(|| {
-                        self.compared.counterpart(&child, &self.compared.later, earlier, self.may)
-                    })?
+                    is_said
+                        .then(|| self.compared.counterpart(&child, &self.compared.later, earlier, self.may))?
                 }),
             };
             self.path.push(name);

@@ -632,6 +632,39 @@ fn on_btrfs() {
     println!("{interrupted} interruptions");
 }
 
+/// A snapshot has an empty directory in the place of a subvolume, which nothing finds by its handle.
+#[test]
+fn subvolumes_below_the_roots_are_left_alone() {
+    let place = tempfile::tempdir().unwrap();
+    let top = place.path().join("disk");
+    let Some(_disk) = disk::Disk::make("btrfs", &[], 512, &top) else { return };
+    let open = |name: &str| subvolume(&top.join(name));
+    let (Some(source), Some(destination)) = (open("source"), open("destination")) else { return };
+    let at = |path: &str| top.join(path);
+    std::fs::create_dir(at("source/dir")).unwrap();
+    for below in ["source/.snapshots", "source/dir/inner", "destination/.snapshots"] {
+        let _ = subvolume(&at(below)).unwrap();
+        std::fs::write(at(below).join("file"), "of another subvolume").unwrap();
+    }
+    std::fs::write(at("source/dir/file"), "one").unwrap();
+    let snapshots = source.snapshots().unwrap();
+    let first = snapshots.take("replica", MAY).unwrap().id;
+    converge(&snapshots, (None, first), (&destination, 7));
+    assert_eq!(std::fs::read(at("destination/dir/file")).unwrap(), b"one");
+    assert!(!at("destination/dir/inner").exists());
+    std::fs::write(at("source/dir/file"), "two").unwrap();
+    std::fs::rename(at("source/dir"), at("source/.snapshots.old")).unwrap();
+    let second = snapshots.take("replica", MAY).unwrap().id;
+    converge(&snapshots, (Some(first), second), (&destination, 7));
+    assert_eq!(std::fs::read(at("destination/.snapshots.old/file")).unwrap(), b"two");
+    // The source becomes a replica of the destination, with its own.
+    let taken = destination.snapshots().unwrap().take("replica", MAY).unwrap().id;
+    converge(&destination.snapshots().unwrap(), (None, taken), (&source, 8));
+    for stays in ["source/.snapshots", "source/.snapshots.old/inner", "destination/.snapshots"] {
+        assert_eq!(std::fs::read(at(stays).join("file")).unwrap(), b"of another subvolume");
+    }
+}
+
 /// What has changed is found among much that has not, and little else.
 #[test]
 fn btrfs_knows_what_was_touched() {

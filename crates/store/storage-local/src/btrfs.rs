@@ -10,6 +10,9 @@ use storage::Timestamp;
 /// The number of a subvolume's top directory (`BTRFS_FIRST_FREE_OBJECTID`).
 pub(crate) const TOP: u64 = 256;
 
+/// The number of every directory that a snapshot has in the place of a subvolume (`BTRFS_EMPTY_SUBVOL_DIR_OBJECTID`).
+pub(crate) const PLACEHOLDER: u64 = 2;
+
 /// `BTRFS_IOCTL_MAGIC`.
 const MAGIC: u8 = 0x94;
 /// `BTRFS_SUBVOL_RDONLY`, in what is asked for.

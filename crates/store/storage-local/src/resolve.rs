@@ -6,9 +6,10 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags, ResolveFlags, Statx, openat, openat2, readlinkat};
 use rustix::io::Errno;
 use rustix::path::DecInt;
-use storage::{Error, FileKind, Name, ObjectId, Result};
+use storage::{Capabilities, Error, FileKind, Name, ObjectId, Result};
 
 use crate::attributes::{device_of, stat, stat_name};
+use crate::btrfs;
 use crate::errno::from_errno;
 use crate::node::LocalNode;
 use crate::store::{Reach, Shared};
@@ -35,7 +36,17 @@ impl Shared {
         if device_of(&stat) != self.device {
             return Err(self.check_is_there().err().unwrap_or(Error::PermissionDenied));
         }
+        if self.is_placeholder(&stat) {
+            return Err(Error::PermissionDenied);
+        }
         Ok((self.cache.enter(LocalNode::new(self, fd, is_open, &stat)), stat))
+    }
+
+    /// Whether a snapshot has this in the place of a subvolume, which clients cannot enter either. All of these have one number, and a
+    /// handle that leads nowhere.
+    fn is_placeholder(&self, stat: &Statx) -> bool {
+        let is_read_only = !self.capabilities.contains(Capabilities::WRITE);
+        is_read_only && self.can_have_snapshots.is_ok() && stat.stx_ino == btrfs::PLACEHOLDER
     }
 
     /// Fails if the root is a subvolume of Btrfs that was removed: it and everything below have no device then.
