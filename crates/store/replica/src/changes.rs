@@ -3,14 +3,15 @@
 //! First it is said what has left its place: so the destination can keep it for the place that it has now. Then the later snapshot
 //! is gone through, beside the earlier one. A directory is compared with what it was in the earlier snapshot: in its place, or, if it
 //! was said to have left its place, where it was then, if the store can find it by its handle. Any other directory is new to the
-//! destination, even if the earlier snapshot has it: it was where names are not replicated.
+//! destination, even if the earlier snapshot has it: it was where names are not replicated. So is one that is not as deep below the root
+//! as it was: something in it may have been too deep to be replicated ([`DEPTH_MAX`]), or be so now.
 //!
 //! If the store knows which objects may be different ([`Snapshots::touched`]), the others are not looked at. This holds for the
 //! earlier snapshot, too: of a directory that was moved or removed, the one that was above it has changed, or is gone itself. So
 //! whoever goes down from the root, and leaves out what is in its place and not touched, comes by everything that has left its
 //! place.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use storage::{
 };
 
 use crate::attributes::{kind, number, time};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::state::Moment;
 use crate::tree::{Named, names};
 
@@ -122,7 +123,7 @@ pub fn changes(
     may: MayWait<'_>,
     say: &mut dyn FnMut(&Record) -> Result<()>,
 ) -> Result<()> {
-    let mut moved = HashSet::new();
+    let mut moved = HashMap::new();
     if compared.earlier.is_some() {
         moved = Departures { compared, levels: Vec::new(), path: Vec::new(), moved, may }.tell(say)?;
     }
@@ -135,8 +136,8 @@ struct Departures<'a> {
     compared: &'a Compared,
     levels: Vec<Past>,
     path: Vec<Vec<u8>>,
-    /// The directories that have left their places and are elsewhere now.
-    moved: HashSet<ObjectId>,
+    /// The directories that have left their places and are elsewhere now, with how deep they were.
+    moved: HashMap<ObjectId, usize>,
     may: MayWait<'a>,
 }
 
@@ -151,8 +152,8 @@ struct Past {
 }
 
 impl Departures<'_> {
-    /// Returns the directories that are elsewhere now.
-    fn tell(mut self, say: &mut dyn FnMut(&Record) -> Result<()>) -> Result<HashSet<ObjectId>> {
+    /// Returns the directories that are elsewhere now, with how deep they were.
+    fn tell(mut self, say: &mut dyn FnMut(&Record) -> Result<()>) -> Result<HashMap<ObjectId, usize>> {
         let Some(earlier) = &self.compared.earlier else { return Ok(self.moved) };
         self.enter(earlier.store.root(), Some(self.compared.later.store.root()), None)?;
         while let Some(level) = self.levels.last_mut() {
@@ -181,7 +182,7 @@ impl Departures<'_> {
         let present = present.into_iter().map(|named| (named.name, numbered(named.id))).collect();
         let names = list(&then)?.into();
         if now.is_some() {
-            self.moved.extend(departed.map(numbered));
+            self.moved.extend(departed.map(|id| (numbered(id), self.path.len())));
         }
         self.levels.push(Past { then, now, names, present, departed });
         Ok(())
@@ -220,7 +221,7 @@ struct Differences<'a> {
     compared: &'a Compared,
     levels: Vec<Level>,
     path: Vec<Vec<u8>>,
-    moved: &'a HashSet<ObjectId>,
+    moved: &'a HashMap<ObjectId, usize>,
     may: MayWait<'a>,
 }
 
@@ -261,9 +262,14 @@ impl Differences<'_> {
             let then = match of_name {
                 Some(then) if then.id().number == child.id().number => Some(then),
                 _ => self.compared.earlier.as_ref().and_then(|earlier| {
-                    let is_said = self.moved.contains(&numbered(child.id()));
-                    is_said
-                        .then(|| self.compared.counterpart(&child, &self.compared.later, earlier, self.may))?
+                    let depth = self.moved.get(&numbered(child.id())).copied();
+                    let is_as_deep = depth == Some(self.path.len() + 1);
+                    let later = &self.compared.later;
+                    if is_as_deep {
+                        self.compared.counterpart(&child, later, earlier, self.may)
+                    } else {
+                        None
+                    }
                 }),
             };
             self.path.push(name);
@@ -278,9 +284,6 @@ impl Differences<'_> {
         then: Option<NodeRef>,
         say: &mut dyn FnMut(&Record) -> Result<()>,
     ) -> Result<()> {
-        if self.levels.len() >= DEPTH_MAX {
-            return Err(Failure::from(Error::NameTooLong).at(&self.path));
-        }
         say(&Record::Alive)?;
         let mut found = self.look_through(&now, then.as_ref())?;
         let dirs = std::mem::take(&mut found.dirs);
@@ -311,7 +314,8 @@ impl Differences<'_> {
                 }
                 looked => looked?,
             };
-            if attributes.kind == FileKind::Directory {
+            // The destination leaves out what is deeper.
+            if attributes.kind == FileKind::Directory && self.path.len() + 1 < DEPTH_MAX {
                 found.dirs.push_back(name.clone());
             }
             let was = if is_there { then } else { None };

@@ -52,6 +52,7 @@ pub struct Progress {
     files: AtomicU64,
     bytes: AtomicU64,
     left_out: AtomicU64,
+    too_deep: AtomicU64,
 }
 
 /// What was done.
@@ -65,6 +66,8 @@ pub struct Converged {
     pub bytes: u64,
     /// Devices that were left out.
     pub left_out: u64,
+    /// Directories that were left out, with all that is in them, because [`DEPTH_MAX`](replica_wire::DEPTH_MAX) are in each other.
+    pub too_deep: u64,
 }
 
 impl Progress {
@@ -86,11 +89,16 @@ impl Progress {
             files: read(&self.files),
             bytes: read(&self.bytes),
             left_out: read(&self.left_out),
+            too_deep: read(&self.too_deep),
         }
     }
 
     pub(crate) fn left_out(&self) {
         self.left_out.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn too_deep(&self) {
+        self.too_deep.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn received(&self, bytes: u64) {
@@ -135,7 +143,7 @@ pub(crate) struct Run<'a> {
     pub(crate) claimed: HashMap<ObjectId, Number>,
     /// The directories that were made: all that is in them has to be said.
     pub(crate) made: HashSet<Number>,
-    path: Vec<Vec<u8>>,
+    pub(crate) path: Vec<Vec<u8>>,
     /// The times of the root, which the folder changes.
     root_times: Option<SetAttributes>,
 }

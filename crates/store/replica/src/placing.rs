@@ -1,6 +1,6 @@
 //! One entry of a directory of the destination.
 
-use replica_wire::{Entry, Kind, Number, Object, Version};
+use replica_wire::{DEPTH_MAX, Entry, Kind, Number, Object, Version};
 use storage::{Attributes, Error, FileKind, Name, NewKind, NodeRef, SetAttributes, Wait};
 
 use crate::Records;
@@ -81,6 +81,11 @@ impl Run<'_> {
     }
 
     fn enter_directory(&mut self, dir: &NodeRef, entry: &Entry, there: There) -> Result<()> {
+        if self.path.len() + 1 >= DEPTH_MAX {
+            // The source says nothing of what is in it.
+            self.taking.progress.too_deep();
+            return self.leave(dir, Name::new(&entry.name)?);
+        }
         if self.found(dir, entry, there, FileKind::Directory)?.is_none() {
             let made = self.folder.make(entry.number, NewKind::Directory)?;
             Note { replication: self.replication, number: entry.number, complete: None }

@@ -21,7 +21,7 @@ use anabranch_replica::{
     changes, write_objects,
 };
 use picture::picture;
-use replica_wire::{Record, Wanted};
+use replica_wire::{DEPTH_MAX, Record, Wanted};
 use storage::conformance::MAY;
 use storage::fault::{Call, Fault, FaultyStore, Rule};
 use storage::memory::MemoryStore;
@@ -520,6 +520,41 @@ fn what_was_not_there_has_to_be_said_as_a_whole() {
     let outcome = Convergence { store, replication: 7, adopts: true, takes, progress: &progress, may: MAY }
         .run(&mut said, &mut far);
     assert!(matches!(outcome, Err(Failure::Nonsense(_))), "{outcome:?}");
+}
+
+/// Any client can make directories in each other without an end. Those that are too deep are left out, until they are moved up.
+#[test]
+fn directories_that_are_too_deep_are_left_out() {
+    let (source, destination) = (MemoryStore::new(), Arc::new(MemoryStore::new()) as Arc<dyn Storage>);
+    let snapshots = source.snapshots().unwrap();
+    let new = |kind| NewNode { kind, mode: 0o755, uid: 0, gid: 0 };
+    let name = |name: &'static str| Name::new(name.as_bytes()).unwrap();
+    let mut chain = vec![source.root()];
+    for _ in 0..DEPTH_MAX + 5 {
+        let dir = chain.last().unwrap().create(name("d"), &new(NewKind::Directory), MAY).unwrap();
+        let _file = dir.create(name("f"), &new(NewKind::Regular), MAY).unwrap();
+        chain.push(dir);
+    }
+    let mut last = None;
+    // Where the tenth directory is: as deep as it was made, further up, and deep again.
+    for (round, place) in [("deep", None), ("up", Some((9, 0, "u"))), ("deep again", Some((0, 9, "d")))] {
+        if let Some((from, to, named)) = place {
+            let old = if from == 9 { name("d") } else { name("u") };
+            chain[from].rename(old, &*chain[to], name(named), Replace::Never, MAY).unwrap();
+        }
+        chain[500].create(Name::new(round.as_bytes()).unwrap(), &new(NewKind::Regular), MAY).unwrap();
+        let to = snapshots.take("replica", MAY).unwrap().id;
+        let figures = converge(&snapshots, (last, to), (&destination, 7));
+        let is_deep = place.is_none_or(|(_, to, _)| to == 9);
+        assert_eq!(figures.too_deep, u64::from(is_deep), "{round}");
+        let mut should = picture(&*snapshots.open(to, MAY).unwrap());
+        let longest = 2 * (DEPTH_MAX - 1) + "/f".len();
+        should.retain(|path, _| path.len() <= longest && !path.ends_with(&"/d".repeat(DEPTH_MAX)));
+        let is = picture(&*destination);
+        assert!(is.keys().eq(should.keys()), "{round}: {} of {}", is.len(), should.len());
+        assert!(is == should, "{round}");
+        last = Some(to);
+    }
 }
 
 /// Both sides exchange their roles again and again, and both have changed meanwhile.

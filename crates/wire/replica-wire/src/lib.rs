@@ -20,7 +20,7 @@ pub use record::{Directory, Entry, FRAME_BYTES_MAX, Record, VERSION, Version, Wa
 pub const DATA_BYTES_MAX: usize = 256 << 10;
 /// The most bytes of a name: that of an entry, a stream or an extended attribute. Linux's are shorter; names of streams have up to 765.
 pub const NAME_BYTES_MAX: usize = 1024;
-/// How many directories may lie in each other.
+/// How many directories may lie in each other, with the root. What is deeper is not replicated.
 pub const DEPTH_MAX: usize = 1024;
 /// The most bytes of a handle of an object.
 pub const HANDLE_BYTES_MAX: usize = 64;

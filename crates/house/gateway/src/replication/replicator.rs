@@ -126,6 +126,15 @@ impl Administration {
                         let devices = figures.left_out;
                         tracing::warn!(share, devices, "devices of the source are not in a replica");
                     }
+                    if figures.too_deep > 0 {
+                        let (directories, deepest) = (figures.too_deep, replica_wire::DEPTH_MAX);
+                        tracing::warn!(
+                            share,
+                            directories,
+                            deepest,
+                            "what is too deep at the source is not in a replica"
+                        );
+                    }
                     of_thread.ended(None, begun, every);
                 }
                 Err(Ended::Stopped) => of_thread.stopped(),
