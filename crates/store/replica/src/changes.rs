@@ -12,6 +12,7 @@
 //! place.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -67,13 +68,24 @@ impl Compared {
         Ok(Self { snapshots: Arc::clone(snapshots), earlier, later: open(later)?, touched: None })
     }
 
-    /// Has [`changes`] look only at what the store says may be different, if it knows that.
+    /// Has [`changes`] look only at what the store says may be different, if it knows that. Says meanwhile that it goes on.
     ///
     /// # Errors
-    /// Those of the store.
-    pub fn where_touched(mut self, may: MayWait<'_>) -> storage::Result<Self> {
+    /// Those of `say`, and of the store.
+    pub fn where_touched(
+        mut self,
+        may: MayWait<'_>,
+        say: &mut dyn FnMut(&Record) -> Result<()>,
+    ) -> Result<Self> {
         if let Some(earlier) = &self.earlier {
-            self.touched = self.snapshots.touched(earlier.moment.id, self.later.moment.id, may)?;
+            let mut said = Ok(());
+            let mut goes_on = || {
+                said = say(&Record::Alive);
+                if said.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            let touched = self.snapshots.touched(earlier.moment.id, self.later.moment.id, &mut goes_on, may);
+            said?;
+            self.touched = touched?;
         }
         Ok(self)
     }
@@ -284,8 +296,7 @@ impl Differences<'_> {
         then: Option<NodeRef>,
         say: &mut dyn FnMut(&Record) -> Result<()>,
     ) -> Result<()> {
-        say(&Record::Alive)?;
-        let mut found = self.look_through(&now, then.as_ref())?;
+        let mut found = self.look_through(&now, then.as_ref(), say)?;
         let dirs = std::mem::take(&mut found.dirs);
         if self.is_to_be_said(&now, then.as_ref(), &found)? {
             self.say(&now, then.is_some(), found, say)?;
@@ -295,12 +306,19 @@ impl Differences<'_> {
     }
 
     /// What is different in a directory: everything, if it was not there before.
-    fn look_through(&self, now: &NodeRef, then: Option<&NodeRef>) -> Result<Found> {
+    fn look_through(
+        &self,
+        now: &NodeRef,
+        then: Option<&NodeRef>,
+        say: &mut dyn FnMut(&Record) -> Result<()>,
+    ) -> Result<Found> {
+        say(&Record::Alive)?;
         let list = |dir: &NodeRef| names(dir, self.levels.is_empty(), self.may);
         let before = then.map(list).transpose()?.unwrap_or_default();
         let mut before: BTreeMap<_, _> = before.into_iter().map(|named| (named.name, named.id)).collect();
         let mut found = Found::default();
         for Named { name, id, .. } in list(now)? {
+            say(&Record::Alive)?;
             let is_there = before.remove(&name).map(numbered) == Some(numbered(id));
             if is_there && !self.compared.is_touched(id) {
                 continue;

@@ -11,6 +11,7 @@ mod picture;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::IoSlice;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -271,7 +272,7 @@ impl History {
         let mut compared =
             Compared::open(&snapshots, from.map(|from| self.moment(from)), self.moment(to), MAY).unwrap();
         if !self.is_in_full {
-            compared = compared.where_touched(MAY).unwrap();
+            compared = compared.where_touched(MAY, &mut |_| Ok(())).unwrap();
             assert_eq!(compared.knows_touched(), from.is_some());
         }
         let mut said = Said::by(|say| changes(&compared, MAY, say)).unwrap();
@@ -557,6 +558,31 @@ fn directories_that_are_too_deep_are_left_out() {
     }
 }
 
+/// Whoever looks through a large directory says for each name that it goes on, and can be stopped there.
+#[test]
+fn a_directory_that_takes_long_is_not_silent() {
+    let source = MemoryStore::new();
+    let new = NewNode { kind: NewKind::Regular, mode: 0o644, uid: 0, gid: 0 };
+    for name in 0..1000 {
+        let name = format!("{name}").into_bytes();
+        source.root().create(Name::new(&name).unwrap(), &new, MAY).unwrap();
+    }
+    let snapshots = source.snapshots().unwrap();
+    let [first, second] = [0, 1].map(|_| snapshots.take("replica", MAY).unwrap().id);
+    let compared = Compared::open(&snapshots, Some((first, None)), (second, None), MAY).unwrap();
+    let walk = |most: u64| {
+        let mut said = 0;
+        let outcome = changes(&compared, MAY, &mut |_| {
+            said += 1;
+            if said < most { Ok(()) } else { Err(Failure::Stopped) }
+        });
+        (outcome, said)
+    };
+    let (outcome, said) = walk(u64::MAX);
+    assert!(outcome == Ok(()) && said > 2000, "{outcome:?} {said}");
+    assert_eq!(walk(said - 10), (Err(Failure::Stopped), said - 10));
+}
+
 /// Both sides exchange their roles again and again, and both have changed meanwhile.
 #[test]
 fn a_source_becomes_like_its_destination() {
@@ -725,10 +751,27 @@ fn btrfs_knows_what_was_touched() {
     let stream = node(&["d40", "f16"]).stream(StreamName::new(b"n0").unwrap(), MAY).unwrap();
     stream.write(0, &[IoSlice::new(b"new")], Stability::Unstable, Wait::May(MAY)).unwrap();
     let after = snapshots.take("replica", MAY).unwrap().id;
-    let touched = snapshots.touched(before, after, MAY).unwrap().unwrap();
+    let touched = snapshots.touched(before, after, &mut || ControlFlow::Continue(()), MAY).unwrap().unwrap();
     for path in [&["d7", "f7"][..], &["d7"], &["d40", "f16"], &["d40"], &[]] {
         assert!(touched.contains(&node(path).id().number), "{path:?}");
     }
     assert!(touched.len() < 1000, "{} of 5000 files", touched.len());
-    assert_eq!(snapshots.touched(after, before, MAY), Ok(None), "the other way round");
+    let mut way_back = || panic!("nothing is looked at");
+    assert_eq!(snapshots.touched(after, before, &mut way_back, MAY), Ok(None), "the other way round");
+    // Whoever has asked may be gone.
+    let mut left = 1000;
+    let mut goes_on = || {
+        left -= 1;
+        if left > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    assert_eq!((snapshots.touched(before, after, &mut goes_on, MAY), left), (Ok(None), 0));
+    let open = || Compared::open(&snapshots, Some((before, None)), (after, None), MAY).unwrap();
+    let stopped = open().where_touched(MAY, &mut |_| Err(Failure::Stopped));
+    assert!(matches!(stopped, Err(Failure::Stopped)), "{stopped:?}");
+    let mut said = 0_u64;
+    let known = open().where_touched(MAY, &mut |record| {
+        said += u64::from(*record == Record::Alive);
+        Ok(())
+    });
+    assert!(known.unwrap().knows_touched() && said > 1000, "{said}");
 }

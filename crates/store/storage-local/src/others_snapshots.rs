@@ -3,6 +3,7 @@
 //! administrator of the machine may search it (CAP_SYS_ADMIN).
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{Mode, OFlags, openat};
@@ -79,6 +80,7 @@ pub(crate) fn others_of(root: &OwnedFd) -> Result<Vec<FoundSnapshot>> {
         } else if item.kind == ROOT_BACKREF {
             places.extend(Place::read(item.offset, item.data).map(|place| (item.object, place)));
         }
+        ControlFlow::Continue(())
     });
     match searched {
         Ok(()) => {}

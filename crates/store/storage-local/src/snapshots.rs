@@ -1,6 +1,7 @@
 //! The snapshots of a store whose root is a subvolume of Btrfs.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -182,9 +183,10 @@ impl Snapshots for LocalSnapshots {
         &self,
         earlier: SnapshotId,
         later: SnapshotId,
+        goes_on: &mut dyn FnMut() -> ControlFlow<()>,
         _: MayWait<'_>,
     ) -> Result<Option<HashSet<u64>>> {
-        touched(&self.top(earlier)?, &self.top(later)?)
+        touched(&self.top(earlier)?, &self.top(later)?, goes_on)
     }
 
     fn clone_to(&self, id: SnapshotId, at: &Path, _: MayWait<'_>) -> Result<()> {

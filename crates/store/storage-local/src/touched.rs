@@ -11,6 +11,7 @@
 //! changed is found by a search through the whole tree.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
@@ -34,15 +35,19 @@ const LAST_KIND: u32 = 255;
 /// So many objects are remembered. If there are more, a walk through the snapshots costs little more.
 const TOUCHED_MAX: usize = 4_000_000;
 
-/// The numbers of the objects of which anything may be different, and those of the directories above them. None: that is not known.
-/// Both are top directories of snapshots.
-pub(crate) fn touched(earlier: &OwnedFd, later: &OwnedFd) -> Result<Option<HashSet<u64>>> {
+/// The numbers of the objects of which anything may be different, and those of the directories above them. None: that is not known, or
+/// the search does not go on. Both are top directories of snapshots.
+pub(crate) fn touched(
+    earlier: &OwnedFd,
+    later: &OwnedFd,
+    goes_on: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Option<HashSet<u64>>> {
     let of = |top| btrfs::subvolume_of(top).map_err(from_errno);
     let (from, to) = (of(earlier)?, of(later)?);
     if !are_of_one(&from, &to) {
         return Ok(None);
     }
-    let mut search = Search { tree: later, found: HashSet::from([btrfs::TOP]) };
+    let mut search = Search { tree: later, found: HashSet::from([btrfs::TOP]), goes_on };
     let found = search.since(from.made_in).and_then(|()| match search.numbers(earlier)? {
         Some(numbers) if numbers.is_empty() => Ok(true),
         Some(numbers) => search.carriers(&numbers).map(|()| true),
@@ -50,7 +55,7 @@ pub(crate) fn touched(earlier: &OwnedFd, later: &OwnedFd) -> Result<Option<HashS
     });
     match found {
         Ok(true) => Ok(Some(search.found)),
-        Ok(false) | Err(Error::NotPermitted | Error::TooLarge) => Ok(None),
+        Ok(false) | Err(Error::NotPermitted | Error::TooLarge | Error::Busy) => Ok(None),
         Err(e) => Err(e),
     }
 }
@@ -69,13 +74,22 @@ fn are_of_one(earlier: &Subvolume, later: &Subvolume) -> bool {
 struct Search<'a> {
     tree: &'a OwnedFd,
     found: HashSet<u64>,
+    goes_on: &'a mut dyn FnMut() -> ControlFlow<()>,
 }
 
 impl Search<'_> {
-    fn each(&self, key: SearchKey, each: impl FnMut(&Item<'_>)) -> Result<()> {
-        each_item(self.tree, key, each).map_err(|errno| match errno {
+    /// # Errors
+    /// [`Error::Busy`] if the search does not go on.
+    fn each(&mut self, key: SearchKey, mut each: impl FnMut(&Item<'_>)) -> Result<()> {
+        let goes_on = &mut *self.goes_on;
+        let step = |item: &Item<'_>| {
+            each(item);
+            goes_on()
+        };
+        each_item(self.tree, key, step).map_err(|errno| match errno {
             Errno::PERM => Error::NotPermitted,
             Errno::OVERFLOW => Error::TooLarge,
+            Errno::CANCELED => Error::Busy,
             errno => from_errno(errno),
         })
     }
@@ -108,7 +122,7 @@ impl Search<'_> {
     }
 
     /// The directories in which an object has names.
-    fn directories_of(&self, object: u64) -> Result<Vec<u64>> {
+    fn directories_of(&mut self, object: u64) -> Result<Vec<u64>> {
         let key = SearchKey {
             min_object: object,
             max_object: object,
@@ -128,8 +142,9 @@ impl Search<'_> {
     }
 
     /// The numbers of the directories of the depot in which something may be different. None: not all are known.
-    fn numbers(&self, earlier: &OwnedFd) -> Result<Option<BTreeSet<StreamsNumber>>> {
-        let (then, now) = (Folders::of(earlier)?, Folders::of(self.tree)?);
+    fn numbers(&mut self, earlier: &OwnedFd) -> Result<Option<BTreeSet<StreamsNumber>>> {
+        let then = Folders::of(earlier, self.goes_on)?;
+        let now = Folders::of(self.tree, self.goes_on)?;
         if then.depot == now.depot && now.depot.is_none_or(|depot| !self.found.contains(&depot)) {
             return Ok(Some(BTreeSet::new()));
         }
@@ -167,11 +182,14 @@ struct Folders {
 }
 
 impl Folders {
-    fn of(top: &OwnedFd) -> Result<Self> {
+    fn of(top: &OwnedFd, goes_on: &mut dyn FnMut() -> ControlFlow<()>) -> Result<Self> {
         let Some(depot) = open_directory(top, DEPOT_NAME.as_bytes())? else { return Ok(Self::default()) };
         let number = stat_name(top, DEPOT_NAME.as_bytes())?.stx_ino;
         let mut folders = HashMap::new();
         for name in entries(&depot)? {
+            if goes_on().is_break() {
+                return Err(Error::Busy);
+            }
             let folder = stat_name(&depot, name.as_slice())?.stx_ino;
             folders.insert(name, folder);
         }

@@ -1,5 +1,6 @@
 //! The items of the trees of Btrfs, which only the administrator of the machine may search (CAP_SYS_ADMIN).
 
+use std::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
@@ -51,18 +52,20 @@ fn first_item(found: &[u8]) -> Option<(Item<'_>, &[u8])> {
     Some((Item { object: long(8)?, offset: long(16)?, kind: word(24)?, data }, rest))
 }
 
-/// All items that a search finds, in order. The kinds in it bound the first and the last object only, as the kernel has it.
+/// All items that a search finds, in order, until one breaks off, which is `ECANCELED`. The kinds in it bound the first and the last object only, as the kernel has it.
 pub(crate) fn each_item(
     fd: &OwnedFd,
     mut key: SearchKey,
-    mut each: impl FnMut(&Item<'_>),
+    mut each: impl FnMut(&Item<'_>) -> ControlFlow<()>,
 ) -> Result<(), Errno> {
     for _ in 0..SEARCHES_MAX {
         let (count, found) = btrfs::search(fd, SearchKey { items: u32::MAX, ..key })?;
         let mut rest = &found[..];
         for _ in 0..count {
             let (item, behind) = first_item(rest).ok_or(Errno::BADMSG)?;
-            each(&item);
+            if each(&item).is_break() {
+                return Err(Errno::CANCELED);
+            }
             // The search goes on after the last one.
             (key.min_object, key.min_type, key.min_offset) = match item.offset.checked_add(1) {
                 Some(offset) => (item.object, item.kind, offset),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Debug;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -125,7 +126,7 @@ pub trait Snapshots: Send + Sync + Debug + 'static {
     /// different from what it was in an earlier snapshot, and of the directories above them. All of an object counts: its
     /// attributes and its change time, its data, its extended attributes, its names, its streams, and the names in a directory.
     /// What is not among these is as it was, with all that is below it. None: the store does not know, or does not know it of these
-    /// two.
+    /// two. The search may take long: `goes_on` is asked again and again, and on [`ControlFlow::Break`] there is an end, with None.
     ///
     /// # Errors
     /// [`Error::NotFound`] for a snapshot that is not there; those of the device.
@@ -133,9 +134,10 @@ pub trait Snapshots: Send + Sync + Debug + 'static {
         &self,
         earlier: SnapshotId,
         later: SnapshotId,
+        goes_on: &mut dyn FnMut() -> ControlFlow<()>,
         may: MayWait<'_>,
     ) -> Result<Option<HashSet<u64>>> {
-        let _ = (earlier, later, may);
+        let _ = (earlier, later, goes_on, may);
         Ok(None)
     }
 

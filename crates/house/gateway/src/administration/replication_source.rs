@@ -180,7 +180,7 @@ impl Administration {
     pub(super) fn changes_for(&self, share: &str, id: &str) -> Result<Contents> {
         let (snapshots, destination) = self.transfer_of(share, id)?;
         Ok(contents(self.replications.walks.begin(destination.id), move |may, say| {
-            changes(&compared(&snapshots, &destination, may)?.where_touched(may)?, may, say)
+            changes(&compared(&snapshots, &destination, may)?.where_touched(may, say)?, may, say)
         }))
     }
 

@@ -2,6 +2,7 @@
 //! room.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::file_systems::{handle_of, id_of};
@@ -64,8 +65,12 @@ impl Snapshots for MemorySnapshots {
         &self,
         earlier: SnapshotId,
         later: SnapshotId,
+        goes_on: &mut dyn FnMut() -> ControlFlow<()>,
         _: MayWait<'_>,
     ) -> Result<Option<HashSet<u64>>> {
+        if goes_on().is_break() {
+            return Ok(None);
+        }
         let state = self.0.state.lock();
         state.check_taken(earlier)?;
         state.check_taken(later)?;
