@@ -96,6 +96,33 @@ fn a_protected_snapshot_stays_whoever_asks_and_under_whatever_name() {
 }
 
 #[test]
+fn a_protection_is_that_of_one_snapshot_and_not_of_a_name_or_a_path() {
+    let Some(mut machine) = Machine::serving() else { return };
+    let take = |machine: &Machine| {
+        text(&machine.json(&["snapshot", "create", "live", "--protected-until", "2030-01-01"])["name"])
+    };
+    let (renamed, again) = (take(&machine), take(&machine));
+    let at = |machine: &Machine, name: &str| machine.at(&format!("live/.anabranch-snapshots/{name}"));
+    // Another program renames one, and makes another one in the place of the other.
+    let other = "anabranch.manual.2026-01-01T00:00:00Z";
+    std::fs::rename(at(&machine, &renamed), at(&machine, other)).unwrap();
+    btrfs(&["subvolume", "delete"], &[&at(&machine, &again)]);
+    btrfs(&["subvolume", "snapshot", "-r"], &[&machine.at("live"), &at(&machine, &again)]);
+    machine.refused(&["snapshot", "remove", "live", other], &["is protected until 2030-01-01T00:00:00Z"]);
+    let of_again = machine.snapshots("live").into_iter().find(|one| one["name"] == again.as_str()).unwrap();
+    assert_eq!(of_again["protected_until"], json!(null), "it is not the one that was protected");
+    machine.done(&["snapshot", "remove", "live", &again]);
+    machine.stop();
+    std::fs::rename(machine.at("live"), machine.at("moved")).unwrap();
+    let mut flags = crate::server::flags(&machine.directory);
+    flags.extend(["--share".to_owned(), format!("live={}", machine.at("moved").display())]);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    machine.start_with(&flags);
+    machine.refused(&["snapshot", "remove", "live", other], &["is protected until 2030-01-01T00:00:00Z"]);
+    machine.refused(&["snapshot", "protect", "live", other, "--until", "2029-12-31"], &["only be extended"]);
+}
+
+#[test]
 fn a_protection_ends_by_itself() {
     let Some(machine) = Machine::serving() else { return };
     let taken = machine.json(&["snapshot", "create", "live", "--protect-for", "2s"]);

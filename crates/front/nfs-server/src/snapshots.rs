@@ -188,7 +188,7 @@ mod tests {
 
     fn named(id: u32, name: &str) -> Snapshot {
         let taken = Timestamp { secs: id.into(), nanos: 0 };
-        Snapshot { id: SnapshotId(id), name: name.to_owned(), taken, is_own: false }
+        Snapshot { id: SnapshotId(id), name: name.to_owned(), taken, is_own: false, uuid: None }
     }
 
     #[test]

@@ -66,6 +66,11 @@ fn lock_host() -> HostRecord {
     HostRecord { name: b"a".to_vec(), address: [10, 0, 0, 7].into(), server: [10, 0, 0, 1].into() }
 }
 
+fn protected_snapshot() -> ProtectedSnapshot {
+    let identity = Some("number:7".to_owned());
+    ProtectedSnapshot { directory: "/srv".into(), name: "a".to_owned(), until: 5, identity }
+}
+
 fn open(directory: &Path) -> Database {
     Database::open(anabranch_state::file(directory)).unwrap()
 }
@@ -168,8 +173,7 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
     let digest = Token::new([0; 32]).digest();
     let token = TokenRecord { name: "CI".to_owned(), scope: Scope::Read, digest, made: 5 };
     state.keep_token(&token).unwrap();
-    let protected = ProtectedSnapshot { directory: "/srv".into(), name: "a".to_owned(), until: 5 };
-    state.protect_snapshot(&protected).unwrap();
+    state.protect_snapshot(&protected_snapshot()).unwrap();
     state.keep_policy(&PolicyRecord { name: "Office".to_owned(), ..PolicyRecord::default() }).unwrap();
     state.keep_snapshots_done("Data", &DoneRecord::default()).unwrap();
     state.keep_restore(&RestoreRecord { share: "Data".to_owned(), ..RestoreRecord::default() }).unwrap();
@@ -213,8 +217,8 @@ fn what_is_written_has_the_types_that_are_on_the_disk() {
         assert_eq!(table.first().unwrap().unwrap().0.value(), key);
     }
     let protected =
-        transaction.open_table(PROTECTED).unwrap().get("/srv\0a").unwrap().unwrap().value().to_vec();
-    assert_eq!(protected, br#"{"directory":"/srv","name":"a","until":5}"#);
+        transaction.open_table(PROTECTED).unwrap().get("/srv\0number:7").unwrap().unwrap().value().to_vec();
+    assert_eq!(protected, br#"{"directory":"/srv","name":"a","until":5,"identity":"number:7"}"#);
     let users = transaction.open_table(ADDED_USERS).unwrap();
     let account_keys = transaction.open_table(ACCOUNT_KEYS).unwrap();
     for record in [users.get("ANNA").unwrap(), account_keys.get("anna").unwrap()] {

@@ -105,6 +105,7 @@ mod tests {
             name: id.to_string(),
             taken: Timestamp { secs: id.into(), nanos: 0 },
             is_own: true,
+            uuid: None,
         };
         let all: Vec<_> = (1..=256).map(snapshot).collect();
         let kept = versions.set_listed(now, &all);

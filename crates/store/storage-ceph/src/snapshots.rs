@@ -70,7 +70,7 @@ impl InFolder {
             },
         };
         let name = String::from_utf8_lossy(&self.name).into_owned();
-        Ok(Some(FoundSnapshot { id, name, recorded, is_own: own.is_some() }))
+        Ok(Some(FoundSnapshot { id, name, recorded, is_own: own.is_some(), uuid: None }))
     }
 }
 
@@ -140,7 +140,8 @@ impl Snapshots for CephSnapshots {
         })?;
         warn_of_limit(others.len() + 1);
         let id = SnapshotId(u32::try_from(stat.device).map_err(|_| Error::OutOfResources)?);
-        Ok(Snapshot { id, name: text, taken: Timestamp { secs: name.secs(), nanos: 0 }, is_own: true })
+        let taken = Timestamp { secs: name.secs(), nanos: 0 };
+        Ok(Snapshot { id, name: text, taken, is_own: true, uuid: None })
     }
 
     fn open(&self, id: SnapshotId, _: MayWait<'_>) -> Result<Arc<dyn Storage>> {

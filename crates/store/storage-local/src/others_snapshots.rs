@@ -25,6 +25,7 @@ const SUBVOLUME_IN_HANDLE: std::ops::Range<usize> = 8..16;
 /// What the tree of roots says about a subvolume (`struct btrfs_root_item`).
 #[derive(Debug, PartialEq, Eq)]
 struct Root {
+    uuid: [u8; 16],
     parent_uuid: [u8; 16],
     is_read_only: bool,
     /// False for one that is being removed.
@@ -45,6 +46,7 @@ impl Root {
         Some(Self {
             is_read_only: number(data, 208)? & btrfs::RECORDED_READ_ONLY != 0,
             is_there: bytes(data, 216).map(u32::from_le_bytes)? > 0,
+            uuid: bytes(data, 247)?,
             parent_uuid: bytes(data, 263)?,
             made: Timestamp {
                 secs: number(data, 339)?.cast_signed(),
@@ -96,6 +98,7 @@ pub(crate) fn others_of(root: &OwnedFd) -> Result<Vec<FoundSnapshot>> {
             name: String::from_utf8_lossy(&[&above[..], &place.name].concat()).into_owned(),
             recorded: found.made,
             is_own: false,
+            uuid: Some(found.uuid),
         })
     });
     Ok(found.collect())
@@ -127,13 +130,14 @@ mod tests {
         assert_eq!(Root::read(&data).map(|root| (root.is_read_only, root.is_there)), Some((false, false)));
         data[208] = 1;
         data[216] = 1;
+        data[247..263].fill(3);
         data[263..279].fill(7);
         data[339] = 9;
         data[347] = 5;
         let made = Timestamp { secs: 9, nanos: 5 };
         assert_eq!(
             Root::read(&data),
-            Some(Root { parent_uuid: [7; 16], is_read_only: true, is_there: true, made })
+            Some(Root { uuid: [3; 16], parent_uuid: [7; 16], is_read_only: true, is_there: true, made })
         );
         assert_eq!(Root::read(&data[..350]), None, "of a file system before Linux 3.6");
         let place = [&9_u64.to_le_bytes()[..], &[0; 8], &3_u16.to_le_bytes(), b"abc"].concat();

@@ -105,6 +105,7 @@ impl InFolder {
             name: String::from_utf8_lossy(&self.name).into_owned(),
             recorded: self.subvolume.made,
             is_own: true,
+            uuid: Some(self.subvolume.uuid),
         })
     }
 }

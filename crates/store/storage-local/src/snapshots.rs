@@ -117,7 +117,8 @@ impl Snapshots for LocalSnapshots {
         btrfs::snapshot(&self.store.root, &folder, text.as_bytes(), Writing::Refused).map_err(from_errno)?;
         let made = InFolder::open(&folder, text.as_bytes())?;
         let id = SnapshotId(u32::try_from(made.subvolume.id).map_err(|_| Error::OutOfResources)?);
-        Ok(Snapshot { id, name: text, taken: Timestamp { secs: name.secs(), nanos: 0 }, is_own: true })
+        let taken = Timestamp { secs: name.secs(), nanos: 0 };
+        Ok(Snapshot { id, name: text, taken, is_own: true, uuid: Some(made.subvolume.uuid) })
     }
 
     fn open(&self, id: SnapshotId, _: MayWait<'_>) -> Result<Arc<dyn Storage>> {

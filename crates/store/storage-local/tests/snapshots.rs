@@ -160,6 +160,12 @@ fn snapshots_of_others_are_shown_and_stay_theirs() {
     let id = find("beside/there").id;
     assert_eq!(made.snapshots().remove(id, MAY), Err(Error::NotPermitted));
     assert!(btrfs("delete", &[&made.at("beside/there")]));
+    // Whoever has it open reads what was there, or learns that it is gone.
+    let mut into = [0; 1];
+    match node.read(0, &mut into, Wait::May(MAY)) {
+        Ok(count) => assert_eq!((count, into), (1, *b"f")),
+        Err(e) => assert_eq!(e, Error::Stale),
+    }
     assert_eq!(made.snapshots().list(MAY).unwrap().len(), 2);
     assert_eq!(made.snapshots().open(id, MAY).err(), Some(Error::NotFound));
     assert_eq!(made.snapshots().remove(id, MAY), Err(Error::NotFound));

@@ -25,6 +25,20 @@ pub struct Snapshot {
     pub taken: Timestamp,
     /// Whether [`Snapshots::take`] or [`Snapshots::revert`] made it, and not another program.
     pub is_own: bool,
+    /// What no other snapshot has, of any store. None where the file system gives none.
+    pub uuid: Option<[u8; 16]>,
+}
+
+impl Snapshot {
+    /// What tells the snapshot from all others of its store, also from a later one with its name, and stays when it is renamed:
+    /// `uuid:` and its UUID, which tells it from those of other stores, too; without one, `number:` and its number.
+    #[must_use]
+    pub fn identity(&self) -> String {
+        match self.uuid {
+            Some(uuid) => format!("uuid:{:032x}", u128::from_be_bytes(uuid)),
+            None => format!("number:{}", self.id.0),
+        }
+    }
 }
 
 /// The snapshots of a store: [`Storage::snapshots`]. All calls wait.
@@ -235,6 +249,8 @@ pub struct FoundSnapshot {
     pub recorded: Timestamp,
     /// Whether this server made it.
     pub is_own: bool,
+    /// As [`Snapshot::uuid`].
+    pub uuid: Option<[u8; 16]>,
 }
 
 /// These snapshots, oldest first, each with a second of its own: own ones with the second in their name, as long as no other
@@ -251,10 +267,10 @@ pub fn in_order(found: Vec<FoundSnapshot>) -> Vec<Snapshot> {
     named.sort_by_key(|(is_unnamed, secs, found)| (*is_unnamed, *secs, found.recorded, found.id));
     let mut seconds = BTreeSet::new();
     let mut snapshots = Vec::new();
-    for (_, secs, FoundSnapshot { id, name, is_own, .. }) in named {
+    for (_, secs, FoundSnapshot { id, name, is_own, uuid, .. }) in named {
         let secs = free_second(secs, &seconds);
         seconds.insert(secs);
-        snapshots.push(Snapshot { id, name, taken: Timestamp { secs, nanos: 0 }, is_own });
+        snapshots.push(Snapshot { id, name, taken: Timestamp { secs, nanos: 0 }, is_own, uuid });
     }
     snapshots.sort_by_key(|snapshot| snapshot.taken);
     snapshots
@@ -277,7 +293,7 @@ mod tests {
 
     fn found(id: u32, name: &str, secs: i64, is_own: bool) -> FoundSnapshot {
         let recorded = Timestamp { secs, nanos: 7 };
-        FoundSnapshot { id: SnapshotId(id), name: name.to_owned(), recorded, is_own }
+        FoundSnapshot { id: SnapshotId(id), name: name.to_owned(), recorded, is_own, uuid: None }
     }
 
     #[test]
@@ -294,6 +310,15 @@ mod tests {
         let told: Vec<_> = snapshots.iter().map(|s| (s.id.0, s.taken.secs - at, s.taken.nanos)).collect();
         assert_eq!(told, [(1, -1, 0), (4, 0, 0), (2, 1, 0), (3, 2, 0), (5, 7, 0)]);
         assert_eq!(in_order(Vec::new()), []);
+    }
+
+    #[test]
+    fn a_snapshot_is_told_by_its_uuid_or_else_by_its_number() {
+        let [one] = &in_order(vec![found(7, "a", 100, true)])[..] else { panic!("one was found") };
+        assert_eq!(one.identity(), "number:7");
+        let known =
+            Snapshot { uuid: Some([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255]), ..one.clone() };
+        assert_eq!(known.identity(), "uuid:000102030405060708090a0b0c0d0eff");
     }
 
     #[test]

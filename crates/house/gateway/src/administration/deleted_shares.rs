@@ -231,8 +231,10 @@ impl Administration {
         deleted: &state::DeletedShare,
         now: u64,
     ) -> Result<Option<(String, u64)>> {
-        let protected = self.state.protected_snapshots(&deleted.share.directory).map_err(failed)?;
-        let still = protected.into_iter().filter(|snapshot| snapshot.until > now);
+        let directory = &deleted.share.directory;
+        let protected = self.state.protected_snapshots(directory).map_err(failed)?;
+        let still =
+            protected.into_iter().filter(|snapshot| snapshot.until > now && snapshot.directory == *directory);
         Ok(still.max_by_key(|snapshot| snapshot.until).map(|snapshot| (snapshot.name, snapshot.until)))
     }
 }
@@ -340,8 +342,12 @@ mod tests {
         place.here.remove_share("data").unwrap();
         let deleted = place.deleted().remove(0);
         let until = deleted.until + 100;
-        let snapshot =
-            ProtectedSnapshot { directory: directory.clone().into(), name: "kept".to_owned(), until };
+        let snapshot = ProtectedSnapshot {
+            directory: directory.clone().into(),
+            name: "kept".to_owned(),
+            until,
+            identity: Some("number:7".to_owned()),
+        };
         place.here.state.protect_snapshot(&snapshot).unwrap();
         let refused = place.here.purge_share(deleted.id, Purge::default()).unwrap_err();
         assert_eq!(refused.kind, RefusalKind::Protected);

@@ -155,10 +155,10 @@ impl Administration {
         let label = label(id);
         for one in asked(share, |snapshots, may| snapshots.list(may))? {
             let is_of_it = SnapshotName::parse(&one.name).is_some_and(|name| name.label() == label);
-            let is_needed = needed.contains(&one.name.as_str()) || kept.contains(&one.name);
+            let is_needed = needed.contains(&one.name.as_str()) || kept.contains(&one);
             if one.is_own && is_of_it && !is_needed {
                 asked(share, move |snapshots, may| snapshots.remove(one.id, may))?;
-                kept.forget(&self.state, directory, &one.name);
+                kept.forget(&self.state, &one);
             }
         }
         Ok(())
@@ -361,7 +361,7 @@ mod tests {
 
     fn snapshot(name: &str) -> Snapshot {
         let taken = storage::Timestamp::default();
-        Snapshot { id: SnapshotId(1), name: name.to_owned(), taken, is_own: true }
+        Snapshot { id: SnapshotId(1), name: name.to_owned(), taken, is_own: true, uuid: None }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use storage::SnapshotName;
 
 use super::{Administration, Serving, failed, invalid};
 use crate::replication::LABEL;
-use crate::snapshots::{Turn, asked, glance, now, of_policy};
+use crate::snapshots::{Kept, Turn, asked, glance, now, of_policy, protected_until, protection};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -39,7 +39,7 @@ impl Administration {
     pub(super) fn enter_snapshot(&self, share: &str, new: &NewSnapshot) -> Result<Snapshot> {
         let label = new.label.as_deref().unwrap_or(MANUAL);
         check_label(label)?;
-        let until = protected_until(new, now())?;
+        let until = wanted_until(new, now())?;
         let _turn = self.turn_of(share)?;
         let (share, directory) = self.served_with_directory(share)?;
         let listed = asked(&share, |snapshots, may| snapshots.list(may))?;
@@ -54,7 +54,7 @@ impl Administration {
         }
         let taken = take(&share, label)?;
         if let Some(until) = until {
-            self.keep_protected(&directory, &taken.name, until)?;
+            self.protect(&directory, &taken, until)?;
         }
         tracing::info!(share = share.name(), snapshot = taken.name, "a snapshot was taken");
         Ok(tell(taken, &self.protected(&directory)?))
@@ -75,7 +75,7 @@ impl Administration {
             let what = format!("the snapshot {name} is protected until {}, which is later", written(known));
             return Err(Refusal::new(RefusalKind::Protected, what, "A protection can only be extended."));
         }
-        self.keep_protected(&directory, name, until)?;
+        self.protect(&directory, &found, until)?;
         tracing::info!(
             share = share.name(),
             snapshot = name,
@@ -104,8 +104,10 @@ impl Administration {
         }
         self.check_not_restored_from(share.name(), name)?;
         self.check_not_replicated(share.name(), name)?;
-        asked(&share, move |snapshots, may| snapshots.remove(found.id, may))?;
-        self.state.forget_protection(&directory, name).map_err(failed)?;
+        let id = found.id;
+        asked(&share, move |snapshots, may| snapshots.remove(id, may))?;
+        let kept = Kept::of(&self.state, share.name(), &directory, now()).map_err(failed)?;
+        kept.forget(&self.state, &found);
         tracing::info!(share = share.name(), snapshot = name, "a snapshot was removed");
         Ok(told)
     }
@@ -179,9 +181,8 @@ impl Administration {
         self.state.protected_snapshots(directory).map_err(failed)
     }
 
-    fn keep_protected(&self, directory: &Path, name: &str, until: u64) -> Result<()> {
-        let kept = ProtectedSnapshot { directory: directory.to_owned(), name: name.to_owned(), until };
-        self.state.protect_snapshot(&kept).map_err(failed)
+    fn protect(&self, directory: &Path, snapshot: &storage::Snapshot, until: u64) -> Result<()> {
+        self.state.protect_snapshot(&protection(directory, snapshot, until)).map_err(failed)
     }
 }
 
@@ -211,14 +212,14 @@ pub(super) fn find(share: &Arc<Share>, name: &str) -> Result<storage::Snapshot> 
 }
 
 pub(super) fn tell(snapshot: storage::Snapshot, protected: &[ProtectedSnapshot]) -> Snapshot {
-    let kept = protected.iter().find(|kept| snapshot.is_own && kept.name == snapshot.name);
+    let protected_until = protected_until(protected, &snapshot);
     let policy = of_policy(&snapshot.name).filter(|_| snapshot.is_own);
     Snapshot {
         taken: snapshot.taken.secs,
         own: snapshot.is_own,
         policy: policy.as_ref().map(|(policy, _)| policy.clone()),
         period: policy.map(|(_, period)| period.name().to_owned()),
-        protected_until: kept.map(|kept| kept.until),
+        protected_until,
         name: snapshot.name,
     }
 }
@@ -237,7 +238,7 @@ fn check_label(label: &str) -> Result<()> {
 }
 
 /// Until when a new snapshot is protected; None: not at all.
-fn protected_until(new: &NewSnapshot, now: Utc) -> Result<Option<u64>> {
+fn wanted_until(new: &NewSnapshot, now: Utc) -> Result<Option<u64>> {
     let until = match (new.protect_for_seconds, new.protected_until) {
         (None, None) => return Ok(None),
         (Some(seconds), None) => now.secs_since_1970().saturating_add(seconds),
@@ -279,7 +280,7 @@ mod tests {
     #[test]
     fn a_protection_ends_in_time_to_come_and_not_too_late() {
         let now = Utc::from_secs(1000);
-        let until = |seconds, at| protected_until(&new(seconds, at), now).map_err(|refusal| refusal.kind);
+        let until = |seconds, at| wanted_until(&new(seconds, at), now).map_err(|refusal| refusal.kind);
         assert_eq!(until(None, None), Ok(None));
         assert_eq!(until(Some(1), None), Ok(Some(1001)));
         assert_eq!(until(None, Some(1001)), Ok(Some(1001)));
@@ -323,10 +324,10 @@ mod tests {
             name: name.to_owned(),
             taken: storage::Timestamp { secs: 5, nanos: 0 },
             is_own,
+            uuid: None,
         };
         let name = "anabranch.daily-office.2026-11-23T01:10:00Z";
-        let directory = PathBuf::from("/srv");
-        let protected = [ProtectedSnapshot { directory, name: name.to_owned(), until: 9 }];
+        let protected = [protection(Path::new("/srv"), &snapshot(name, true), 9)];
         let told = tell(snapshot(name, true), &protected);
         assert_eq!((told.policy.as_deref(), told.period.as_deref()), (Some("office"), Some("daily")));
         assert_eq!(told.protected_until, Some(9));

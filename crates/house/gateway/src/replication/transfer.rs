@@ -152,12 +152,12 @@ impl Run<'_> {
         for other in listed {
             let is_of_transfers =
                 SnapshotName::parse(&other.name).is_some_and(|name| name.label() == OWN_LABEL);
-            let is_needed = other.name == *shown || other.name == before || kept.contains(&other.name);
+            let is_needed = other.name == *shown || other.name == before || kept.contains(&other);
             if !other.is_own || !is_of_transfers || is_needed {
                 continue;
             }
             match snapshots.remove(other.id, may) {
-                Ok(()) => kept.forget(self.state, directory, &other.name),
+                Ok(()) => kept.forget(self.state, &other),
                 Err(e) => tracing::warn!("the snapshot {} is not removed: {e}", other.name),
             }
         }

@@ -28,7 +28,7 @@ pub(crate) use self::calls::{asked, asked_to_the_end, glance, now, of_policy};
 pub(crate) use self::crew::Crew;
 pub(crate) use self::guard::Guard;
 pub(crate) use self::keeper::Keeper;
-pub(crate) use self::kept::Kept;
+pub(crate) use self::kept::{Kept, protected_until, protection};
 pub(crate) use self::notes::Notes;
 pub(crate) use self::restores::{Restores, Running, order, path, why};
 pub(crate) use self::runner::{OnShare, Runner};

@@ -244,7 +244,7 @@ impl Run<'_> {
         let kept = self.kept()?;
         let listed = asked(self.share, |snapshots, may| snapshots.list(may))?;
         let of_rule: Vec<_> = listed.iter().filter(|snapshot| self.is_of_rule(snapshot)).collect();
-        let removable = of_rule.iter().filter(|snapshot| !kept.contains(&snapshot.name));
+        let removable = of_rule.iter().filter(|snapshot| !kept.contains(snapshot));
         let Some(oldest) = removable.min_by_key(|snapshot| snapshot.id) else { return Ok(None) };
         self.remove(oldest, &kept)?;
         Ok(Some(of_rule.len()))
@@ -273,7 +273,7 @@ impl Run<'_> {
         let kept = self.kept()?;
         let listed = asked(self.share, |snapshots, may| snapshots.list(may))?;
         let of_rule: Vec<_> = listed.iter().filter(|snapshot| self.is_of_rule(snapshot)).collect();
-        let kept_by = |one: &Snapshot| OfRule { id: one.id.0, is_protected: kept.contains(&one.name) };
+        let kept_by = |one: &Snapshot| OfRule { id: one.id.0, is_protected: kept.contains(one) };
         let over = surplus(&of_rule.iter().map(|one| kept_by(one)).collect::<Vec<_>>(), self.rule.keep);
         let by_id = |id: &u32| of_rule.iter().find(|snapshot| snapshot.id.0 == *id);
         for snapshot in over.iter().filter_map(by_id) {
@@ -287,7 +287,7 @@ impl Run<'_> {
     fn remove_in_turn(&self, snapshot: &Snapshot) -> Result<(), Refusal> {
         let _turn = self.turn()?;
         let kept = self.kept()?;
-        if kept.contains(&snapshot.name) { Ok(()) } else { self.remove(snapshot, &kept) }
+        if kept.contains(snapshot) { Ok(()) } else { self.remove(snapshot, &kept) }
     }
 
     /// Removes a snapshot, unless it is gone, and forgets that it was protected once. The caller has the turn.
@@ -297,7 +297,7 @@ impl Run<'_> {
             Err(storage::Error::NotFound) => Ok(()),
             removed => removed,
         })?;
-        kept.forget(self.state, &self.on.directory, &snapshot.name);
+        kept.forget(self.state, snapshot);
         Ok(())
     }
 

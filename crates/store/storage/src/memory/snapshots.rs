@@ -124,6 +124,7 @@ impl State {
             name: name.to_string(),
             recorded: Timestamp { secs: name.secs(), nanos: 0 },
             is_own: true,
+            uuid: None,
         });
         in_order(found.collect())
     }
@@ -137,7 +138,8 @@ impl State {
         self.check_room(ObjectId::is_live)?;
         let id = self.add_pictures();
         let taken = Timestamp { secs: name.secs(), nanos: 0 };
-        let snapshot = Snapshot { id: SnapshotId(id), name: name.to_string(), taken, is_own: true };
+        let snapshot =
+            Snapshot { id: SnapshotId(id), name: name.to_string(), taken, is_own: true, uuid: None };
         self.taken.insert(id, name);
         Ok(snapshot)
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use schedule::Policy;
 use share::{Settings, ShareId, ShareTable};
-use state::{ProtectedSnapshot, RestoreEnd, RestoreRecord};
+use state::{RestoreEnd, RestoreRecord};
 use storage::conformance::MAY;
 use storage::memory::MemoryStore;
 use storage::{Name, NewKind, NewNode, SetAttributes, SnapshotName, Stability, Storage, Timestamp, Wait};
@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::settings::Hooks;
+use crate::snapshots::protection;
 
 /// A server with one share. Its snapshots have the times of the machine; the rules get theirs from the test.
 struct Server {
@@ -169,7 +170,7 @@ fn only_snapshots_of_the_rule_are_removed_and_none_that_is_protected() {
     server.look("2026-11-23T05:05:00Z");
     let first = server.listed().pop().unwrap();
     let until = utc("2026-11-23T08:00:00Z").secs_since_1970();
-    let protected = ProtectedSnapshot { directory: Server::directory(), name: first.name.clone(), until };
+    let protected = protection(&Server::directory(), &first, until);
     server.runner.state.protect_snapshot(&protected).unwrap();
     server.look("2026-11-23T06:05:00Z");
     server.look("2026-11-23T07:05:00Z");
@@ -196,7 +197,7 @@ fn a_protection_that_is_given_before_the_turn_to_remove_holds() {
     let [rule] = settings.policy.rules() else { panic!("it has one rule") };
     let run = Run { on: &on, share, rule, now, state, snapshotting };
     let until = now.secs_since_1970() + 1;
-    let protected = ProtectedSnapshot { directory: Server::directory(), name: chosen.name.clone(), until };
+    let protected = protection(&Server::directory(), chosen, until);
     state.protect_snapshot(&protected).unwrap();
     run.remove_in_turn(chosen).unwrap();
     assert_eq!(server.listed(), std::slice::from_ref(chosen));
@@ -284,7 +285,7 @@ fn a_policy_keeps_within_what_the_file_system_keeps() {
     assert!(problem.ends_with("the rule hourly keeps 2 instead of 4"), "{problem}");
     // What is protected stays, also if nothing can be taken then.
     for kept in server.listed() {
-        let kept = ProtectedSnapshot { directory: Server::directory(), name: kept.name, until: u64::MAX };
+        let kept = protection(&Server::directory(), &kept, u64::MAX);
         server.runner.state.protect_snapshot(&kept).unwrap();
     }
     let before = server.listed();
