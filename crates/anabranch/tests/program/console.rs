@@ -12,7 +12,8 @@ use tempfile::TempDir;
 use crate::chromium::{Chromium, Screen, Visit};
 use crate::needs;
 use crate::server::{Server, flags, path, program};
-use crate::subvolume;
+
+mod data;
 
 const WIDE: Screen = Screen { width: 1440, height: 900, dark: false };
 const PHONE: Screen = Screen { width: 390, height: 844, dark: false };
@@ -32,8 +33,13 @@ struct Machine {
 
 impl Machine {
     fn start() -> Self {
+        Self::start_with(|_| Vec::new())
+    }
+
+    /// With more arguments, which may name what is in the directory.
+    fn start_with(more: impl Fn(&TempDir) -> Vec<String>) -> Self {
         let directory = TempDir::new().unwrap();
-        let flags = flags(&directory);
+        let flags = [flags(&directory), more(&directory)].concat();
         let server = Server::start(&flags.iter().map(String::as_str).collect::<Vec<_>>());
         fs::create_dir(directory.path().join("projects")).unwrap();
         Self { directory, server }
@@ -205,86 +211,6 @@ impl Drop for Smbclient {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-#[test]
-fn a_snapshot_is_taken_and_a_directory_restored_from_it() {
-    let Some(on_btrfs) = subvolume::Machine::serving() else { return };
-    fs::create_dir(on_btrfs.at("live/docs")).unwrap();
-    fs::write(on_btrfs.at("live/docs/a"), "then").unwrap();
-    let subvolume::Machine { server, directory, .. } = &on_btrfs;
-    let url = format!("http://{}/", server.as_ref().unwrap().address("control"));
-    let token = fs::read_to_string(directory.path().join("state/control-token")).unwrap();
-    let mut console = Console::open_at(&url, WIDE, "en-US");
-    console.sign_in(token.trim());
-    console.go("shares/live", "live");
-    console.wait_for_text("#content a", "Snapshots");
-    console.go("shares/live/snapshots", "Snapshots of live");
-    console.wait_for_text("#content", "There are no snapshots yet.");
-    console.click("#content", "Take a snapshot");
-    console.fill("label", "before");
-    console.click("dialog", "Take a snapshot");
-    console.wait_for_text("#messages", "was taken.");
-    console.wait_for_text("#content tbody", "anabranch.before.");
-    console.check_that_it_fits("the snapshots", WIDE);
-    fs::remove_dir_all(on_btrfs.at("live/docs")).unwrap();
-    console.click("#content tbody", "Restore \u{2026}");
-    console.fill("path", "none");
-    console.click("dialog", "Restore");
-    console.wait_for_text("dialog .problem", "has no /none");
-    console.fill("path", "docs");
-    console.click("dialog", "Restore");
-    console.wait_for_text("section[aria-label='Last restore']", "done");
-    assert_eq!(fs::read_to_string(on_btrfs.at("live/docs/a")).unwrap(), "then");
-    console.go("shares/data/snapshots", "Snapshots of data");
-    console.wait_for_text("#content .problem", "The share data has no snapshots.");
-    console.check_that_all_is_well();
-}
-
-#[test]
-fn quotas_are_set_changed_and_removed() {
-    let machine = Machine::start();
-    machine.run(&["share", "create", "projects", &path(&machine.directory, "projects")]);
-    let token = machine.token("admin", "all");
-    let mut console = Console::open(&machine, WIDE, "en-US");
-    console.sign_in(&token);
-    console.go("shares/projects", "projects");
-    console.wait_for_text("#content a", "Quotas");
-    console.go("shares/projects/quotas", "Quotas of projects");
-    console.wait_for_text("#content", "The share has no quotas.");
-    console.click("#content", "Add a quota");
-    console.fill("subject", "/a b");
-    console.click("dialog", "Set");
-    console.wait_for_text("dialog .problem", "a quota needs a soft or a hard limit");
-    console.fill("soft", "512 MiB");
-    console.fill("hard", "2 GiB");
-    console.browser.press(&console.page, ENTER);
-    console.wait_for_text("#messages", "The quota of /a b was set.");
-    console.wait_for_text("#content tbody", "2 GiB");
-    console.wait_for_text("#content", "All files were last counted at");
-    console.check_that_it_fits("the quotas", WIDE);
-    console.click("#content tbody", "Change");
-    assert_eq!([console.filled("soft"), console.filled("hard")], ["512 MiB", "2 GiB"]);
-    console.fill("soft", "");
-    console.fill("hard", "3 TiB");
-    console.click("dialog", "Set");
-    console.wait_for_text("#content tbody", "3 TiB");
-    let told = machine.run(&["quota", "show", "projects", "/a b", "--json"]);
-    assert!(
-        told.contains("\"soft\": null") && told.contains(&format!("\"hard\": {}", 3_u64 << 40)),
-        "{told}"
-    );
-    console.click("#content tbody", "Remove");
-    console.click("dialog", "Remove");
-    console.wait_for_text("#content", "The share has no quotas.");
-    console.check_that_all_is_well();
-    for screen in [WIDE, PHONE] {
-        let mut german = Console::open(&machine, screen, "de-DE");
-        german.sign_in(&token);
-        german.go("shares/projects/quotas", "Kontingente von projects");
-        german.wait_for_text("#content", "Die Freigabe hat keine Kontingente.");
-        german.check_that_it_fits("the quotas", screen);
     }
 }
 

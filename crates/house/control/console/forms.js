@@ -45,6 +45,16 @@ export function problem(refused) {
     h('p', {}, h('strong', {}, isSilent ? t('app.no-answer') : sentence(refused.message))), advice ? h('p', {}, advice) : null));
 }
 
+/** Does what needs no form, and says why if that is refused. */
+export async function attempt(act) {
+  try {
+    await act();
+  } catch (refused) {
+    if (!(refused instanceof Refused)) throw refused;
+    tell(refused.kind === 'no-answer' ? t('app.no-answer') : sentence(refused.message), 'bad');
+  }
+}
+
 export function sentence(text) {
   const first = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(first) ? first : `${first}.`;

@@ -12,35 +12,42 @@ import { log } from './log.js';
 import { overview } from './overview.js';
 import { share } from './share.js';
 import { shares } from './shares.js';
-import { snapshots } from './snapshots.js';
 import { tokens } from './tokens.js';
 import { users } from './users.js';
 import { language, t } from './texts.js';
 
-/** The page of quotas, whose script is loaded when somebody goes there. */
-function quotas(main, name) {
+/** A page whose script is loaded when somebody goes there: the first page has so many bytes and no more. */
+const late = (load) => (main, name) => {
   let [left, stop] = [false, null];
-  import('./quotas.js').then((page) => {
+  load().then((script) => {
     if (left) return;
-    stop = page.quotas(main, name);
+    stop = script.page(main, name);
     main.querySelector('h1').focus({ preventScroll: true });
-  });
+  }, () => main.append(problem(new Refused(0, { error: 'no-answer', message: 'no-answer' }))));
   return () => {
     left = true;
     stop?.();
   };
-}
+};
 
-/** All pages: their names in the address, who may see them, and what draws them. */
+/** The parts of a share's page that are pages themselves. */
+const PARTS = {
+  snapshots: late(() => import('./snapshots.js')),
+  quotas: late(() => import('./quotas.js')),
+  replication: late(() => import('./replication.js')),
+};
+
+/** All pages: their names in the address, who may see them, what draws them, and beside which they are, if the menu has them not. */
 const PAGES = [
   { name: 'overview', draw: overview },
-  { name: 'shares', draw: (main, [name, part]) => (part === 'snapshots' ? snapshots(main, name) : part === 'quotas' ? quotas(main, name) : name ? share(main, [name]) : shares(main)) },
+  { name: 'shares', draw: (main, [name, part]) => (Object.hasOwn(PARTS, part) ? PARTS[part](main, name) : name ? share(main, [name]) : shares(main)) },
   { name: 'clients', draw: clients },
   { name: 'files', draw: files },
   { name: 'users', draw: users },
   { name: 'advice', draw: advice },
   { name: 'tokens', draw: tokens, scope: 'all' },
   { name: 'log', draw: log, scope: 'all' },
+  { name: 'deleted-shares', draw: late(() => import('./deleted.js')), beside: 'shares' },
 ];
 
 const app = document.getElementById('app');
@@ -78,7 +85,7 @@ function enter() {
   }, { kind: 'bare menu', glyph: 'menu', 'aria-expanded': 'false', 'aria-controls': 'pages' });
   const allowed = t(`scope.${scope}`);
   const who = user ? t('app.signed-in-as', { user, scope: allowed }) : t('app.signed-in', { token: token ?? t('app.own-token'), scope: allowed });
-  const seen = PAGES.filter((page) => !page.scope || may(page.scope));
+  const seen = PAGES.filter((page) => !page.beside && (!page.scope || may(page.scope)));
   app.replaceChildren(
     h('a', { class: 'skip', href: '#content', onclick: (event) => {
       event.preventDefault();
@@ -106,7 +113,7 @@ function route() {
   const main = document.getElementById('content');
   main.replaceChildren();
   for (const link of document.querySelectorAll('[data-page]')) {
-    if (link.dataset.page === page?.name) link.setAttribute('aria-current', 'page');
+    if (link.dataset.page === (page?.beside ?? page?.name)) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
   document.querySelector('.menu')?.setAttribute('aria-expanded', 'false');

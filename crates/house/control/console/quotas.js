@@ -7,43 +7,29 @@ import * as format from './format.js';
 import { dialog, field, tell } from './forms.js';
 import { head, watch } from './page.js';
 import { shareLink } from './shares.js';
+import { bytes, number, sizeField } from './sizes.js';
 import { t } from './texts.js';
+import './share-texts.js';
 
 const DAY = 86400;
-const UNITS = ['KiB', 'MiB', 'GiB', 'TiB'];
 const NONE = '–';
 
 const where = (share, subject) => `/shares${api.path(share)}/quotas${api.path(subject)}`;
 const size = (bytes) => (bytes === null ? NONE : format.bytes(bytes));
 
-/** What was written as a size, in bytes; null for nothing. The field has checked its form. */
-function bytes(text) {
-  const [, number, unit] = /^(\d+) ?(.iB)$/.exec(text.trim()) ?? [];
-  return number === undefined ? null : Number(number) * 1024 ** (UNITS.indexOf(unit) + 1);
-}
-
-/** A size as it can be written, in the largest unit that divides it; what is no whole number of KiB is rounded up. */
-function written(value) {
-  if (value === null) return '';
-  const units = UNITS.map((unit, at) => [unit, 1024 ** (at + 1)]);
-  const [unit, one] = units.reverse().find(([, each]) => value >= each && value % each === 0) ?? ['KiB', 1024];
-  return `${Math.ceil(value / one)} ${unit}`;
-}
-
-const sizeField = (name, value) =>
-  field({ name, label: t(`quotas.${name}`), hint: t('quotas.size-hint'), value: written(value), pattern: `\\s*\\d+ ?(${UNITS.join('|')})\\s*` });
+const limit = (name, known) => sizeField({ name, label: t(`quotas.${name}`), hint: t('size.or-none'), value: known?.[name] ?? null });
 
 function set(share, known, again) {
   dialog({
     title: known ? t('quotas.change-of', known) : t('quotas.add'), action: t('quotas.set'),
     fields: [
       known ? null : field({ name: 'subject', label: t('quotas.who'), hint: t('quotas.who-hint'), required: true }),
-      sizeField('soft', known?.soft ?? null), sizeField('hard', known?.hard ?? null),
-      field({ name: 'days', label: t('quotas.days'), hint: t('quotas.days-hint'), value: String((known?.grace ?? 7 * DAY) / DAY), inputmode: 'decimal', pattern: '\\d+(\\.\\d+)?', required: true }),
+      limit('soft', known), limit('hard', known),
+      field({ name: 'days', label: t('quotas.days'), hint: t('quotas.days-hint'), value: String((known?.grace ?? 7 * DAY) / DAY), inputmode: 'decimal', required: true }),
     ].filter(Boolean),
     submit: async ({ subject = known?.subject, soft, hard, days }) => {
       const whose = subject.trim();
-      await api.put(where(share, whose), { soft: bytes(soft), hard: bytes(hard), grace: Math.round(Number(days) * DAY) });
+      await api.put(where(share, whose), { soft: bytes(soft), hard: bytes(hard), grace: Math.round(number(days, 'quotas.days') * DAY) });
       tell(t('quotas.was-set', { subject: whose }));
       again();
     },
@@ -69,7 +55,7 @@ function grace({ soft, grace: allowed, over_since: since }) {
 const counted = ({ quotas: all, counted: at, counting }) =>
   all.length === 0 ? null : h('p', {}, at !== null ? t('quotas.counted', { date: format.date(at) }) : t(counting ? 'quotas.counting' : 'quotas.not-counted'));
 
-export function quotas(main, share) {
+export function page(main, share) {
   const body = h('div', { class: 'stack-of-cards' });
   const adding = button(t('quotas.add'), () => set(share, null, () => again()), { kind: 'primary', glyph: 'add' });
   adding.hidden = true;

@@ -118,6 +118,7 @@ function settings(share, redraw) {
   return section(t('share.settings'), { actions, note: isOurs ? null : t('share.declared', { place: share.declared_in }) },
     facts([
       [t('share.directory'), h('code', {}, share.directory)],
+      share.pool ? [t('share.pool'), share.pool] : null,
       share.comment ? [t('share.comment'), share.comment] : null,
       [t('share.protocols'), share.served_by.length ? share.served_by.join(', ') : t('share.all-protocols')],
       [t('share.rules'), list(share.rules.clients, t('share.any-client'))],
@@ -183,7 +184,7 @@ function change(share, redraw) {
 
 function remove(share) {
   dialog({
-    title: t('share.remove'), text: t('share.remove-ask', { name: share.name }), action: t('share.remove'), kind: 'danger',
+    title: t('share.remove'), text: t(share.pool ? 'share.remove-ask-pool' : 'share.remove-ask', share), action: t('share.remove'), kind: 'danger',
     submit: async () => {
       await api.remove(`/shares${api.path(share.name)}`);
       tell(t('share.removed', { name: share.name }));
@@ -206,9 +207,10 @@ export function share(main, [name]) {
     try {
       known = await api.get(`/shares${api.path(name)}`);
       plan.hidden = !may('shares') || known.declared_in !== null;
-      show(below, settings(known, ask), h('p', {}, h('a', { href: `#/files/${encodeURIComponent(known.name)}` }, t('share.used-files'))),
-        known.served ? h('p', {}, h('a', { href: `#/shares/${encodeURIComponent(known.name)}/snapshots` }, t('snapshots.title'))) : null,
-        h('p', {}, h('a', { href: `#/shares/${encodeURIComponent(known.name)}/quotas` }, t('quotas.title'))));
+      const link = (where, text) => h('p', {}, h('a', { href: `#${where}` }, t(text)));
+      const part = (of) => link(`/shares${api.path(known.name)}/${of}`, `${of}.title`);
+      show(below, settings(known, ask), link(`/files${api.path(known.name)}`, 'share.used-files'),
+        known.served ? part('snapshots') : null, part('quotas'), part('replication'));
     } catch (refused) {
       show(below, problem(refused));
     }

@@ -1,10 +1,10 @@
-// Shares: the list, and the form for a new one.
+// Shares: the list.
 
-import { may, post } from './api.js';
+import { may } from './api.js';
 import { badge, button, h, section, show, table } from './dom.js';
 import { meter } from './chart.js';
 import * as format from './format.js';
-import { dialog, field, problem, tell, words } from './forms.js';
+import { attempt, problem } from './forms.js';
 import * as live from './live.js';
 import { head } from './page.js';
 import { t } from './texts.js';
@@ -43,30 +43,11 @@ export function sharesTable(shares, caption) {
   });
 }
 
-function create() {
-  dialog({
-    title: t('share.create'), action: t('form.create'),
-    fields: [
-      field({ name: 'name', label: t('share.name'), required: true }),
-      field({ name: 'directory', label: t('share.directory'), hint: t('share.directory-hint'), required: true }),
-      field({ name: 'plan', label: t('share.plan'), hint: t('share.plan-hint'), value: 'unlimited', kind: 'area', rows: 2 }),
-      field({ name: 'comment', label: t('share.comment') }),
-      h('div', { class: 'checks' },
-        field({ name: 'read_only', label: t('share.read-only'), kind: 'check' }),
-        field({ name: 'encrypted', label: t('share.encrypted'), kind: 'check' }),
-        field({ name: 'access_based_enumeration', label: t('share.abe'), kind: 'check' })),
-    ],
-    submit: async ({ plan, ...filled }) => {
-      const made = await post('/shares', { ...filled, ...(plan.trim() ? { plan: words(plan).join(' ') } : {}) });
-      tell(t('share.created', { name: made.name }));
-      live.ask();
-    },
-  });
-}
-
 export function shares(main) {
   const body = h('div', { class: 'stack-of-cards' });
-  main.append(head(t('page.shares'), may('shares') ? button(t('share.create'), create, { kind: 'primary', glyph: 'add' }) : null), body);
+  const create = () => attempt(async () => (await import('./new-share.js')).create());
+  main.append(head(t('page.shares'), may('shares') ? button(t('share.create'), create, { kind: 'primary', glyph: 'add' }) : null), body,
+    h('p', {}, h('a', { href: '#/deleted-shares' }, t('page.deleted-shares'))));
   const draw = () => {
     const { status, trouble } = live;
     show(body, trouble ? problem(trouble) : null,

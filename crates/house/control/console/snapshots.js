@@ -4,10 +4,11 @@ import * as api from './api.js';
 import { may } from './api.js';
 import { badge, button, facts, h, section, table } from './dom.js';
 import * as format from './format.js';
-import { dialog, field, tell } from './forms.js';
+import { attempt, dialog, field, tell } from './forms.js';
 import { head, watch } from './page.js';
 import { shareLink } from './shares.js';
 import { t } from './texts.js';
+import './share-texts.js';
 
 const takenBy = ({ own, policy, period }) => (policy ? `${policy} (${period})` : t(own ? 'snapshots.by-command' : 'snapshots.by-others'));
 
@@ -39,10 +40,53 @@ function restore(share, { name, taken }, again) {
   });
 }
 
-async function cancel(share, again) {
+function revert(share, { name, taken }, again) {
+  dialog({
+    title: t('revert.title'), text: t('revert.text', { name: share, date: format.date(taken) }), action: t('revert.go'), kind: 'danger',
+    submit: async () => {
+      const before = await api.post(`/shares${api.path(share)}/revert`, { to: name });
+      tell(t('revert.done', { name: share, before: before.name }));
+      again();
+    },
+  });
+}
+
+function clone(share, { name: snapshot }) {
+  dialog({
+    title: t('clone.title'), text: snapshot, action: t('form.create'),
+    fields: [
+      field({ name: 'name', label: t('share.name'), required: true }),
+      field({ name: 'directory', label: t('share.directory'), hint: t('clone.directory-hint'), required: true }),
+    ],
+    submit: async ({ name, directory }) => {
+      const made = await api.post('/shares', { name: name.trim(), directory: directory.trim(), from: `${share}@${snapshot}` });
+      tell(t('share.created', { name: made.name }));
+    },
+  });
+}
+
+function remove(share, { name }, again) {
+  dialog({
+    title: t('snapshots.remove'), text: t('snapshots.remove-ask', { name }), action: t('snapshots.remove'), kind: 'danger',
+    submit: async () => {
+      await api.remove(`/shares${api.path(share, 'snapshots', name)}`);
+      tell(t('snapshots.removed', { name }));
+      again();
+    },
+  });
+}
+
+/** What can be done with a snapshot. */
+function actions(share, one, again) {
+  const of = (text, act, kind) => button(t(text), () => act(share, one, again), { kind, label: `${t(text)}: ${one.name}` });
+  return h('div', { class: 'row' }, of('restore.ask', restore), of('clone.ask', clone), of('revert.ask', revert, 'danger'),
+    one.own ? of('snapshots.remove', remove, 'danger') : null);
+}
+
+const cancel = (share, again) => attempt(async () => {
   await api.remove(`/shares${api.path(share)}/restore`);
   again();
-}
+});
 
 const STATES = { running: 'plain', waiting: 'warn', done: 'good', cancelled: 'warn', failed: 'bad' };
 
@@ -75,7 +119,7 @@ async function askRestore(share) {
   }
 }
 
-export function snapshots(main, share) {
+export function page(main, share) {
   const body = h('div', { class: 'stack-of-cards' });
   const taking = may('shares') ? button(t('snapshots.take'), () => take(share, () => again()), { kind: 'primary', glyph: 'add' }) : null;
   main.append(head(t('snapshots.of', { name: share }), taking), h('p', { class: 'row' }, shareLink(share)), body);
@@ -89,7 +133,7 @@ export function snapshots(main, share) {
         { title: t('snapshots.when'), cell: ({ taken }) => format.date(taken) },
         { title: t('snapshots.by'), cell: takenBy },
         { title: t('snapshots.protected'), cell: ({ protected_until: until }) => (until === null ? '–' : format.date(until)) },
-        may('shares') ? { title: t('app.actions'), cell: (one) => button(t('restore.ask'), () => restore(share, one, () => again()), { label: `${t('restore.ask')}: ${one.name}` }) } : null,
+        may('shares') ? { title: t('app.actions'), cell: (one) => actions(share, one, () => again()) } : null,
       ].filter(Boolean),
     })),
   ].filter(Boolean));

@@ -1,4 +1,5 @@
-// All texts of the console, in English and in German. What the server says of errors and findings is English.
+// The texts of the console, in English and in German: here those that the first page may need. Pages that are loaded later bring theirs.
+// What the server says of errors and findings is English.
 
 const TEXTS = {
   'app.skip': ['Skip to the content', 'Zum Inhalt springen'],
@@ -26,7 +27,6 @@ const TEXTS = {
   'sign-in.hint': ['A token is made on the server with: anabranch token create NAME --scope all', 'Ein Token wird auf dem Server erzeugt: anabranch token create NAME --scope all'],
   'sign-in.left': ['You are signed out.', 'Sie sind abgemeldet.'],
   'sign-in.ended': ['You are signed out: the time is over, the token was revoked or the password changed, or the server has started anew.', 'Sie sind abgemeldet: Die Zeit ist um, das Token wurde widerrufen oder das Passwort geändert, oder der Server wurde neu gestartet.'],
-  'sign-in.waiting': ['Signing in …', 'Anmeldung läuft …'],
 
   'page.overview': ['Overview', 'Übersicht'],
   'page.shares': ['Shares', 'Freigaben'],
@@ -36,13 +36,13 @@ const TEXTS = {
   'page.tokens': ['Tokens', 'Token'],
   'page.advice': ['Advice', 'Ratschläge'],
   'page.log': ['Log', 'Protokoll'],
+  'page.deleted-shares': ['Deleted shares', 'Gelöschte Freigaben'],
 
   'form.cancel': ['Cancel', 'Abbrechen'],
   'form.save': ['Save', 'Speichern'],
   'form.create': ['Create', 'Anlegen'],
   'form.yes-no.true': ['yes', 'ja'],
   'form.yes-no.false': ['no', 'nein'],
-  'form.optional': ['optional', 'freiwillig'],
 
   'health.ok': ['All is well', 'Alles in Ordnung'],
   'health.degraded': ['There are alarms', 'Es gibt Alarme'],
@@ -70,7 +70,6 @@ const TEXTS = {
 
   'share.name': ['Name', 'Name'],
   'share.directory': ['Directory', 'Verzeichnis'],
-  'share.directory-hint': ['An absolute path on the server, which exists.', 'Ein absoluter Pfad auf dem Server, der schon besteht.'],
   'share.comment': ['Comment', 'Kommentar'],
   'share.state': ['State', 'Zustand'],
   'share.served': ['served', 'in Betrieb'],
@@ -87,14 +86,14 @@ const TEXTS = {
   'share.change-plan': ['Change plan', 'Plan ändern'],
   'share.remove': ['Remove', 'Entfernen'],
   'share.remove-ask': ['The share {name} is no longer served. Its directory is not changed.', 'Die Freigabe {name} wird nicht mehr bedient. Ihr Verzeichnis bleibt, wie es ist.'],
+  'share.remove-ask-pool': ['The share {name} is no longer served. When it can no longer be brought back, its directory in the pool {pool} is removed, too.', 'Die Freigabe {name} wird nicht mehr bedient. Kann sie nicht mehr zurückgeholt werden, wird auch ihr Verzeichnis im Pool {pool} entfernt.'],
+  'share.pool': ['Pool', 'Pool'],
   'share.declared': ['The share is declared in {place}: change it there, and reload.', 'Die Freigabe steht in {place}: Ändern Sie sie dort, und laden Sie neu.'],
-  'share.created': ['The share {name} was created.', 'Die Freigabe {name} wurde angelegt.'],
   'share.changed': ['The share {name} was changed.', 'Die Freigabe {name} wurde geändert.'],
   'share.removed': ['The share {name} was removed.', 'Die Freigabe {name} wurde entfernt.'],
   'share.performance': ['Use against what is provisioned', 'Nutzung und was bereitgestellt ist'],
   'share.no-limits': ['The plan sets no limits.', 'Der Plan setzt keine Grenzen.'],
   'share.limit': ['Limit', 'Grenze'],
-  'share.now': ['now', 'jetzt'],
   'share.credits': ['Burst credits left', 'Übriges Burst-Guthaben'],
   'share.capacity': ['Capacity', 'Kapazität'],
   'share.objects': ['{count} files and directories', '{count} Dateien und Verzeichnisse'],
@@ -108,7 +107,6 @@ const TEXTS = {
   'share.times-note': ['Since the server started, by operation. The network comes on top: the round trip to the client.', 'Seit dem Start des Servers, je Operation. Das Netz kommt hinzu: der Weg zum Client und zurück.'],
   'share.no-calls': ['No operation was called yet.', 'Noch keine Operation wurde aufgerufen.'],
   'share.operation': ['Operation', 'Operation'],
-  'share.protocol': ['Protocol', 'Protokoll'],
   'share.calls': ['Calls', 'Aufrufe'],
   'share.errors': ['Errors', 'Fehler'],
   'share.mean': ['Mean', 'Mittel'],
@@ -176,70 +174,8 @@ const TEXTS = {
   'share.used-files': ['Open files of this share', 'Offene Dateien dieser Freigabe'],
 
   'snapshots.title': ['Snapshots', 'Snapshots'],
-  'snapshots.of': ['Snapshots of {name}', 'Snapshots von {name}'],
-  'snapshots.take': ['Take a snapshot', 'Snapshot anlegen'],
-  'snapshots.label': ['Label', 'Bezeichnung'],
-  'snapshots.label-hint': ['A part of the name. Empty: manual.', 'Ein Teil des Namens. Leer: manual.'],
-  'snapshots.taken': ['The snapshot {name} was taken.', 'Der Snapshot {name} wurde angelegt.'],
-  'snapshots.none': ['There are no snapshots yet.', 'Es gibt noch keine Snapshots.'],
-  'snapshots.name': ['Snapshot', 'Snapshot'],
-  'snapshots.when': ['Taken', 'Angelegt'],
-  'snapshots.by': ['By', 'Von'],
-  'snapshots.by-command': ['command', 'Befehl'],
-  'snapshots.by-others': ['other programs', 'anderen Programmen'],
-  'snapshots.protected': ['Protected until', 'Geschützt bis'],
-
   'quotas.title': ['Quotas', 'Kontingente'],
-  'quotas.of': ['Quotas of {name}', 'Kontingente von {name}'],
-  'quotas.add': ['Add a quota', 'Kontingent anlegen'],
-  'quotas.change': ['Change', 'Ändern'],
-  'quotas.change-of': ['The quota of {subject}', 'Kontingent von {subject}'],
-  'quotas.set': ['Set', 'Setzen'],
-  'quotas.was-set': ['The quota of {subject} was set.', 'Das Kontingent von {subject} wurde gesetzt.'],
-  'quotas.remove': ['Remove', 'Entfernen'],
-  'quotas.remove-ask': ['{subject} may hold anything then, unless another quota holds.', '{subject} darf dann beliebig viel belegen, wenn kein anderes Kontingent gilt.'],
-  'quotas.removed': ['The quota of {subject} was removed.', 'Das Kontingent von {subject} wurde entfernt.'],
-  'quotas.none': ['The share has no quotas.', 'Die Freigabe hat keine Kontingente.'],
-  'quotas.who': ['Who', 'Wer'],
-  'quotas.who-hint': ['/directory, user, @group, * for each user, @* for each group', '/Verzeichnis, Benutzer, @Gruppe, * für jeden Benutzer, @* für jede Gruppe'],
-  'quotas.used': ['Used', 'Belegt'],
-  'quotas.soft': ['Soft limit', 'Weiche Grenze'],
-  'quotas.hard': ['Hard limit', 'Harte Grenze'],
-  'quotas.size-hint': ['In KiB, MiB, GiB or TiB, as 10 GiB. Empty: none.', 'In KiB, MiB, GiB oder TiB, etwa 10 GiB. Leer: keine.'],
-  'quotas.grace': ['Grace', 'Frist'],
-  'quotas.days': ['Grace in days', 'Frist in Tagen'],
-  'quotas.days-hint': ['How long more than the soft limit may be held.', 'Wie lange mehr als die weiche Grenze belegt sein darf.'],
-  'quotas.some-days': ['{days} days', '{days} Tage'],
-  'quotas.over-since': ['over since {date}', 'überschritten seit {date}'],
-  'quotas.counted': ['All files were last counted at {date}.', 'Alle Dateien wurden zuletzt am {date} gezählt.'],
-  'quotas.counting': ['All files are being counted. Nobody is held back until then.', 'Alle Dateien werden gezählt. Bis dahin wird niemand aufgehalten.'],
-  'quotas.not-counted': ['The files are not counted yet.', 'Die Dateien sind noch nicht gezählt.'],
-
-  'restore.ask': ['Restore …', 'Wiederherstellen …'],
-  'restore.title': ['Restore a file or a directory', 'Datei oder Verzeichnis wiederherstellen'],
-  'restore.from': ['As it was on {date}. Clients go on working.', 'Wie es am {date} war. Clients arbeiten weiter.'],
-  'restore.begin': ['Restore', 'Wiederherstellen'],
-  'restore.begun': ['{path} is being restored.', '{path} wird wiederhergestellt.'],
-  'restore.path': ['Path', 'Pfad'],
-  'restore.path-hint': ['From the root of the share; / is all of it.', 'Von der Wurzel der Freigabe an; / ist alles.'],
-  'restore.to': ['To another path', 'An einen anderen Pfad'],
-  'restore.to-hint': ['Empty: the same path.', 'Leer: derselbe Pfad.'],
-  'restore.replace': ['Replace files that are there', 'Vorhandene Dateien ersetzen'],
-  'restore.replace-hint': ['Directories are merged: files that the snapshot does not have stay.', 'Verzeichnisse werden vereinigt: Dateien, die der Snapshot nicht hat, bleiben.'],
-  'restore.last': ['Last restore', 'Letzte Wiederherstellung'],
-  'restore.elsewhere': ['{path}, to {to}', '{path}, nach {to}'],
-  'restore.of': ['{some} of {all}', '{some} von {all}'],
-  'restore.files': ['Files', 'Dateien'],
-  'restore.bytes': ['Bytes', 'Bytes'],
-  'restore.unchanged': ['Unchanged', 'Unverändert'],
-  'restore.left': ['Left alone', 'Nicht angetastet'],
-  'restore.problem': ['Reason', 'Grund'],
-  'restore.cancel': ['Cancel', 'Abbrechen'],
-  'restore.running': ['running', 'läuft'],
-  'restore.waiting': ['waits for the share', 'wartet auf die Freigabe'],
-  'restore.done': ['done', 'fertig'],
-  'restore.cancelled': ['cancelled', 'abgebrochen'],
-  'restore.failed': ['failed', 'gescheitert'],
+  'replication.title': ['Replication', 'Replikation'],
 
   'plan.simulate': ['Try it on recorded work', 'An aufgezeichneter Arbeit erproben'],
   'plan.simulate-note': ['Records the operations of clients for some seconds, and says what this plan would have done to them. Nothing is changed.', 'Zeichnet die Operationen der Clients einige Sekunden lang auf und sagt, was dieser Plan mit ihnen gemacht hätte. Nichts wird geändert.'],
@@ -258,7 +194,6 @@ const TEXTS = {
   'clients.none': ['No client is connected.', 'Kein Client ist verbunden.'],
   'clients.list': ['{count} connected', '{count} verbunden'],
   'clients.guest': ['guest', 'Gast'],
-  'clients.protocol': ['Protocol', 'Protokoll'],
   'clients.protection': ['Protection', 'Schutz'],
   'clients.signed': ['signed, {algorithm}', 'signiert, {algorithm}'],
   'clients.not-signed': ['signing not required', 'Signieren nicht verlangt'],
@@ -397,6 +332,9 @@ const isGerman = (navigator.languages ?? [navigator.language]).find((language) =
 export const language = isGerman ? 'de' : 'en';
 /** For figures and dates: as the browser has it, if it has this language. */
 export const locale = (navigator.languages ?? []).find((given) => given.startsWith(language)) ?? language;
+
+/** Adds the texts of pages that are loaded later. */
+export const add = (more) => Object.assign(TEXTS, more);
 
 /** A text, with values in place of their names in braces. */
 export function t(key, values = {}) {
