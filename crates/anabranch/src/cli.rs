@@ -387,6 +387,9 @@ pub(crate) struct ShareSet {
     /// The plan; `unlimited` removes all limits
     #[arg(long)]
     pub(crate) plan: Option<String>,
+    /// What a share of a pool may hold: not less than it holds
+    #[arg(long, value_name = "1TiB", value_parser = pools::parse_size)]
+    pub(crate) size: Option<u64>,
     /// The policy that takes snapshots of the share; "" removes it
     #[arg(long, value_name = "POLICY")]
     pub(crate) snapshot_policy: Option<String>,

@@ -10,6 +10,11 @@ pub(crate) enum PoolCommand {
     List(Asking),
 }
 
+/// A number of bytes and its unit.
+pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
+    limits::parse_size(text).ok_or_else(|| format!("{text:?} is no size, such as 512MiB or 1TiB"))
+}
+
 /// The directory of a share that the server makes.
 #[derive(Debug, Args)]
 pub(crate) struct InPool {

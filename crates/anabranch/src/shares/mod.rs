@@ -160,6 +160,7 @@ fn change(set: &ShareSet) -> ShareChange {
         metadata_cache: set.metadata_cache,
         access_log: set.access_log,
         plan: set.plan.clone(),
+        size: set.size,
         snapshot_policy: set.snapshot_policy.clone(),
         recycle_bin: set.recycle_bin.clone(),
         ransomware_alarm: set.ransomware_alarm.clone(),

@@ -156,6 +156,14 @@ fn create_with_policy(directory: &TempDir) {
     }
 }
 
+/// The flags of a server with a pool.
+fn pool(directory: &TempDir) -> [String; 2] {
+    let (config, pool) = (path(directory, "pool.toml"), path(directory, "pool"));
+    fs::create_dir(&pool).unwrap();
+    fs::write(&config, format!("[[pool]]\nname = \"fast\"\ndirectory = \"{pool}\"\n")).unwrap();
+    ["--config".to_owned(), config]
+}
+
 /// Load on a share, for longer than the test takes.
 fn load(target: &str, work: &[&str]) -> Running {
     let job = ["bench", "job", "--target", target, "--seconds", "100", "--repetitions", "5"];
@@ -168,6 +176,7 @@ fn every_expression_finds_something_while_load_runs() {
     let directory = TempDir::new().unwrap();
     let mut flags = flags(&directory);
     flags.extend(certificate(&directory));
+    flags.extend(pool(&directory));
     create_with_policy(&directory);
     let server = Server::start(&flags.iter().map(String::as_str).collect::<Vec<_>>());
     create_limited(&directory);

@@ -7,7 +7,7 @@ use crate::deleted_shares::{DeletedShare, DeletedShares, Purge, Undelete};
 use crate::domain::Domain;
 use crate::identities::TestedUser;
 use crate::policies::{NewPolicy, Policies, Policy, PolicyChange};
-use crate::pools::Pools;
+use crate::pools::{Pool, Pools};
 use crate::quotas::{NewQuota, Quota, Quotas};
 use crate::ransomware::{RansomwareAlarm, RansomwareAlarms};
 use crate::replications::{
@@ -218,6 +218,8 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// No server is running.
     fn pools(&self) -> Result<Pools, Refusal>;
+    /// The pools, for metrics. Waits for no storage: their capacity is the last that is known, and none if neither that nor why there is none.
+    fn pool_figures(&self) -> Vec<Pool>;
     /// All users, by name.
     ///
     /// # Errors

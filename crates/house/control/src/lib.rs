@@ -265,6 +265,7 @@ async fn write_metrics(
         reload: about.subject.administration.reloads(),
         snapshots: about.subject.administration.snapshot_figures(),
         replications: about.subject.administration.replication_figures(),
+        pools: about.subject.administration.pool_figures(),
         certificate_expires: (about.subject.certificate_expires)(),
         up: about.started.elapsed(),
     };

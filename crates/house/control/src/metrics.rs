@@ -1,6 +1,7 @@
 //! The accounting of the shares as Prometheus text (exposition format 0.0.4). docs/metrics.md describes every family.
 
 mod identity;
+mod pools;
 mod quotas;
 mod replications;
 mod snapshots;
@@ -21,6 +22,7 @@ use crate::clients::Clients;
 use crate::configuration::Reload;
 use crate::counters::{Counters, LookupCounts, MechanismLogons, Occupied};
 use crate::health;
+use crate::pools::Pool;
 use crate::replications::ReplicationFigures;
 use crate::snapshots::SnapshotFigures;
 
@@ -70,6 +72,7 @@ pub(crate) struct OfServer {
     pub(crate) reload: Reload,
     pub(crate) snapshots: Vec<SnapshotFigures>,
     pub(crate) replications: Vec<ReplicationFigures>,
+    pub(crate) pools: Vec<Pool>,
     pub(crate) certificate_expires: Option<SystemTime>,
     pub(crate) up: Duration,
 }
@@ -154,6 +157,7 @@ fn write_all(looks: &[Look], awaited: &[&str], server: &OfServer, audience: Audi
     write_alarms(&mut text, looks, awaited);
     snapshots::write(&mut text, &server.snapshots);
     replications::write(&mut text, &server.replications);
+    pools::write(&mut text, &server.pools);
     text.0
 }
 

@@ -343,6 +343,9 @@ pub struct ShareChange {
     /// The plan of the share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
+    /// What a share of a pool may hold, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
     /// Who may use the share.
     #[serde(skip_serializing_if = "RulesChange::is_nothing")]
     pub rules: RulesChange,

@@ -160,6 +160,9 @@ impl Administration for Nobody {
     fn pools(&self) -> Result<pools::Pools, Refusal> {
         Ok(pools::Pools::default())
     }
+    fn pool_figures(&self) -> Vec<pools::Pool> {
+        Vec::new()
+    }
     fn users(&self) -> Result<users::Users, Refusal> {
         Ok(users::Users::default())
     }

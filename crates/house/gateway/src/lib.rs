@@ -45,6 +45,7 @@ mod nfs_tls;
 mod numbers;
 mod opening;
 mod passwords;
+mod pool_spaces;
 mod pools;
 pub mod port_owner;
 mod prepared;

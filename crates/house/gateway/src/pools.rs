@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use state::{PoolDirectory, ShareRecord, State};
-use storage_local::{Pool, PoolError};
+use storage_local::{Pool, PoolError, PoolSpace};
 
 use crate::apart::{Apart, mounted_below};
 use crate::directories;
@@ -69,6 +69,15 @@ pub(crate) fn open_made(made: &PoolDirectory, place: &Path) -> std::result::Resu
     let pool = Pool::open(place)?;
     pool.check(made.pool_mark.parse().map_err(|_| PoolError::OtherPool)?)?;
     Ok(pool)
+}
+
+/// What the file system of a pool holds, however long it takes to answer. `mark`: the number of the pool, if that is known.
+pub(crate) fn space(directory: &Path, mark: Option<&str>) -> std::result::Result<PoolSpace, PoolError> {
+    let pool = Pool::open(&directory.canonicalize().map_err(|_| PoolError::Missing)?)?;
+    if let Some(mark) = mark {
+        pool.check(mark.parse().map_err(|_| PoolError::OtherPool)?)?;
+    }
+    Ok(pool.space()?)
 }
 
 /// The directory of a pool and a name in it.

@@ -125,6 +125,34 @@ fn a_share_of_a_pool_has_a_directory_and_a_size() {
 }
 
 #[test]
+fn a_share_of_a_pool_gets_another_size_but_none_below_what_it_holds() {
+    let test = "a_share_of_a_pool_gets_another_size_but_none_below_what_it_holds";
+    let Some(mut machine) = Machine::with_pool(test, &[]) else { return };
+    let one = machine.create_in_pool("one");
+    fs::write(one.join("file"), vec![1; 4 << 20]).unwrap();
+    machine.done(&["share", "set", "one", "--size", "128MiB"]);
+    assert_eq!(machine.json(&["share", "show", "one"])["size"], 128 << 20);
+    assert_eq!(machine.pool()["promised"], 128 << 20);
+    machine.done(&["quota", "check", "one"]);
+    until("the file is counted", || {
+        machine.json(&["quota", "list", "one"])["quotas"][0]["used"].as_u64() == Some(4 << 20)
+    });
+    machine.refused(
+        &["share", "set", "one", "--size", "2MiB"],
+        &["the share one holds 4MiB, which is more than 2MiB"],
+    );
+    machine.done(&["share", "set", "one", "--size", "4MiB"]);
+    machine.refused(&["share", "set", "one", "--size", "1000TiB"], &["the shares of the pool fast would be"]);
+    machine.refused(&["share", "set", "data", "--size", "1MiB"], &["the share data is declared in"]);
+    let place = machine.make_directory("place");
+    machine.done(&["share", "create", "place", &place]);
+    machine.refused(&["share", "set", "place", "--size", "1MiB"], &["the share place is of no pool"]);
+    assert_eq!(machine.json(&["share", "show", "one"])["size"], 4 << 20);
+    machine.stop();
+    machine.refused(&["share", "set", "one", "--size", "8MiB"], &["only a running server"]);
+}
+
+#[test]
 fn what_cannot_be_made_in_a_pool_is_refused_and_leaves_nothing() {
     let test = "what_cannot_be_made_in_a_pool_is_refused_and_leaves_nothing";
     let Some(mut machine) = Machine::with_pool(test, &[]) else { return };

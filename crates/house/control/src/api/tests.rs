@@ -187,6 +187,7 @@ fn an_api() -> ApiActivity {
 fn a_share_change() -> ShareChange {
     let yes = Some(true);
     ShareChange {
+        size: Some(1 << 30),
         read_only: yes,
         guest: yes,
         access_based_enumeration: yes,

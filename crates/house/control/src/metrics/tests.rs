@@ -10,6 +10,7 @@ use share::{
 
 use super::*;
 use crate::counters::ContextCounts;
+use crate::pools::RemovedDirectory;
 use crate::replications::Replication;
 use crate::trace::operation;
 
@@ -50,6 +51,50 @@ fn replica() -> ReplicationFigures {
     let replication =
         Replication { state: "broken".to_owned(), as_of: Some(9), failures: 2, ..Replication::default() };
     ReplicationFigures { share: "co\"py".to_owned(), replication, received: 7 }
+}
+
+/// A pool whose file system answers.
+fn pool() -> Pool {
+    let removed = |problem: Option<&str>| RemovedDirectory {
+        problem: problem.map(str::to_owned),
+        ..RemovedDirectory::default()
+    };
+    Pool {
+        name: "fa\"st".to_owned(),
+        shares: 2,
+        deleted_shares: 1,
+        promised: 30,
+        capacity: Some(100),
+        free: Some(60),
+        removing: vec![removed(None), removed(Some("mounted")), removed(None)],
+        ..Pool::default()
+    }
+}
+
+#[test]
+fn a_pool_has_sizes_and_what_waits_to_be_removed() {
+    let silent =
+        Pool { name: "silent".to_owned(), problem: Some("it does not answer".to_owned()), ..Pool::default() };
+    let unknown = Pool { name: "unknown".to_owned(), ..Pool::default() };
+    let pools = vec![pool(), silent, unknown];
+    let server = OfServer { pools, ..OfServer::default() };
+    let text = render(&ShareTable::default().present(), &server, Audience::Everybody);
+    for line in [
+        "anabranch_pool_available{pool=\"fa\\\"st\"} 1",
+        "anabranch_pool_available{pool=\"silent\"} 0",
+        "anabranch_pool_capacity_bytes{pool=\"fa\\\"st\"} 100",
+        "anabranch_pool_used_bytes{pool=\"fa\\\"st\"} 40",
+        "anabranch_pool_promised_bytes{pool=\"fa\\\"st\"} 30",
+        "anabranch_pool_promised_bytes{pool=\"unknown\"} 0",
+        "anabranch_pool_shares{pool=\"fa\\\"st\",state=\"present\"} 2",
+        "anabranch_pool_shares{pool=\"fa\\\"st\",state=\"deleted\"} 1",
+        "anabranch_pool_removals{pool=\"fa\\\"st\",state=\"waiting\"} 2",
+        "anabranch_pool_removals{pool=\"fa\\\"st\",state=\"failing\"} 1",
+    ] {
+        assert!(text.contains(&format!("\n{line}\n")), "{line}");
+    }
+    assert!(!text.contains("capacity_bytes{pool=\"silent\"}"));
+    assert!(!text.contains("available{pool=\"unknown\"}"), "nobody has asked it yet");
 }
 
 #[test]
@@ -161,6 +206,7 @@ fn served() -> OfServer {
     OfServer {
         snapshots,
         replications,
+        pools: vec![pool()],
         certificate_expires: Some(UNIX_EPOCH),
         lookups,
         occupied,

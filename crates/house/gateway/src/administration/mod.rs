@@ -41,7 +41,7 @@ use control::deleted_shares::{DeletedShare, DeletedShares, Purge, Undelete};
 use control::domain::Domain;
 use control::identities::TestedUser;
 use control::policies::{NewPolicy, Policies, Policy, PolicyChange};
-use control::pools::Pools;
+use control::pools::{Pool, Pools};
 use control::quotas::{NewQuota, Quota, Quotas};
 use control::ransomware::{RansomwareAlarm, RansomwareAlarms};
 use control::replications::{
@@ -67,6 +67,7 @@ use crate::declared::{Declared, Idle};
 use crate::in_time::Silent;
 use crate::logged;
 use crate::names::NameLookup;
+use crate::pool_spaces::PoolSpaces;
 use crate::replication::{Remote, Replications};
 use crate::snapshots::{Runners, Snapshotting, now};
 use crate::vservers::Vservers;
@@ -115,6 +116,7 @@ pub struct Administration {
     expired: Expired,
     /// The storages of pools that do not answer.
     pub(crate) silent: Arc<Silent>,
+    pool_spaces: PoolSpaces,
     /// Who can ask other servers. Nobody, if no server is running.
     remote: OnceLock<Arc<dyn Remote>>,
     /// Who knows the configuration as it was written. Nobody, if it cannot be read again.
@@ -141,6 +143,7 @@ impl Administration {
             abandoned: Abandoned::default(),
             expired: Expired::default(),
             silent: Arc::default(),
+            pool_spaces: PoolSpaces::default(),
             remote: OnceLock::new(),
             configured: OnceLock::new(),
         })
@@ -166,6 +169,7 @@ impl Administration {
             abandoned: Abandoned::default(),
             expired: Expired::default(),
             silent: Arc::default(),
+            pool_spaces: PoolSpaces::default(),
             remote: OnceLock::new(),
             configured: OnceLock::new(),
         }
@@ -365,6 +369,10 @@ impl control::Administration for Administration {
 
     fn pools(&self) -> Result<Pools, Refusal> {
         self.all_pools()
+    }
+
+    fn pool_figures(&self) -> Vec<Pool> {
+        self.all_pool_figures()
     }
 
     fn users(&self) -> Result<Users, Refusal> {

@@ -7,12 +7,13 @@ use control::pools::{Pool as Told, Pools, RemovedDirectory};
 use control::shares::NewShare;
 use control::{Refusal, RefusalKind};
 use limits::show_size;
-use share::{QuotaFor, folded_name};
+use share::{GRACE, QuotaFor, QuotaLimits, QuotaRule, QuotaSubject, folded_name};
 use state::{AbandonedDirectory, PoolDirectory, ShareRecord};
 use storage_local::{Pool, PoolError, PoolMark, PoolOwner, PoolSpace};
 
 use super::{Administration, failed, invalid};
 use crate::apart::Apart;
+use crate::pool_spaces::Answer;
 use crate::problem::{self, Problem};
 use crate::settings::{PoolSettings, check_ids, same_share_name};
 use crate::{in_time, pools};
@@ -74,11 +75,33 @@ pub(super) struct Place {
 impl Administration {
     pub(super) fn all_pools(&self) -> Result<Pools> {
         self.check_knows_pools()?;
+        let space = |name: &str, directory: &Path, kept: &Kept| {
+            let looked = self.look_at_pool(name, directory, kept);
+            Some(looked.map(|(_, space)| space).map_err(|problem| problem.what))
+        };
+        Ok(Pools { pools: self.tell_pools(space)? })
+    }
+
+    /// The same for metrics, which wait for no storage.
+    pub(super) fn all_pool_figures(&self) -> Vec<Told> {
+        if self.serving.is_none() {
+            return Vec::new();
+        }
+        let space = |_: &str, directory: &Path, kept: &Kept| {
+            let (at, mark) = (directory.to_owned(), kept.place.as_ref().map(|(_, mark)| mark.clone()));
+            let ask = move || pools::space(&at, mark.as_deref()).map_err(|error| error.to_string());
+            self.pool_spaces.look(directory, ask)
+        };
+        self.tell_pools(space).unwrap_or_default()
+    }
+
+    /// All pools, by name, each with what this says of its file system.
+    fn tell_pools(&self, space: impl Fn(&str, &Path, &Kept) -> Option<Answer>) -> Result<Vec<Told>> {
         let (declared, mut kept) = (self.declared(), self.kept_pools()?);
         let mut told = Vec::new();
         for pool in &declared.pools {
             let of_pool = kept.remove(&folded_name(&pool.name)).unwrap_or_default();
-            let space = self.look_at_pool(&pool.name, &pool.directory, &of_pool).map(|(_, space)| space);
+            let space = space(&pool.name, &pool.directory, &of_pool);
             let declared_in = Some(declared.pools_in.clone());
             let told_so = Told {
                 name: pool.name.clone(),
@@ -91,20 +114,21 @@ impl Administration {
         for of_pool in kept.into_values() {
             let Some((directory, _)) = of_pool.place.clone() else { continue };
             let told_so = Told { name: of_pool.name.clone(), ..Told::default() };
-            let space = self.look_at_pool(&of_pool.name, &directory, &of_pool).map(|(_, space)| space);
+            let space = space(&of_pool.name, &directory, &of_pool);
             let told_so = self.tell_pool(told_so, &directory, of_pool, space);
             let undeclared = || Some("the configuration does not declare it any more".to_owned());
             told.push(Told { problem: told_so.problem.clone().or_else(undeclared), ..told_so });
         }
         told.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(Pools { pools: told })
+        Ok(told)
     }
 
-    fn tell_pool(&self, pool: Told, directory: &Path, kept: Kept, space: problem::Result<PoolSpace>) -> Told {
+    fn tell_pool(&self, pool: Told, directory: &Path, kept: Kept, space: Option<Answer>) -> Told {
         let Kept { shares, deleted, promised, removing, .. } = kept;
         let (capacity, free, problem) = match space {
-            Ok(space) => (Some(space.total), Some(space.free), None),
-            Err(problem) => (None, None, Some(problem.what)),
+            Some(Ok(space)) => (Some(space.total), Some(space.free), None),
+            Some(Err(problem)) => (None, None, Some(problem)),
+            None => (None, None, None),
         };
         let removing = removing.into_iter().map(|AbandonedDirectory { share, directory, made, .. }| {
             let directory = directory.to_string_lossy().into_owned();
@@ -255,6 +279,56 @@ impl Administration {
         let kept = self.kept_pools()?.remove(&folded_name(&made.pool)).unwrap_or_default();
         let (_, space) = self.look_at_pool(&declared.name, &declared.directory, &kept).map_err(of_pool)?;
         check_promise(declared, space, kept.promised.saturating_sub(before).saturating_add(to))
+    }
+}
+
+impl Administration {
+    /// What a share of a pool holds, if it is to have less than it has; None: nobody needs to know. The storage is waited for.
+    pub(super) fn held_if_smaller(&self, share: &str, to: Option<u64>) -> Result<Option<u64>> {
+        let record = self.made_share(share)?;
+        if record.pool.is_none() || to.is_none_or(|to| to >= size(&record)) {
+            return Ok(None);
+        }
+        let unknown = |why: &str| {
+            let what = format!("nobody knows what the share {} holds: {why}", record.name);
+            Refusal::new(
+                RefusalKind::Busy,
+                what,
+                "It can be made larger, but not smaller, until that is known.",
+            )
+        };
+        let status = self.quota_status(&record.name)?.ok_or_else(|| unknown("it is not served"))?;
+        if status.counted.is_none() {
+            return Err(unknown("its files are being counted"));
+        }
+        let whole = QuotaSubject::Directory(Vec::new());
+        Ok(Some(status.by_subject().get(&whole).map_or(0, |standing| standing.used)))
+    }
+
+    /// The quotas of a share of a pool that is to have this size. `held`: what it holds, if that is to be checked.
+    pub(super) fn resized(&self, record: &ShareRecord, to: u64, held: Option<u64>) -> Result<Vec<QuotaRule>> {
+        if record.pool.is_none() {
+            let what = format!("the share {} is of no pool, and has no size", record.name);
+            return Err(invalid(
+                what,
+                "A plan limits it (--plan), or a quota: anabranch quota set NAME / --hard SIZE",
+            ));
+        }
+        self.check_knows_pools()?;
+        let whole = QuotaFor::Known(QuotaSubject::Directory(Vec::new()));
+        self.check_size(record, &whole, Some(to))?;
+        if let Some(held) = held.filter(|held| *held > to) {
+            let (held, to) = (show_size(held), show_size(to));
+            let what = format!("the share {} holds {held}, which is more than {to}", record.name);
+            return Err(Refusal::new(RefusalKind::Invalid, what, "Remove files first, or give it more."));
+        }
+        let limits = QuotaLimits::new(None, Some(to), GRACE).map_err(|e| invalid(e.to_string(), FORM))?;
+        let mut rules = record.quotas().map_err(failed)?;
+        match rules.iter_mut().find(|rule| is_size(&rule.subject)) {
+            Some(rule) => rule.limits = limits,
+            None => rules.push(QuotaRule { subject: whole, limits }),
+        }
+        Ok(rules)
     }
 }
 

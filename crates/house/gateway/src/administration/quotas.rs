@@ -60,7 +60,7 @@ impl Administration {
     }
 
     /// How the quotas of a share stand; None if it has none, or is not served.
-    fn quota_status(&self, name: &str) -> Result<Option<QuotaStatus>> {
+    pub(super) fn quota_status(&self, name: &str) -> Result<Option<QuotaStatus>> {
         let share = self.serving.as_ref().and_then(|serving| serving.shares.present().by_name(name).cloned());
         let Some(share) = share else { return Ok(None) };
         let settled = wait_for(share.quota_status())?.map_err(|e| not_told(name, e))?;

@@ -237,8 +237,11 @@ impl Administration {
     }
 
     pub(super) fn set_share(&self, name: &str, change: &ShareChange) -> Result<Share> {
+        // Before the others wait: the storage may not answer.
+        let held = self.held_if_smaller(name, change.size)?;
         let mut idle = self.idle.lock();
         let mut record = self.made_share(name)?;
+        let as_it_was = record.clone();
         let terms = changed_terms(&record.name, record.terms(), change)?;
         let before = record.provisioned().unwrap_or_default();
         let mut provisioned = before.clone();
@@ -276,13 +279,20 @@ impl Administration {
         if let Some(alarm) = &change.ransomware_alarm {
             record.ransomware_alarm = check_ransomware_alarm(&record.name, alarm)?;
         }
+        let quotas = change.size.map(|to| self.resized(&record, to, held)).transpose()?;
         record.set_terms(terms);
         record.uncached = change.metadata_cache.map_or(record.uncached, |kept| !kept);
         record.provision(&provisioned);
         self.state.keep_share(&record).map_err(failed)?;
         self.use_share(&record, &mut idle)?;
+        if let Some(rules) = quotas {
+            self.use_quotas(&mut record, rules)?;
+        }
         drop(idle);
-        tracing::info!(share = record.name, ?terms, plan = record.plan, "a share was changed");
+        if record != as_it_was {
+            let size = change.size;
+            tracing::info!(share = record.name, ?terms, plan = record.plan, size, "a share was changed");
+        }
         Ok(self.tell_made(&record))
     }
 
