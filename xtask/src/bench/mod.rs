@@ -24,6 +24,7 @@ mod memory;
 mod metadata;
 mod nfs_security;
 mod program;
+mod quotas;
 mod realm;
 mod rounds;
 mod security;
@@ -150,6 +151,12 @@ enum Bench {
     /// --write writes its section of docs/measured/performance.md. About 3 minutes, with --ganesha 6; root. ANABRANCH names
     /// another build than the release one.
     NfsSecurity(nfs_security::NfsSecurityArguments),
+    /// What quotas cost 4 KiB writes
+    ///
+    /// Server CPU of writes over SMB, NFSv3 and NFSv4.1 on a share with three quotas and on one without, interleaved. --write
+    /// writes its section of docs/measured/profiles.md. Exits 1 if a median is above 1.03. About 2 minutes. ANABRANCH names
+    /// another build than the release one.
+    Quotas(quotas::QuotasArguments),
     /// What signing and encryption cost
     ///
     /// Plain, signed (AES-128-GMAC) and encrypted (AES-128-GCM) reads and writes of 64 KiB and 1 MiB, interleaved, over
@@ -158,6 +165,12 @@ enum Bench {
     /// minutes; root. If others use the machine too, take precedence: `setsid -w sh -c 'echo -20 >/proc/self/autogroup;
     /// cargo xtask bench security'`.
     Security(security::SecurityArguments),
+    /// How long snapshots take, and what clients wait for
+    ///
+    /// tests/interop/snapshot-times.sh: `btrfs`, in a file, or `cephfs`, in a cluster of tests/lab. Prints the rows of
+    /// docs/measured/snapshots.md. Some minutes; root, and the package index of Python. ANABRANCH names another build than the
+    /// release one.
+    Snapshots(Script),
     /// What one link carries over NFSv4 and what four trunked links carry
     ///
     /// Each link is a separate network interface of 200 Mbit/s. Also measures four connections over one link
@@ -194,6 +207,8 @@ pub(crate) fn run(chosen: &Chosen) -> Chore {
         Some(Bench::Memory(given)) => memory::run(given),
         Some(Bench::Metadata(given)) => metadata::run(given),
         Some(Bench::NfsSecurity(given)) => nfs_security::run(given),
+        Some(Bench::Quotas(given)) => quotas::run(given),
+        Some(Bench::Snapshots(script)) => of_program("tests/interop/snapshot-times.sh", &[], script),
         Some(Bench::Security(given)) => security::run(given),
         Some(Bench::Trunks(given)) => trunks::run(given),
     }
