@@ -19,6 +19,8 @@ pub(crate) type CPerms = *mut c_void;
 
 /// `CEPH_STATX_BASIC_STATS | CEPH_STATX_BTIME`
 pub(crate) const WANTED: c_uint = 0x0fff;
+/// `AT_NO_ATTR_SYNC`, which is `AT_STATX_DONT_SYNC` since Ceph 17: what the client knows will do.
+pub(crate) const NOT_ASKED: c_uint = 0x4000;
 /// `CEPH_SETATTR_MODE` and others: what [`CStat`] changes.
 pub(crate) const SET_MODE: c_int = 1;
 pub(crate) const SET_UID: c_int = 1 << 1;

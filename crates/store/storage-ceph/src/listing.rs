@@ -1,19 +1,21 @@
 //! The entries of a directory.
 #![expect(unsafe_code, reason = "functions of a C library are called here")]
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_uint};
 use std::ptr::null_mut;
 
 use rustix::io::Errno;
 
 use crate::inode::Inode;
-use crate::library::{CListing, CStat, WANTED};
+use crate::library::{CListing, CStat, NOT_ASKED, WANTED};
 use crate::mount::{Mount, done};
 
 /// A listing that is under way.
 pub(crate) struct Listing<'a> {
     dir: &'a Inode,
     listing: CListing,
+    /// Flags of the call for each entry.
+    flags: c_uint,
 }
 
 /// An entry.
@@ -46,11 +48,19 @@ impl<'a> Listing<'a> {
         let mut listing = null_mut();
         // SAFETY: the object is held.
         done(unsafe { (functions.ll_opendir)(*mount, dir.inode, &raw mut listing, root.perms) })?;
-        let listing = Self { dir, listing };
+        let listing = Self { dir, listing, flags: 0 };
         if cookie != 0 {
             // SAFETY: the listing was just begun. A cookie that was never given out lists from another entry on.
             unsafe { (functions.seekdir)(*mount, listing.listing, cookie.cast_signed()) };
         }
+        Ok(listing)
+    }
+
+    /// A listing from the start of names, and of the numbers that tell objects apart: nobody asks the metadata servers for what else
+    /// there is to say of each entry.
+    pub(crate) fn of_names(dir: &'a Inode) -> Result<Self, Errno> {
+        let mut listing = Self::behind(dir, 0)?;
+        listing.flags = NOT_ASKED;
         Ok(listing)
     }
 
@@ -63,7 +73,7 @@ impl<'a> Listing<'a> {
         // SAFETY: the listing is under way, the structures are those of this system, and no object is asked for.
         let more = unsafe {
             let (entry, stat) = (&raw mut entry, &raw mut stat);
-            (functions.readdirplus_r)(*mount, self.listing, entry, stat, WANTED, 0, null_mut())
+            (functions.readdirplus_r)(*mount, self.listing, entry, stat, WANTED, self.flags, null_mut())
         };
         if done(more)? == 0 {
             return Ok(None);

@@ -101,7 +101,7 @@ impl CephSnapshots {
 
     /// All entries of the directory of snapshots.
     fn entries(folder: &Inode) -> Result<Vec<InFolder>> {
-        let mut listing = Listing::behind(folder, 0).map_err(from_errno)?;
+        let mut listing = Listing::of_names(folder).map_err(from_errno)?;
         let mut found = Vec::new();
         while let Some(entry) = listing.next().map_err(from_errno)? {
             if !matches!(entry.name(), b"." | b"..") {
