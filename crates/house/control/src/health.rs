@@ -122,8 +122,9 @@ fn replica_problem(replica: &Replication, now: u64) -> Option<String> {
     if replica.state == "broken" {
         return None;
     }
-    if let Some(problem) = &replica.problem {
-        return Some(format!("the replica is not brought up to date: {problem}"));
+    if replica.problem.is_some() {
+        // The reason may have paths, and anybody may ask for the health.
+        return Some("the last transfer to the replica has failed: its status says why".to_owned());
     }
     let age = now.saturating_sub(u64::try_from(replica.as_of?).unwrap_or(0));
     let is_behind = age > replica.every_seconds.saturating_mul(REPLICA_AGE_MAX);
@@ -328,8 +329,9 @@ mod tests {
             "degraded\nshare copy: the replica is 1801 s old, and is to be brought up to date every 600 s\n";
         assert_eq!(said(Some(8199), "mirrored", None), behind);
         assert_eq!(said(Some(0), "broken", Some("gone")), "ok\n");
-        let fails = "degraded\nshare copy: the replica is not brought up to date: gone\n";
-        assert_eq!(said(Some(9999), "resync", Some("gone")), fails);
+        let fails =
+            "degraded\nshare copy: the last transfer to the replica has failed: its status says why\n";
+        assert_eq!(said(Some(9999), "resync", Some("secret/plans: it is gone")), fails, "not where");
         assert_eq!(said(Some(20_000), "mirrored", None), "ok\n", "a clock that was set back");
     }
 
