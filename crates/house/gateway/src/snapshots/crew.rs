@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -12,6 +13,8 @@ use parking_lot::Mutex;
 const THREADS_MAX: usize = 16;
 
 type Job = Box<dyn FnOnce() + Send>;
+/// Starts a thread with this name that does the work.
+type Start = fn(&str, Arc<Mutex<Work>>) -> io::Result<JoinHandle<()>>;
 
 /// The threads, which end when there is nothing to do. When it is dropped, what was begun is finished, and the rest is not done.
 #[derive(Debug)]
@@ -19,6 +22,7 @@ pub(crate) struct Crew {
     name: &'static str,
     work: Arc<Mutex<Work>>,
     threads: Vec<JoinHandle<()>>,
+    start: Start,
 }
 
 /// What there is to do. Its lock is not held while a job is done.
@@ -42,7 +46,7 @@ impl fmt::Debug for Work {
 impl Crew {
     /// The threads have this name.
     pub(super) fn new(name: &'static str) -> Self {
-        Self { name, work: Arc::default(), threads: Vec::new() }
+        Self { name, work: Arc::default(), threads: Vec::new(), start }
     }
 
     /// Whether a job of a share waits or is being done.
@@ -50,7 +54,7 @@ impl Crew {
         self.work.lock().busy.contains(share)
     }
 
-    /// Has a job of a share done, which is not busy. If the system has no more threads, a later job has it done, too.
+    /// Has a job of a share done, which is not busy. If the system has no thread for it, it is not done, and the share is not busy.
     pub(crate) fn give(&mut self, share: String, job: Job) {
         let mut work = self.work.lock();
         work.busy.insert(share.clone());
@@ -59,15 +63,24 @@ impl Crew {
             return;
         }
         self.threads.retain(|thread| !thread.is_finished());
-        let of_thread = Arc::clone(&self.work);
-        match std::thread::Builder::new().name(self.name.to_owned()).spawn(move || run(&of_thread)) {
+        match (self.start)(self.name, Arc::clone(&self.work)) {
             Ok(thread) => {
                 work.threads += 1;
                 self.threads.push(thread);
             }
-            Err(e) => tracing::error!("a thread of {}: {e}", self.name),
+            Err(e) => {
+                tracing::error!("a thread of {}: {e}", self.name);
+                if work.threads == 0 {
+                    let taken_back = work.waiting.pop_back();
+                    taken_back.iter().for_each(|(share, _)| _ = work.busy.remove(share));
+                }
+            }
         }
     }
+}
+
+fn start(name: &str, work: Arc<Mutex<Work>>) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&work))
 }
 
 fn run(work: &Mutex<Work>) {
@@ -97,8 +110,30 @@ impl Drop for Crew {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+    use std::time::{Duration, Instant};
 
     use super::*;
+
+    fn wait_until_idle(crew: &Crew, share: &str) {
+        let until = Instant::now() + Duration::from_secs(600);
+        while crew.is_busy(share) {
+            assert!(Instant::now() < until, "{share} stays busy");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_job_without_a_thread_is_given_again() {
+        let mut crew = Crew::new("test");
+        crew.start = |_, _| Err(io::ErrorKind::WouldBlock.into());
+        crew.give("data".to_owned(), Box::new(|| panic!("there is no thread")));
+        assert!(!crew.is_busy("data"));
+        crew.start = start;
+        let (done, is_done) = mpsc::channel();
+        crew.give("data".to_owned(), Box::new(move || done.send(()).unwrap()));
+        assert_eq!(is_done.recv(), Ok(()));
+        wait_until_idle(&crew, "data");
+    }
 
     #[test]
     fn a_job_that_takes_long_holds_up_no_other() {
@@ -115,18 +150,14 @@ mod tests {
         assert_eq!(seen, (0..100).collect::<Vec<_>>());
         assert!(crew.is_busy("slow") && !crew.is_busy("other"));
         drop(go_on);
-        while crew.is_busy("slow") {
-            std::thread::yield_now();
-        }
+        wait_until_idle(&crew, "slow");
     }
 
     #[test]
     fn what_has_failed_keeps_no_thread_and_what_was_begun_is_finished() {
         let mut crew = Crew::new("test");
         crew.give("bad".to_owned(), Box::new(|| panic!("it is to be caught")));
-        while crew.is_busy("bad") {
-            std::thread::yield_now();
-        }
+        wait_until_idle(&crew, "bad");
         let (begun, has_begun) = mpsc::channel();
         let (done, is_done) = mpsc::channel();
         let job = move || {
