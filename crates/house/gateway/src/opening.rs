@@ -507,17 +507,19 @@ impl Opener {
         Ok(Arc::new(store))
     }
 
-    /// Refuses a share on the directory of a replica of another name: its clients would see, and change, what is not complete.
+    /// Refuses a share on the directory of a replica, which is not served as that: its clients would see, and change, what is not
+    /// complete.
     fn check_is_of_no_replica(&self, name: &str, directory: &Path) -> Result<()> {
-        let is_other = |record: &&ReplicationRecord| {
-            !record.broken
-                && !same_share_name(&record.share, name)
-                && directory.starts_with(&record.directory)
-        };
         let records = self.state.replications()?;
-        records.iter().find(is_other).map_or(Ok(()), |other| {
-            let what = format!("share {name}: its directory is that of the replica {}", other.share);
-            let advice = format!("End the replication: anabranch share replicate {} --stop", other.share);
+        replica_at(&records, name, directory).map_or(Ok(()), |other| {
+            let (what, share) = if same_share_name(&other.share, name) {
+                let was = other.directory.display();
+                (format!("share {name}: it is a replica, and its directory was {was}"), name)
+            } else {
+                let share = other.share.as_str();
+                (format!("share {name}: its directory is that of the replica {share}"), share)
+            };
+            let advice = format!("End the replication: anabranch share replicate {share} --stop");
             Err(Problem::new(Cause::Directory, what, advice))
         })
     }
@@ -565,5 +567,51 @@ impl Opener {
             share.set_quota_rules(quotas);
         }
         Ok(share)
+    }
+}
+
+/// The replica that is kept in this directory, which is served as another share, or as the share of a replica that is kept elsewhere:
+/// that may be the same directory by another path.
+fn replica_at<'a>(
+    records: &'a [ReplicationRecord],
+    name: &str,
+    directory: &Path,
+) -> Option<&'a ReplicationRecord> {
+    records.iter().filter(|record| !record.broken).find(|record| {
+        same_share_name(&record.share, name)
+            || directory.starts_with(&record.directory)
+            || is_one_directory(directory, &record.directory)
+    })
+}
+
+fn is_one_directory(one: &Path, other: &Path) -> bool {
+    let id = |path| rustix::fs::stat(path).map(|found| (found.st_dev, found.st_ino));
+    id(one).is_ok_and(|one| id(other) == Ok(one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_store_of_a_replica_is_served_as_nothing_else() {
+        let place = tempfile::tempdir().unwrap();
+        let [copy, other, link] = ["copy", "other", "link"].map(|name| place.path().join(name));
+        std::fs::create_dir(&copy).unwrap();
+        std::fs::create_dir(&other).unwrap();
+        std::os::unix::fs::symlink(&copy, &link).unwrap();
+        let record = |broken| ReplicationRecord {
+            share: "copy".to_owned(),
+            directory: copy.clone(),
+            broken,
+            ..ReplicationRecord::default()
+        };
+        let is_refused =
+            |broken, name, directory: &Path| replica_at(&[record(broken)], name, directory).is_some();
+        assert!(is_refused(false, "data", &copy) && is_refused(false, "data", &copy.join("below")));
+        assert!(is_refused(false, "data", &link), "another path of it");
+        assert!(is_refused(false, "COPY", &link) && is_refused(false, "copy", &other), "it may be one");
+        assert!(!is_refused(false, "data", &other) && !is_refused(true, "copy", &copy));
+        assert!(!is_refused(true, "data", &copy), "it was broken off");
     }
 }
