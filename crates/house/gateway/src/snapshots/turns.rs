@@ -60,14 +60,25 @@ mod tests {
         assert!(take("a").is_some() && take("b").is_some());
     }
 
+    /// A turn that is given back wakes all who wait: also those for another file system, and then these go on waiting.
     #[test]
     fn who_waits_gets_the_turn_that_is_given_back() {
+        const PATIENCE: Duration = Duration::from_secs(600);
         let turns = Turns::default();
-        let first = turns.take("a".into(), Duration::ZERO).unwrap();
+        let [first, other] = ["a", "b"].map(|name| turns.take(name.into(), Duration::ZERO).unwrap());
+        let begun = Instant::now();
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| turns.take("a".into(), Duration::from_secs(600)).is_some());
-            drop(first);
-            assert!(waiting.join().unwrap());
+            let waiting = ["a", "b"].map(|name| {
+                let turns = &turns;
+                scope.spawn(move || turns.take(name.into(), PATIENCE).map(|_| Instant::now()))
+            });
+            // They wait by then. On a machine that is slower than that this shows nothing.
+            std::thread::sleep(Duration::from_millis(200));
+            drop((first, other));
+            for one in waiting {
+                let at = one.join().unwrap().unwrap();
+                assert!(at < begun + PATIENCE, "nobody has woken it");
+            }
         });
     }
 }
