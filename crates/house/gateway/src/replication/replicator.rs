@@ -1,6 +1,7 @@
 //! The thread that begins transfers to replicas.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
@@ -61,6 +62,12 @@ impl Drop for Replicator {
     }
 }
 
+/// What a transfer has come to. One that panics has failed: otherwise it would count as going on, and no other would begin.
+fn caught<T>(transfer: impl FnOnce() -> Result<T, Ended>) -> Result<T, Ended> {
+    catch_unwind(AssertUnwindSafe(transfer))
+        .unwrap_or_else(|_| Err(Ended::Failed("a mistake of this program, which the log has".to_owned())))
+}
+
 impl Administration {
     /// Begins the transfers that are due.
     fn replicate(&self) {
@@ -111,7 +118,7 @@ impl Administration {
                 takes,
                 progress: &progress,
             };
-            match run.carry_out(thread) {
+            match caught(|| run.carry_out(thread)) {
                 Ok(record) => {
                     let figures = progress.figures();
                     tracing::info!(
@@ -152,5 +159,17 @@ impl Administration {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transfer_that_panics_has_failed() {
+        let outcome = caught::<()>(|| panic!("it is to be caught"));
+        assert!(matches!(&outcome, Err(Ended::Failed(why)) if why.contains("mistake")), "{outcome:?}");
+        assert!(matches!(caught(|| Ok(7)), Ok(7)));
     }
 }
