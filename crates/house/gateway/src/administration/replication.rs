@@ -13,7 +13,7 @@ use control::replications::{
 };
 use control::{Refusal, RefusalKind};
 use replica::FOLDER;
-use share::{Share, Terms, folded_name};
+use share::{Share, folded_name};
 use state::ReplicationRecord;
 use storage::{BEFORE_REVERT, MayWait, Snapshots, StoreThread, View};
 
@@ -55,11 +55,6 @@ impl Administration {
 
     pub(crate) fn snapshotting(&self) -> &Arc<Snapshotting> {
         &self.snapshotting
-    }
-
-    /// What a share is served with now.
-    pub(crate) fn terms_of(&self, share: &str) -> Terms {
-        self.served(share).map_or(Terms::empty(), |share| share.terms())
     }
 
     /// Says who can ask other servers. Only the first call has an effect.

@@ -147,7 +147,7 @@ impl Administration {
     }
 
     /// A share that is served.
-    pub(super) fn served(&self, name: &str) -> Result<Arc<Share>> {
+    pub(crate) fn served(&self, name: &str) -> Result<Arc<Share>> {
         self.serving()?.shares.present().by_name(name).cloned().ok_or_else(|| {
             let what = format!("no share {name} is served");
             Refusal::new(RefusalKind::NotFound, what, "`anabranch share list` lists the shares.")

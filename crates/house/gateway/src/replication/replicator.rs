@@ -95,13 +95,15 @@ impl Administration {
         let known = self.replications().of(&record.share);
         let progress = known.begins();
         let mirrors = self.mirrors();
-        let Some(shown) = mirrors.of(&record.share) else {
+        let served = self.served(&record.share).ok();
+        let (Some(shown), Some(served)) = (mirrors.of(&record.share), served) else {
             let why = "the share is not served".to_owned();
             tracing::warn!(share = record.share, "a replica is not brought up to date: {why}");
             known.ended(Some(why), Instant::now(), Duration::from_secs(record.every));
             return Ok(());
         };
-        let terms = self.terms_of(&record.share);
+        let terms = served.terms();
+        let served = Arc::downgrade(&served);
         let takes = Takes { devices: terms.contains(Terms::DEVICES), set_id: terms.contains(Terms::SET_ID) };
         let (state, snapshotting) = (Arc::clone(self.state()), Arc::clone(self.snapshotting()));
         let (record, of_thread) = (record.clone(), Arc::clone(&known));
@@ -114,6 +116,7 @@ impl Administration {
                 remote: &*remote,
                 mirrors: &mirrors,
                 shown: &shown,
+                share: &served,
                 record,
                 takes,
                 progress: &progress,

@@ -6,12 +6,13 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use control::replications::{NewTransfer, Transfer};
 use replica::{Convergence, Failure, Progress, Records, Shown, Source, Takes};
 use replica_wire::Wanted;
+use share::Share;
 use state::{ReplicationRecord, State};
 use storage::{Error, MayWait, SnapshotName, Snapshots, StoreThread, View};
 
@@ -43,6 +44,8 @@ pub(super) struct Run<'a> {
     pub(super) remote: &'a dyn Remote,
     pub(super) mirrors: &'a Mirrors,
     pub(super) shown: &'a Arc<Shown>,
+    /// The share, which ends without waiting for the transfer.
+    pub(super) share: &'a Weak<Share>,
     pub(super) record: ReplicationRecord,
     pub(super) takes: Takes,
     pub(super) progress: &'a Arc<Progress>,
@@ -138,6 +141,9 @@ impl Run<'_> {
         self.state.keep_replication(&self.record).map_err(|e| Ended::Failed(e.what))?;
         self.shown.show(taken.id, may).map_err(|e| failed(e.into()))?;
         self.remove_others(&*snapshots, &before, may);
+        if let Some(share) = self.share.upgrade() {
+            share.forget_listed_snapshots();
+        }
         drop(turn);
         Ok(())
     }

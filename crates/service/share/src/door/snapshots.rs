@@ -17,6 +17,11 @@ impl Share {
         self.store.storage().snapshots()
     }
 
+    /// Clients see at once what was taken or removed by other means than [`Share::with_snapshots`].
+    pub fn forget_listed_snapshots(&self) {
+        self.versions.forget_listed(Instant::now());
+    }
+
     /// Makes a call to the snapshots of the store, on one of its threads. The call goes on if nobody waits for it any more. Clients see
     /// at once what it has taken or removed. The inner error says why the store has no snapshots.
     ///

@@ -119,6 +119,21 @@ async fn what_others_take_and_remove_is_seen_within_a_second() {
 }
 
 #[tokio::test]
+async fn what_a_transfer_takes_and_removes_is_seen_at_once() {
+    let (store, share, snapshot) = with_snapshot(Settings::new("data")).await;
+    for _ in 0..20 {
+        let listed = share.snapshots(&root()).await.unwrap();
+        assert!(!listed.is_empty());
+        let second = take(&store);
+        share.forget_listed_snapshots();
+        assert!(share.snapshots(&root()).await.unwrap().contains(&second));
+        remove(&store, second.id);
+        share.forget_listed_snapshots();
+        assert_eq!(share.snapshots(&root()).await.unwrap()[..], *std::slice::from_ref(&snapshot));
+    }
+}
+
+#[tokio::test]
 async fn what_the_server_takes_and_removes_is_seen_at_once() {
     let (_store, share, snapshot) = with_snapshot(Settings::new("data")).await;
     let listed =
