@@ -12,6 +12,7 @@ mod deleted_shares;
 mod domain;
 mod expiry;
 mod identities;
+mod places;
 mod policies;
 mod policy_run;
 mod pools;
