@@ -25,8 +25,8 @@ use storage::conformance::MAY;
 use storage::fault::{Call, Fault, FaultyStore, Rule};
 use storage::memory::MemoryStore;
 use storage::{
-    Device, Error, FileFlags, FileKind, Name, NewKind, NewNode, NodeRef, Replace, SetAttributes, SetTime,
-    SnapshotId, Stability, Storage, StreamName, Timestamp, Wait, Want, XattrMode,
+    CLOCK_TICK, Device, Error, FileFlags, FileKind, Name, NewKind, NewNode, NodeRef, Replace, SetAttributes,
+    SetTime, SnapshotId, Stability, Storage, StreamName, Timestamp, Wait, Want, XattrMode,
 };
 
 /// xorshift64*: what is drawn is the same on every machine.
@@ -182,8 +182,10 @@ struct History {
     destination: Arc<FaultyStore>,
     /// What clients of the destination see.
     mirror: Option<MirrorStore>,
-    /// Whether change times tell all changes apart.
+    /// Whether change times tell all changes apart: what is as it was has the same version in the next snapshot.
     is_exact: bool,
+    /// How long nothing changes after a snapshot, so that they do.
+    pause: Duration,
     /// Whether everything is looked at, whatever the source knows of what has changed.
     is_in_full: bool,
     /// How much changes from one snapshot to the next.
@@ -199,6 +201,7 @@ impl History {
             destination: Arc::new(FaultyStore::new(destination)),
             mirror: None,
             is_exact: false,
+            pause: Duration::ZERO,
             is_in_full: seed.is_multiple_of(4),
             changes_max: 25,
             interrupted: 0,
@@ -218,7 +221,9 @@ impl History {
         for _ in 0..self.dice.below(self.changes_max) {
             change(&*self.source, &mut self.dice);
         }
-        self.source.snapshots().unwrap().take("replica", MAY).unwrap().id
+        let taken = self.source.snapshots().unwrap().take("replica", MAY).unwrap().id;
+        std::thread::sleep(self.pause);
+        taken
     }
 
     fn attempt(&mut self, from: Option<SnapshotId>, to: SnapshotId, is_interrupted: bool) -> Result<()> {
@@ -438,7 +443,12 @@ fn on_btrfs() {
         let (Some(source), Some(destination)) = (open("source"), open("destination")) else { return };
         fill(&*source, 12, 30);
         let history = History::new(seed, source, destination);
-        interrupted += play(History { changes_max: if seed % 2 == 0 { 4 } else { 25 }, ..history });
+        let changes_max = if seed % 2 == 0 { 4 } else { 25 };
+        interrupted += play(if seed % 3 == 0 {
+            History { changes_max, ..history }
+        } else {
+            History { changes_max, is_exact: true, pause: 2 * CLOCK_TICK, ..history }
+        });
     }
     println!("{interrupted} interruptions");
 }
