@@ -124,8 +124,8 @@ pub trait Administration: Send + Sync {
     /// # Errors
     /// The share is no replica.
     fn end_replication(&self, share: &str) -> Result<Replication, Refusal>;
-    /// How the replicas are. This never waits.
-    fn replication_figures(&self) -> Vec<ReplicationFigures>;
+    /// How the replicas are. None: the records of them cannot be read. This waits for the state database, and for nothing else.
+    fn replication_figures(&self) -> Option<Vec<ReplicationFigures>>;
     /// The servers that replicate a share.
     ///
     /// # Errors

@@ -86,6 +86,8 @@ pub struct Concerns {
     pub snapshots: Vec<(String, String)>,
     /// The replicas whose last transfer has failed, or that are behind, with what is wrong.
     pub replicas: Vec<(String, String)>,
+    /// Whether it cannot be read which shares are replicas: these are not brought up to date then.
+    pub are_replicas_unknown: bool,
 }
 
 impl Concerns {
@@ -104,9 +106,10 @@ impl Concerns {
         Self { snapshots: figures.iter().filter_map(problem).collect(), ..self }
     }
 
-    /// The same, with what is wrong with replicas.
+    /// The same, with what is wrong with replicas. None: it is not known which there are.
     #[must_use]
-    pub fn with_replicas(self, figures: &[ReplicationFigures], now: SystemTime) -> Self {
+    pub fn with_replicas(self, figures: Option<Vec<ReplicationFigures>>, now: SystemTime) -> Self {
+        let Some(figures) = figures else { return Self { are_replicas_unknown: true, ..self } };
         let now = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
         let problem =
             |of: &ReplicationFigures| Some((of.share.clone(), replica_problem(&of.replication, now)?));
@@ -165,6 +168,11 @@ pub fn health(shards: &[StuckShard], shares: &Shares, concerns: Concerns) -> Hea
     if concerns.is_unregistered {
         health.alarms.push_str(
             "portmap: NFS programs are not registered with rpcbind, the log says why: clients of NFSv3 do not find them\n",
+        );
+    }
+    if concerns.are_replicas_unknown {
+        health.alarms.push_str(
+            "replicas: it cannot be read which there are, the log says why: they are not brought up to date\n",
         );
     }
     for (share, problem) in concerns.snapshots.iter().chain(&concerns.replicas) {
@@ -320,7 +328,7 @@ mod tests {
                 ..Replication::default()
             };
             let figures = ReplicationFigures { share: "copy".to_owned(), replication, received: 0 };
-            let concerns = Concerns::default().with_replicas(&[figures], now);
+            let concerns = Concerns::default().with_replicas(Some(vec![figures]), now);
             health(&[], &ShareTable::new([]).unwrap().present(), concerns).response().1
         };
         assert_eq!(said(None, "mirrored", None), "ok\n", "the first transfer goes on");
@@ -333,6 +341,9 @@ mod tests {
             "degraded\nshare copy: the last transfer to the replica has failed: its status says why\n";
         assert_eq!(said(Some(9999), "resync", Some("secret/plans: it is gone")), fails, "not where");
         assert_eq!(said(Some(20_000), "mirrored", None), "ok\n", "a clock that was set back");
+        let unknown = Concerns::default().with_replicas(None, now);
+        let text = health(&[], &ShareTable::new([]).unwrap().present(), unknown).response().1;
+        assert!(text.starts_with("degraded\nreplicas: it cannot be read which there are"), "{text}");
     }
 
     #[test]

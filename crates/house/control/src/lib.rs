@@ -146,7 +146,7 @@ impl Subject {
         let concerns =
             Concerns::now(&self.administration.reloads(), (self.certificate_expires)(), SystemTime::now());
         let concerns = concerns.with_snapshots(&self.administration.snapshot_figures());
-        let concerns = concerns.with_replicas(&self.administration.replication_figures(), SystemTime::now());
+        let concerns = concerns.with_replicas(self.administration.replication_figures(), SystemTime::now());
         Concerns { is_unregistered: self.is_unregistered.load(Ordering::Relaxed), ..concerns }
     }
 }
@@ -264,8 +264,8 @@ async fn write_metrics(
         shards_stuck: (about.subject.stuck_shards)().len(),
         reload: about.subject.administration.reloads(),
         snapshots: about.subject.administration.snapshot_figures(),
-        replications: about.subject.administration.replication_figures(),
         pools: about.subject.administration.pool_figures(),
+        replications: about.subject.administration.replication_figures().unwrap_or_default(),
         certificate_expires: (about.subject.certificate_expires)(),
         up: about.started.elapsed(),
     };

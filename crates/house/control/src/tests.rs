@@ -89,8 +89,8 @@ impl Administration for Nobody {
     fn end_replication(&self, _: &str) -> Result<replications::Replication, Refusal> {
         none()
     }
-    fn replication_figures(&self) -> Vec<replications::ReplicationFigures> {
-        Vec::new()
+    fn replication_figures(&self) -> Option<Vec<replications::ReplicationFigures>> {
+        Some(Vec::new())
     }
     fn destinations(&self, _: &str) -> Result<replications::Destinations, Refusal> {
         Ok(replications::Destinations::default())

@@ -161,7 +161,7 @@ impl Gateway {
         let figures = control::Administration::snapshot_figures(&*self.administration);
         let concerns = Concerns::now(&reload, expires, SystemTime::now()).with_snapshots(&figures);
         let replicas = control::Administration::replication_figures(&*self.administration);
-        let concerns = concerns.with_replicas(&replicas, SystemTime::now());
+        let concerns = concerns.with_replicas(replicas, SystemTime::now());
         let concerns = Concerns { is_unregistered, ..concerns };
         control::health(&stuck(&self.shards.pulse()), &self.own.shares.present(), concerns)
     }

@@ -292,7 +292,7 @@ impl control::Administration for Administration {
         self.leave_replication(share)
     }
 
-    fn replication_figures(&self) -> Vec<ReplicationFigures> {
+    fn replication_figures(&self) -> Option<Vec<ReplicationFigures>> {
         self.all_replication_figures()
     }
 

@@ -102,14 +102,15 @@ impl Administration {
         }
     }
 
-    pub(super) fn all_replication_figures(&self) -> Vec<ReplicationFigures> {
-        let records = self.state.replications().unwrap_or_default();
+    pub(super) fn all_replication_figures(&self) -> Option<Vec<ReplicationFigures>> {
+        // The thread that begins transfers has told it.
+        let records = self.state.replications().ok()?;
         let tell = |record: &ReplicationRecord| ReplicationFigures {
             share: record.share.clone(),
             replication: self.tell_replication(record),
             received: self.replications.of(&record.share).seen().received,
         };
-        records.iter().map(tell).collect()
+        Some(records.iter().map(tell).collect())
     }
 
     /// Makes a share a replica.
