@@ -12,6 +12,7 @@
 pub mod conformance;
 mod one_machine;
 mod ownership;
+mod register;
 
 use std::error::Error;
 use std::fmt;
@@ -19,7 +20,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use one_machine::OneMachine;
-pub use ownership::{Begun, LEASE, Member, Ownership};
+pub use ownership::{Begun, Followed, LEASE, Member, Ownership, last_owner, living};
+pub use register::{GatewayRecord, Register, Seen, VserverRecord, VserverShareRecord};
 
 use crate::store::{Store, StoreError};
 

@@ -6,13 +6,18 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Begun, ClusterStore, Fenced, Member, NotOwner, Owner, Ownership, Taken};
+use super::{
+    Begun, ClusterStore, Fenced, GatewayRecord, Member, NotOwner, Owner, Ownership, Register, Taken,
+    VserverRecord,
+};
 use crate::store::{Batch, Change, Form, KeyValue, StoreError, Table};
 
 /// Longer than any check takes, on whatever machine.
 const LONG: Duration = Duration::from_secs(600);
 /// For what must come, but may come late.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Between two looks at what may change.
+const SHORT: Duration = Duration::from_millis(20);
 
 const TEXTS: Table = Table { name: "texts", form: Form::TextToBytes };
 const TABLES: [Table; 5] = [
@@ -37,7 +42,8 @@ pub fn check(gateway: NewGateway<'_>) {
     who_is_fenced_is_refused(gateway);
     who_listens_is_told(gateway);
     a_vserver_is_handed_over(gateway);
-    a_gateway_is_followed_by_one_of_its_name(gateway);
+    a_dead_gateway_is_followed(gateway);
+    gateways_agree_on_who_serves_what(gateway);
 }
 
 fn until(taken: Taken) -> Instant {
@@ -329,8 +335,12 @@ fn who_listens_is_told(gateway: NewGateway<'_>) {
     assert_eq!(heard.try_iter().count(), 0);
 }
 
+fn session_of(name: &str) -> String {
+    format!("session of {name}")
+}
+
 fn join(gateway: NewGateway<'_>, name: &str) -> Member {
-    Member::join(gateway(name), name).unwrap().unwrap()
+    Member::join(gateway(name), name, &session_of(name)).unwrap().unwrap()
 }
 
 fn owned(begun: Begun) -> Ownership {
@@ -349,7 +359,7 @@ fn served_by(begun: Begun) -> Owner {
 
 fn a_vserver_is_handed_over(gateway: NewGateway<'_>) {
     let (a, b) = (join(gateway, "node a"), join(gateway, "node b"));
-    let same = Member::join(gateway("node a"), "node a").unwrap().unwrap_err();
+    let same = Member::join(gateway("node a"), "node a", "").unwrap().unwrap_err();
     assert_eq!(same.gateway, "node a", "a name is of one gateway");
     let (before, now) = (a.until(), Instant::now());
     assert!(a.renew().unwrap() && a.until() >= before && a.until() > now);
@@ -376,18 +386,85 @@ fn a_vserver_is_handed_over(gateway: NewGateway<'_>) {
     join(gateway, "node b").leave().unwrap();
 }
 
-fn a_gateway_is_followed_by_one_of_its_name(gateway: NewGateway<'_>) {
+fn a_dead_gateway_is_followed(gateway: NewGateway<'_>) {
     let (dead, other) = (join(gateway, "node c"), join(gateway, "node d"));
     let before = owned(dead.own("x").unwrap());
+    assert_eq!(before.followed(), None);
+    assert_eq!(served_by(other.own("x").unwrap()), *before.owner(), "it has its lease");
     // It ends without handing over what it serves.
     dead.leave().unwrap();
-    assert_eq!(served_by(other.own("x").unwrap()), *before.owner());
     let again = owned(join(gateway, "node c").own("x").unwrap());
     assert_eq!(again.owner(), &Owner { epoch: 2, gateway: "node c".into() });
-    let late = before.records().unwrap().store().write(&Batch::default()).unwrap_err();
+    let followed = again.followed().unwrap();
+    assert_eq!((&*followed.gateway, &*followed.session), ("node c", "session of node c"));
+    is_refused(&before.records().unwrap().store().write(&Batch::default()).unwrap_err());
+    is_refused(&before.end().unwrap_err());
+
+    assert_eq!(
+        served_by(other.own("x").unwrap()),
+        *again.owner(),
+        "another process of the name has the lease"
+    );
+    let store = gateway("somebody");
+    assert_eq!(super::last_owner(&*store, "x").unwrap(), Some((again.owner().clone(), true)));
+    let holder = super::living(&*store, "node c").unwrap().unwrap();
+    // Its lease runs out, and it does not know.
+    store.fence(&holder).unwrap();
+    let begun = Instant::now();
+    let third = loop {
+        match other.own("x").unwrap() {
+            Begun::Owned(ownership) => break ownership,
+            Begun::By(_) => assert!(begun.elapsed() < PATIENCE, "nobody could take it"),
+        }
+        std::thread::sleep(SHORT);
+    };
+    assert_eq!(third.owner(), &Owner { epoch: 3, gateway: "node d".into() });
+    assert_eq!(third.followed().map(|followed| &*followed.gateway), Some("node c"));
+    is_refused(&again.records().unwrap().store().write(&Batch::default()).unwrap_err());
+    third.end().unwrap();
+    assert_eq!(super::last_owner(&*store, "x").unwrap().map(|(_, is_served)| is_served), Some(false));
+    assert_eq!(owned(other.own("x").unwrap()).followed(), None, "it was handed over");
+}
+
+fn is_refused(late: &StoreError) {
     assert!(late.is::<Fenced>() || late.is::<NotOwner>(), "{late}");
-    let late = before.end().unwrap_err();
-    assert!(late.is::<Fenced>() || late.is::<NotOwner>(), "{late}");
-    again.end().unwrap();
-    assert_eq!(owned(other.own("x").unwrap()).owner().epoch, 3);
+}
+
+fn gateways_agree_on_who_serves_what(gateway: NewGateway<'_>) {
+    let (a, b) = (gateway("node e"), gateway("node f"));
+    assert!(Register::open(&a).unwrap().is_none(), "nobody has made one");
+    let of_a = Register::make(&a).unwrap().unwrap();
+    assert!(Register::make(&b).unwrap().is_none(), "there is one");
+    let of_b = Register::open(&b).unwrap().unwrap();
+    let record = |gateway: &str| VserverRecord {
+        name: "v".to_owned(),
+        gateway: gateway.to_owned(),
+        ..VserverRecord::default()
+    };
+    assert!(of_a.add_vserver(&record("node e")).unwrap());
+    assert!(!of_b.add_vserver(&record("node f")).unwrap(), "the name is taken");
+    let seen = of_b.vservers().unwrap().remove(0);
+    assert_eq!(seen.record, record("node e"));
+    assert!(of_a.change_vserver(&seen, Some(&record("node f"))).unwrap());
+    assert!(!of_b.change_vserver(&seen, None).unwrap(), "it is not what was seen");
+    let seen = of_b.vservers().unwrap().remove(0);
+    assert_eq!(seen.record.gateway, "node f");
+    of_b.set_trouble("v", Some("node f: no such interface")).unwrap();
+    assert_eq!(of_a.trouble("v").unwrap().as_deref(), Some("node f: no such interface"));
+    of_b.set_trouble("v", None).unwrap();
+    assert_eq!(of_a.trouble("v").unwrap(), None);
+    assert!(of_b.change_vserver(&seen, None).unwrap());
+    assert!(of_a.vservers().unwrap().is_empty());
+
+    let one = GatewayRecord { name: "node e".to_owned(), version: "1".to_owned(), is_drained: false };
+    assert!(of_a.add_gateway(&one).unwrap() && !of_b.add_gateway(&one).unwrap());
+    let seen = of_b.gateways().unwrap().remove(0);
+    let drained = GatewayRecord { is_drained: true, ..one };
+    assert!(of_b.change_gateway(&seen, Some(&drained)).unwrap());
+    assert_eq!(of_a.gateways().unwrap().remove(0).record, drained);
+    let (told, heard) = std::sync::mpsc::channel();
+    let listening = of_b.listen(Box::new(move || drop(told.send(())))).unwrap();
+    of_a.tell().unwrap();
+    heard.recv_timeout(PATIENCE).unwrap();
+    assert!(!listening.is_broken());
 }

@@ -1,9 +1,9 @@
-//! The planned beginning and end of ownership: a gateway serves a vserver whose records are a group that it owns, until it hands the
+//! The beginning and the end of ownership: a gateway serves a vserver whose records are a group that it owns, until it hands the
 //! group over.
 //!
 //! A gateway holds a lease on its own name, so that no two gateways have one name. The records of a group say whether its owner serves
-//! it. Who ends serving says so as its last change; then any gateway may take the group. A gateway that has ended without saying so is
-//! followed by one of the same name alone, which fences it first.
+//! it. Who ends serving says so as its last change; then any gateway may take the group. A gateway that does not say so keeps it as long
+//! as it holds its lease. When the lease has run out, any gateway may take the group, and fences the one before first.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,8 +19,10 @@ pub const LEASE: Duration = Duration::from_secs(3);
 
 /// Whether the owner serves the group.
 const SERVED: Table = Table { name: "served", form: Form::TextToBytes };
-/// The key there: where the owner talks to the store from.
+/// A key there: where the owner talks to the store from.
 const FROM: &[u8] = b"from";
+/// A key there: the owner's session with the storage of its shares.
+const SESSION: &[u8] = b"session";
 /// How often another may be faster until that is an error.
 const TRIES: u32 = 16;
 
@@ -30,6 +32,7 @@ pub struct Member {
     store: Arc<dyn ClusterStore>,
     /// Itself, as others see it.
     holder: Holder,
+    session: String,
     /// Guards until when nobody else holds the lease.
     until: Mutex<Instant>,
 }
@@ -49,6 +52,18 @@ pub struct Ownership {
     store: Arc<dyn ClusterStore>,
     vserver: String,
     owner: Owner,
+    followed: Option<Followed>,
+}
+
+/// A gateway that has ended, or lost its lease, without handing over what it served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Followed {
+    /// The gateway.
+    pub gateway: String,
+    /// Its session with the storage, which is to be ended before anything is served.
+    pub session: String,
+    /// How long it took to fence it.
+    pub fenced_in: Duration,
 }
 
 fn lease(gateway: &str) -> String {
@@ -60,17 +75,21 @@ fn group(vserver: &str) -> String {
 }
 
 impl Member {
-    /// Takes the lease on this name; inside: another gateway has it.
+    /// Takes the lease on this name; inside: another gateway has it. By the `session`, the storage of its shares knows the gateway.
     ///
     /// # Errors
     /// The store does not answer.
-    pub fn join(store: Arc<dyn ClusterStore>, name: &str) -> Result<Result<Self, Holder>, StoreError> {
+    pub fn join(
+        store: Arc<dyn ClusterStore>,
+        name: &str,
+        session: &str,
+    ) -> Result<Result<Self, Holder>, StoreError> {
         let until = match store.take_lease(&lease(name), LEASE)? {
             Taken::Until(until) => until,
             Taken::By(holder) => return Ok(Err(holder)),
         };
         let holder = store.lease_holder(&lease(name))?.ok_or("the lease ran out as soon as it was taken")?;
-        Ok(Ok(Self { store, holder, until: Mutex::new(until) }))
+        Ok(Ok(Self { store, holder, session: session.to_owned(), until: Mutex::new(until) }))
     }
 
     /// The name.
@@ -108,7 +127,7 @@ impl Member {
         self.store.end_lease(&lease(self.name()))
     }
 
-    /// Takes a vserver that nobody serves. One that an earlier process of this name has served is taken after that is fenced.
+    /// Takes a vserver that nobody serves. If the gateway that has served it is dead, or has lost its lease, that is fenced first.
     ///
     /// # Errors
     /// The store does not answer, or others take the vserver again and again.
@@ -116,49 +135,86 @@ impl Member {
         let group = group(vserver);
         for _ in 0..TRIES {
             let seen = self.store.owner(&group)?;
-            if let Some(owner) = &seen {
-                match self.served_from(&group, owner)? {
-                    Served::No => {}
-                    Served::From(address)
-                        if owner.gateway == self.name() && address != self.holder.address =>
-                    {
-                        self.store.fence(&Holder { gateway: owner.gateway.clone(), address })?;
-                    }
-                    Served::From(_) => return Ok(Begun::By(owner.clone())),
+            let followed = match &seen {
+                None => None,
+                Some(owner) => match self.served(&group, owner)? {
+                    Served::No => None,
                     Served::Over => continue,
-                }
-            }
+                    Served::From(address, session) => {
+                        let before = Holder { gateway: owner.gateway.clone(), address };
+                        if self.is_alive(&before)? {
+                            return Ok(Begun::By(owner.clone()));
+                        }
+                        let begun = Instant::now();
+                        self.store.fence(&before)?;
+                        Some(Followed { gateway: before.gateway, session, fenced_in: begun.elapsed() })
+                    }
+                },
+            };
             let Some(owner) = self.store.take(&group, seen.as_ref())? else { continue };
             if self.is_written_down(&group, &owner)? {
                 let (store, vserver) = (Arc::clone(&self.store), vserver.to_owned());
-                return Ok(Begun::Owned(Ownership { store, vserver, owner }));
+                return Ok(Begun::Owned(Ownership { store, vserver, owner, followed }));
             }
         }
         Err(format!("others have taken the vserver {vserver} {TRIES} times meanwhile").into())
     }
 
-    fn served_from(&self, group: &str, owner: &Owner) -> Result<Served, StoreError> {
-        let found = self.store.records(group, owner)?.read(SERVED, FROM);
+    /// Whether this gateway holds the lease on its name.
+    fn is_alive(&self, gateway: &Holder) -> Result<bool, StoreError> {
+        Ok(self.store.lease_holder(&lease(&gateway.gateway))?.as_ref() == Some(gateway))
+    }
+
+    fn served(&self, group: &str, owner: &Owner) -> Result<Served, StoreError> {
+        let records = self.store.records(group, owner)?;
+        let found = records.read(SERVED, FROM);
         Ok(match unless_over(found)? {
             None => Served::Over,
             Some(None) => Served::No,
-            Some(Some(address)) => Served::From(String::from_utf8(address)?),
+            Some(Some(address)) => match unless_over(records.read(SERVED, SESSION))? {
+                None => Served::Over,
+                Some(session) => {
+                    Served::From(String::from_utf8(address)?, String::from_utf8(session.unwrap_or_default())?)
+                }
+            },
         })
     }
 
     /// Writes down that this gateway serves the group. False: it belongs to another already.
     fn is_written_down(&self, group: &str, owner: &Owner) -> Result<bool, StoreError> {
-        let change = SERVED.put(FROM, self.holder.address.as_bytes());
-        let written = self.store.records(group, owner)?.write(&vec![change].into());
+        let changes = vec![
+            SERVED.put(FROM, self.holder.address.as_bytes()),
+            SERVED.put(SESSION, self.session.as_bytes()),
+        ];
+        let written = self.store.records(group, owner)?.write(&changes.into());
         Ok(unless_over(written)?.is_some())
     }
+}
+
+/// The gateway that holds the lease on this name.
+///
+/// # Errors
+/// The store does not answer.
+pub fn living(store: &dyn ClusterStore, gateway: &str) -> Result<Option<Holder>, StoreError> {
+    store.lease_holder(&lease(gateway))
+}
+
+/// The epoch and the gateway that has had a vserver last, and whether it serves it.
+///
+/// # Errors
+/// The store does not answer.
+pub fn last_owner(store: &dyn ClusterStore, vserver: &str) -> Result<Option<(Owner, bool)>, StoreError> {
+    let group = group(vserver);
+    let Some(owner) = store.owner(&group)? else { return Ok(None) };
+    let from = unless_over(store.records(&group, &owner)?.read(SERVED, FROM))?;
+    Ok(Some((owner, from.flatten().is_some())))
 }
 
 /// Whether the owner of a group serves it.
 enum Served {
     No,
-    /// From this address.
-    From(String),
+    /// From this address, with this session.
+    From(String, String),
     /// The group has another owner by now.
     Over,
 }
@@ -183,6 +239,11 @@ impl Ownership {
         &self.owner
     }
 
+    /// The gateway that had the vserver before and did not hand it over. It is fenced already.
+    pub fn followed(&self) -> Option<&Followed> {
+        self.followed.as_ref()
+    }
+
     /// What the vserver remembers, as long as this gateway owns it.
     ///
     /// # Errors
@@ -201,6 +262,7 @@ impl Ownership {
     /// # Errors
     /// The store does not answer, or the group has another owner already ([`NotOwner`]).
     pub fn end(self) -> Result<(), StoreError> {
-        self.store()?.write(&vec![SERVED.remove(FROM)].into()).map(drop)
+        let changes = vec![SERVED.remove(FROM), SERVED.remove(SESSION)];
+        self.store()?.write(&changes.into()).map(drop)
     }
 }

@@ -1,0 +1,238 @@
+//! What the gateways of a cluster have written down for each other: which gateways there are, and which vservers, each with the gateway
+//! that is to serve it.
+//!
+//! All gateways change the register: its group has one owner for ever, in whose name each writes. So a change says what it was decided
+//! by ([`Seen`]), and fails if somebody was faster. What it says is what is *to be*; who serves a vserver is told by its own group
+//! ([`super::Ownership`]).
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::{ClusterStore, Listening};
+use crate::store::{Batch, Form, Store, StoreError, Table};
+
+/// The group of the register.
+const GROUP: &str = "cluster";
+/// Tells that the register has changed, or that a vserver was let go.
+const TOPIC: &str = "cluster";
+/// How the records of a register are written. A later version that writes others raises it.
+const FORM: &[u8] = b"1";
+
+const ABOUT: Table = Table { name: "about", form: Form::TextToBytes };
+const FORM_KEY: &[u8] = b"form";
+const GATEWAYS: Table = Table { name: "gateways", form: Form::TextToBytes };
+const VSERVERS: Table = Table { name: "vservers", form: Form::TextToBytes };
+/// Why a vserver is not served, by its name.
+const TROUBLES: Table = Table { name: "troubles", form: Form::TextToBytes };
+
+/// A gateway of the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GatewayRecord {
+    /// Its name.
+    pub name: String,
+    /// The version of its program when it joined.
+    pub version: String,
+    /// Whether no vserver is to come to it.
+    pub is_drained: bool,
+}
+
+/// A vserver.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VserverRecord {
+    /// Its name.
+    pub name: String,
+    /// The gateway that is to serve it.
+    pub gateway: String,
+    /// Where clients find it: `ADDRESS%INTERFACE[/PREFIX]`, or `ADDRESS` for one that each gateway has.
+    pub addresses: Vec<String>,
+    /// The port of SMB; None: SMB is off.
+    pub smb: Option<u16>,
+    /// The port of NFS.
+    pub nfs: Option<u16>,
+    /// Its shares.
+    pub shares: Vec<VserverShareRecord>,
+}
+
+/// A share of a vserver.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VserverShareRecord {
+    /// Its name.
+    pub name: String,
+    /// Its directory, as in the configuration.
+    pub directory: String,
+    /// Whether nobody may change it.
+    pub is_read_only: bool,
+    /// Whether its SMB clients get persistent handles.
+    pub is_continuously_available: bool,
+    /// Its plan, as in the configuration.
+    pub plan: String,
+}
+
+/// A record as it was read: a change of it is made only if it still is what it was.
+#[derive(Debug, Clone)]
+pub struct Seen<T> {
+    /// The record.
+    pub record: T,
+    kept: Vec<u8>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Register {
+    store: Arc<dyn ClusterStore>,
+    records: Arc<dyn Store>,
+}
+
+impl Register {
+    /// Makes the register of a cluster. None: there is one already.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub fn make(store: &Arc<dyn ClusterStore>) -> Result<Option<Self>, StoreError> {
+        let Some(owner) = store.take(GROUP, None)? else { return Ok(None) };
+        let records = store.records(GROUP, &owner)?;
+        records.write(&vec![ABOUT.put(FORM_KEY, FORM)].into())?;
+        Ok(Some(Self { store: Arc::clone(store), records }))
+    }
+
+    /// The register of the cluster. None: nobody has made one.
+    ///
+    /// # Errors
+    /// The store does not answer, or the register is one of a later version.
+    pub fn open(store: &Arc<dyn ClusterStore>) -> Result<Option<Self>, StoreError> {
+        let Some(owner) = store.owner(GROUP)? else { return Ok(None) };
+        let records = store.records(GROUP, &owner)?;
+        match records.read(ABOUT, FORM_KEY)? {
+            // Who makes it is not done yet.
+            None => Ok(None),
+            Some(form) if form == FORM => Ok(Some(Self { store: Arc::clone(store), records })),
+            Some(_) => {
+                Err("the cluster is one of a later version of this program: install that version here".into())
+            }
+        }
+    }
+
+    /// The store that it is in.
+    pub fn store(&self) -> &Arc<dyn ClusterStore> {
+        &self.store
+    }
+
+    /// All gateways, by name.
+    ///
+    /// # Errors
+    /// The store does not answer, as for all calls here.
+    pub fn gateways(&self) -> Result<Vec<Seen<GatewayRecord>>, StoreError> {
+        self.all(GATEWAYS)
+    }
+
+    /// Enters a gateway. False: there is one of this name.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn add_gateway(&self, new: &GatewayRecord) -> Result<bool, StoreError> {
+        self.change(GATEWAYS, &new.name, None, Some(new))
+    }
+
+    /// Changes a gateway, or takes it out. False: it is not what was seen.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn change_gateway(
+        &self,
+        seen: &Seen<GatewayRecord>,
+        to: Option<&GatewayRecord>,
+    ) -> Result<bool, StoreError> {
+        self.change(GATEWAYS, &seen.record.name, Some(&seen.kept), to)
+    }
+
+    /// All vservers, by name.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn vservers(&self) -> Result<Vec<Seen<VserverRecord>>, StoreError> {
+        self.all(VSERVERS)
+    }
+
+    /// Enters a vserver. False: there is one of this name.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn add_vserver(&self, new: &VserverRecord) -> Result<bool, StoreError> {
+        self.change(VSERVERS, &new.name, None, Some(new))
+    }
+
+    /// Changes a vserver, or takes it out. False: it is not what was seen.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn change_vserver(
+        &self,
+        seen: &Seen<VserverRecord>,
+        to: Option<&VserverRecord>,
+    ) -> Result<bool, StoreError> {
+        self.change(VSERVERS, &seen.record.name, Some(&seen.kept), to)
+    }
+
+    /// Why the gateway that is to serve a vserver does not.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn trouble(&self, vserver: &str) -> Result<Option<String>, StoreError> {
+        let found = self.records.read(TROUBLES, vserver.as_bytes())?;
+        Ok(found.map(String::from_utf8).transpose()?)
+    }
+
+    /// Writes down why a vserver is not served.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn set_trouble(&self, vserver: &str, why: Option<&str>) -> Result<(), StoreError> {
+        let change = match why {
+            Some(why) => TROUBLES.put(vserver.as_bytes(), why.as_bytes()),
+            None => TROUBLES.remove(vserver.as_bytes()),
+        };
+        self.records.write(&vec![change].into()).map(drop)
+    }
+
+    /// Tells all gateways to look what has changed.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn tell(&self) -> Result<(), StoreError> {
+        self.store.tell(TOPIC, b"")
+    }
+
+    /// Hears that something has changed. The function must not use the store.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn listen(&self, heard: Box<dyn Fn() + Send + Sync>) -> Result<Box<dyn Listening>, StoreError> {
+        self.store.listen(TOPIC, Box::new(move |_| heard()))
+    }
+
+    fn all<T: DeserializeOwned>(&self, table: Table) -> Result<Vec<Seen<T>>, StoreError> {
+        let read = |(_, kept): (Vec<u8>, Vec<u8>)| {
+            let record = serde_json::from_slice(&kept)
+                .map_err(|error| format!("a record of {} is not readable: {error}", table.name))?;
+            Ok(Seen { record, kept })
+        };
+        self.records.scan(table)?.into_iter().map(read).collect()
+    }
+
+    fn change(
+        &self,
+        table: Table,
+        name: &str,
+        seen: Option<&[u8]>,
+        to: Option<&impl Serialize>,
+    ) -> Result<bool, StoreError> {
+        let change = match to {
+            Some(record) => table.put(name.as_bytes(), &serde_json::to_vec(record)?),
+            None => table.remove(name.as_bytes()),
+        };
+        let expected = vec![table.expect(name.as_bytes(), seen)];
+        self.records.write(&Batch { expected, changes: vec![change] })
+    }
+}
