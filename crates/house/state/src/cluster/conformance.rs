@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{
-    Begun, ClusterStore, Fenced, GatewayRecord, Member, NotOwner, Owner, Ownership, Register, Taken,
-    VserverRecord,
+    Begun, ClusterStore, Fenced, GatewayRecord, LastOwner, Member, NotOwner, Owner, Ownership, Register,
+    Taken, VserverRecord,
 };
 use crate::store::{Batch, Change, Form, KeyValue, StoreError, Table};
 
@@ -406,7 +406,10 @@ fn a_dead_gateway_is_followed(gateway: NewGateway<'_>) {
         "another process of the name has the lease"
     );
     let store = gateway("somebody");
-    assert_eq!(super::last_owner(&*store, "x").unwrap(), Some((again.owner().clone(), true)));
+    let last = |answers| Some(LastOwner { owner: again.owner().clone(), has_it: true, answers });
+    assert_eq!(super::last_owner(&*store, "x").unwrap(), last(false));
+    again.answers().unwrap();
+    assert_eq!(super::last_owner(&*store, "x").unwrap(), last(true));
     let holder = super::living(&*store, "node c").unwrap().unwrap();
     // Its lease runs out, and it does not know.
     store.fence(&holder).unwrap();
@@ -416,13 +419,14 @@ fn a_dead_gateway_is_followed(gateway: NewGateway<'_>) {
             Begun::Owned(ownership) => break ownership,
             Begun::By(_) => assert!(begun.elapsed() < PATIENCE, "nobody could take it"),
         }
-        std::thread::sleep(SHORT);
+        thread::sleep(SHORT);
     };
     assert_eq!(third.owner(), &Owner { epoch: 3, gateway: "node d".into() });
     assert_eq!(third.followed().map(|followed| &*followed.gateway), Some("node c"));
     is_refused(&again.records().unwrap().store().write(&Batch::default()).unwrap_err());
     third.end().unwrap();
-    assert_eq!(super::last_owner(&*store, "x").unwrap().map(|(_, is_served)| is_served), Some(false));
+    let last = super::last_owner(&*store, "x").unwrap().unwrap();
+    assert!(!last.has_it && !last.answers);
     assert_eq!(owned(other.own("x").unwrap()).followed(), None, "it was handed over");
 }
 
@@ -462,8 +466,8 @@ fn gateways_agree_on_who_serves_what(gateway: NewGateway<'_>) {
     let drained = GatewayRecord { is_drained: true, ..one };
     assert!(of_b.change_gateway(&seen, Some(&drained)).unwrap());
     assert_eq!(of_a.gateways().unwrap().remove(0).record, drained);
-    let (told, heard) = std::sync::mpsc::channel();
-    let listening = of_b.listen(Box::new(move || drop(told.send(())))).unwrap();
+    let (told, heard) = mpsc::channel();
+    let listening = of_b.listen(Box::new(move || told.send(()).unwrap_or_default())).unwrap();
     of_a.tell().unwrap();
     heard.recv_timeout(PATIENCE).unwrap();
     assert!(!listening.is_broken());

@@ -23,6 +23,8 @@ const SERVED: Table = Table { name: "served", form: Form::TextToBytes };
 const FROM: &[u8] = b"from";
 /// A key there: the owner's session with the storage of its shares.
 const SESSION: &[u8] = b"session";
+/// A key there: it is there once clients are answered.
+const ANSWERS: &[u8] = b"answers";
 /// How often another may be faster until that is an error.
 const TRIES: u32 = 16;
 
@@ -185,6 +187,7 @@ impl Member {
         let changes = vec![
             SERVED.put(FROM, self.holder.address.as_bytes()),
             SERVED.put(SESSION, self.session.as_bytes()),
+            SERVED.remove(ANSWERS),
         ];
         let written = self.store.records(group, owner)?.write(&changes.into());
         Ok(unless_over(written)?.is_some())
@@ -199,15 +202,28 @@ pub fn living(store: &dyn ClusterStore, gateway: &str) -> Result<Option<Holder>,
     store.lease_holder(&lease(gateway))
 }
 
-/// The epoch and the gateway that has had a vserver last, and whether it serves it.
+/// The gateway that has had a vserver last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastOwner {
+    /// The gateway, and its epoch.
+    pub owner: Owner,
+    /// Whether it has not handed the vserver over.
+    pub has_it: bool,
+    /// Whether it answers clients.
+    pub answers: bool,
+}
+
+/// The gateway that has had a vserver last. None: none has.
 ///
 /// # Errors
 /// The store does not answer.
-pub fn last_owner(store: &dyn ClusterStore, vserver: &str) -> Result<Option<(Owner, bool)>, StoreError> {
+pub fn last_owner(store: &dyn ClusterStore, vserver: &str) -> Result<Option<LastOwner>, StoreError> {
     let group = group(vserver);
     let Some(owner) = store.owner(&group)? else { return Ok(None) };
-    let from = unless_over(store.records(&group, &owner)?.read(SERVED, FROM))?;
-    Ok(Some((owner, from.flatten().is_some())))
+    let records = store.records(&group, &owner)?;
+    let is_there = |key| Ok::<_, StoreError>(unless_over(records.read(SERVED, key))?.flatten().is_some());
+    let (has_it, answers) = (is_there(FROM)?, is_there(ANSWERS)?);
+    Ok(Some(LastOwner { owner, has_it, answers }))
 }
 
 /// Whether the owner of a group serves it.
@@ -257,12 +273,20 @@ impl Ownership {
         self.store.records(&group(&self.vserver), &self.owner)
     }
 
+    /// Writes down that clients are answered.
+    ///
+    /// # Errors
+    /// The store does not answer, or the group has another owner already ([`NotOwner`]).
+    pub fn answers(&self) -> Result<(), StoreError> {
+        self.store()?.write(&vec![SERVED.put(ANSWERS, b"")].into()).map(drop)
+    }
+
     /// Lets any gateway take the vserver. Nothing of it is served here any more, and nothing is written after this.
     ///
     /// # Errors
     /// The store does not answer, or the group has another owner already ([`NotOwner`]).
     pub fn end(self) -> Result<(), StoreError> {
-        let changes = vec![SERVED.remove(FROM), SERVED.remove(SESSION)];
+        let changes = vec![SERVED.remove(FROM), SERVED.remove(SESSION), SERVED.remove(ANSWERS)];
         self.store()?.write(&changes.into()).map(drop)
     }
 }
