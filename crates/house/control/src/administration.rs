@@ -1,7 +1,10 @@
 //! Administration of shares and users: what the API asks for, and the interface that carries it out.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 
+use crate::cluster::ClusterGateways;
 use crate::configuration::{Configuration, Reload};
 use crate::deleted_shares::{DeletedShare, DeletedShares, Purge, Undelete};
 use crate::domain::Domain;
@@ -220,6 +223,11 @@ pub trait Administration: Send + Sync {
     fn pools(&self) -> Result<Pools, Refusal>;
     /// The pools, for metrics. Waits for no storage: their capacity is the last that is known, and none if neither that nor why there is none.
     fn pool_figures(&self) -> Vec<Pool>;
+    /// The gateway, as one of a cluster.
+    ///
+    /// # Errors
+    /// No server is running, or its configuration makes it no gateway of a cluster.
+    fn cluster_gateways(&self) -> Result<Arc<dyn ClusterGateways>, Refusal>;
     /// All users, by name.
     ///
     /// # Errors

@@ -28,8 +28,8 @@ use crate::simulation::{NewSimulation, SimulatedPlan};
 use crate::tokens as of_tokens;
 use crate::trace::{NewTrace, TracePart};
 use crate::{
-    About, activity, deleted_share_calls, findings, policy_calls, pool_calls, quota_calls, ransomware_calls,
-    replication_calls, restore_calls, simulation, snapshot_calls, trace,
+    About, activity, cluster_calls, deleted_share_calls, findings, policy_calls, pool_calls, quota_calls,
+    ransomware_calls, replication_calls, restore_calls, simulation, snapshot_calls, trace,
 };
 
 /// The most bytes of a request's body: no call has a long one.
@@ -172,6 +172,29 @@ pub(crate) const ROUTES: &[Route] = &[
         methods: &["get", "patch", "delete"],
         handlers: || get(policy_calls::show).patch(policy_calls::change).delete(policy_calls::remove),
     },
+    Route {
+        path: "/cluster",
+        methods: &["get", "post"],
+        handlers: || get(cluster_calls::show).post(cluster_calls::init),
+    },
+    Route { path: "/cluster/gateways", methods: &["post"], handlers: || post(cluster_calls::join) },
+    Route {
+        path: "/cluster/gateways/{name}",
+        methods: &["delete"],
+        handlers: || delete(cluster_calls::leave),
+    },
+    Route {
+        path: "/cluster/gateways/{name}/drain",
+        methods: &["post"],
+        handlers: || post(cluster_calls::drain),
+    },
+    Route {
+        path: "/vservers",
+        methods: &["get", "post"],
+        handlers: || get(cluster_calls::vservers).post(cluster_calls::create),
+    },
+    Route { path: "/vservers/{name}", methods: &["delete"], handlers: || delete(cluster_calls::remove) },
+    Route { path: "/vservers/{name}/move", methods: &["post"], handlers: || post(cluster_calls::move_to) },
     Route { path: "/pools", methods: &["get"], handlers: || get(pool_calls::list) },
     Route { path: "/deleted-shares", methods: &["get"], handlers: || get(deleted_share_calls::list) },
     Route {

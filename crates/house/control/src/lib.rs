@@ -10,6 +10,8 @@ mod administrators;
 mod api;
 mod authorization;
 pub mod clients;
+pub mod cluster;
+mod cluster_calls;
 mod complaints;
 pub mod configuration;
 mod connections;

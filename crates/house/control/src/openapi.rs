@@ -9,9 +9,10 @@ use serde_json::Value;
 const DOCUMENT: &str = include_str!("openapi/document.json");
 
 /// The part of each area, with its name.
-const AREAS: [(&str, &str); 18] = [
+const AREAS: [(&str, &str); 19] = [
     ("activity", include_str!("openapi/activity.json")),
     ("clients", include_str!("openapi/clients.json")),
+    ("cluster", include_str!("openapi/cluster.json")),
     ("configuration", include_str!("openapi/configuration.json")),
     ("domain", include_str!("openapi/domain.json")),
     ("files", include_str!("openapi/files.json")),

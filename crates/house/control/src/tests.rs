@@ -157,6 +157,9 @@ impl Administration for Nobody {
     fn remove_policy(&self, name: &str) -> Result<policies::Policy, Refusal> {
         Err(Refusal::new(RefusalKind::InUse, name, ""))
     }
+    fn cluster_gateways(&self) -> Result<Arc<dyn cluster::ClusterGateways>, Refusal> {
+        none()
+    }
     fn pools(&self) -> Result<pools::Pools, Refusal> {
         Ok(pools::Pools::default())
     }

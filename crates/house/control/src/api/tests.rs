@@ -10,6 +10,9 @@ use crate::activity::{
     ShareActivity, SizeCount,
 };
 use crate::clients::Clients;
+use crate::cluster::{
+    Cluster, ClusterGateway, Drained, NewVserver, Vserver, VserverMove, VserverShare, Vservers,
+};
 use crate::configuration::{ConfigurationMistake, Section, Setting, Source};
 use crate::deleted_shares::{DeletedShare, DeletedShares, Undelete};
 use crate::domain::{Domain, DomainRange, Lookups};
@@ -386,6 +389,26 @@ fn of_replications() -> [(&'static str, Value); 8] {
     ]
 }
 
+/// The types of clusters.
+fn of_clusters() -> [(&'static str, Value); 8] {
+    let new = NewVserver {
+        gateway: Some(String::new()),
+        smb_port: Some(445),
+        nfs_port: Some(2049),
+        ..NewVserver::default()
+    };
+    [
+        ("Cluster", json(Cluster::default())),
+        ("ClusterGateway", json(ClusterGateway::default())),
+        ("Vservers", json(Vservers::default())),
+        ("Vserver", json(Vserver::default())),
+        ("VserverShare", json(VserverShare::default())),
+        ("NewVserver", json(new)),
+        ("VserverMove", json(VserverMove::default())),
+        ("Drained", json(Drained::default())),
+    ]
+}
+
 /// The types of quotas.
 fn of_quotas() -> [(&'static str, Value); 4] {
     let some = Some(1);
@@ -467,6 +490,7 @@ fn every_type_is_described_with_its_fields() {
         .chain(of_simulations())
         .chain(of_identities())
         .chain(of_snapshots())
+        .chain(of_clusters())
         .chain(of_quotas())
         .chain(of_ransomware())
         .chain(of_replications())

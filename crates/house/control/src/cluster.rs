@@ -1,0 +1,175 @@
+//! The gateways of a cluster and their vservers, in the form of the API (`/v1/cluster`, `/v1/vservers`), and the interface of the gateway
+//! that carries it out.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Refusal;
+
+/// The cluster, as one of its gateways sees it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cluster {
+    /// The name of the gateway that tells it.
+    pub gateway: String,
+    /// The pool in which gateways agree.
+    pub pool: String,
+    /// Whether that gateway has its place, so that it may serve vservers.
+    pub has_place: bool,
+    /// Why it has none. None: it has one, or has not joined.
+    pub problem: Option<String>,
+    /// All gateways that have joined, by name.
+    pub gateways: Vec<ClusterGateway>,
+}
+
+/// A gateway of the cluster.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClusterGateway {
+    /// Its name.
+    pub name: String,
+    /// The version of its program when it joined.
+    pub version: String,
+    /// Whether it is there.
+    pub is_alive: bool,
+    /// From where it talks to the store in which gateways agree. None: it is not there.
+    pub address: Option<String>,
+    /// Whether no vserver is to come to it.
+    pub is_drained: bool,
+    /// The vservers that it is to serve.
+    pub vservers: Vec<String>,
+}
+
+/// All vservers, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vservers {
+    /// The vservers.
+    pub vservers: Vec<Vserver>,
+}
+
+/// A vserver: a server that gateways pass on to each other.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Vserver {
+    /// Its name.
+    pub name: String,
+    /// The gateway that is to serve it.
+    pub gateway: String,
+    /// The gateway that serves it. None: none does.
+    pub served_by: Option<String>,
+    /// How many owners it has had. None: it has never been served.
+    pub epoch: Option<u64>,
+    /// Its addresses: `ADDRESS%INTERFACE[/PREFIX]`, or `ADDRESS` for one that each gateway has.
+    pub addresses: Vec<String>,
+    /// The port of SMB. None: SMB is off.
+    pub smb_port: Option<u16>,
+    /// The port of NFS. None: NFS is off.
+    pub nfs_port: Option<u16>,
+    /// Its shares.
+    pub shares: Vec<VserverShare>,
+    /// Why it is not served. None: it is, or will be soon.
+    pub problem: Option<String>,
+}
+
+/// A share of a vserver.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VserverShare {
+    /// Its name.
+    pub name: String,
+    /// Its directory: `cephfs:/PATH`, or one that each gateway has.
+    pub directory: String,
+    /// Whether nobody may change it.
+    #[serde(default)]
+    pub is_read_only: bool,
+    /// Whether its SMB clients get persistent handles.
+    #[serde(default)]
+    pub is_continuously_available: bool,
+    /// Its plan; empty: unlimited.
+    #[serde(default)]
+    pub plan: String,
+}
+
+/// A vserver to be made.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewVserver {
+    /// Its name.
+    pub name: String,
+    /// The gateway that is to serve it. None: the one that is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<String>,
+    /// Its addresses.
+    pub addresses: Vec<String>,
+    /// The port of SMB. None: SMB is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smb_port: Option<u16>,
+    /// The port of NFS. None: NFS is off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nfs_port: Option<u16>,
+    /// Its shares.
+    pub shares: Vec<VserverShare>,
+}
+
+/// Where a vserver is to be served.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct VserverMove {
+    /// The gateway.
+    pub gateway: String,
+}
+
+/// What has moved.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drained {
+    /// The gateway that has no vservers any more.
+    pub gateway: String,
+    /// The vservers, where they are now.
+    pub vservers: Vec<Vserver>,
+}
+
+/// A gateway that may be one of a cluster. The calls wait for the cluster.
+pub trait ClusterGateways: fmt::Debug + Send + Sync {
+    /// The cluster.
+    ///
+    /// # Errors
+    /// [`Refusal`], as for all calls here: nobody has made the cluster, or it does not answer.
+    fn cluster(&self) -> Result<Cluster, Refusal>;
+    /// Makes a cluster, and takes the first place in it.
+    ///
+    /// # Errors
+    /// There is one.
+    fn init(&self) -> Result<Cluster, Refusal>;
+    /// Takes a place in the cluster; for a gateway that was drained, vservers may come again.
+    ///
+    /// # Errors
+    /// Another gateway has the name.
+    fn join(&self) -> Result<Cluster, Refusal>;
+    /// Takes a gateway out of the cluster.
+    ///
+    /// # Errors
+    /// There is no such gateway, it is to serve vservers, or it is another one and is there.
+    fn leave(&self, gateway: &str) -> Result<Cluster, Refusal>;
+    /// Moves all vservers of a gateway to others.
+    ///
+    /// # Errors
+    /// There is no such gateway, or no other one; or one of them cannot serve a vserver.
+    fn drain(&self, gateway: &str) -> Result<Drained, Refusal>;
+    /// All vservers.
+    ///
+    /// # Errors
+    /// As above.
+    fn vservers(&self) -> Result<Vservers, Refusal>;
+    /// Makes a vserver, and has it served.
+    ///
+    /// # Errors
+    /// The name is taken, a value is invalid, the gateway is not there or cannot serve it.
+    fn create_vserver(&self, new: &NewVserver) -> Result<Vserver, Refusal>;
+    /// Has another gateway serve a vserver.
+    ///
+    /// # Errors
+    /// There is no such vserver, the gateway is not there or cannot serve it.
+    fn move_vserver(&self, name: &str, to: &VserverMove) -> Result<Vserver, Refusal>;
+    /// Ends a vserver. Its directories stay, and so does what it remembers.
+    ///
+    /// # Errors
+    /// There is no such vserver.
+    fn remove_vserver(&self, name: &str) -> Result<Vserver, Refusal>;
+}
