@@ -43,7 +43,7 @@ pub use buffer::{Buffer, HEADROOM};
 pub use crew::Keeper;
 pub use datagrams::{DATAGRAM_BYTES_MAX, Datagrams};
 pub use interfaces::{InterfaceAddr, interface_addrs};
-pub use listeners::Listeners;
+pub use listeners::{Listeners, NewListeners};
 pub use mailbox::{Mailbox, PostError};
 pub use origin::Origin;
 pub use outbox::Outbox;

@@ -27,6 +27,21 @@ pub struct Listeners {
     present: Present,
 }
 
+/// Makes [`Listeners`] of running shards, for those who do not have the shards.
+#[derive(Debug, Clone)]
+pub struct NewListeners {
+    pub(crate) crew: Arc<Crew>,
+    pub(crate) shared: Shared,
+}
+
+impl NewListeners {
+    /// There are none yet.
+    #[must_use]
+    pub fn make(&self) -> Listeners {
+        Listeners::new(&self.crew, &self.shared)
+    }
+}
+
 impl Listeners {
     pub(crate) fn new(crew: &Arc<Crew>, shared: &Shared) -> Self {
         let (group, present) = crew.open_group();

@@ -19,7 +19,7 @@ use crate::places::{Occupancy, Place, Places};
 use crate::ration::Rations;
 use crate::repeats::Repeats;
 use crate::stop::Stop;
-use crate::{ConnectionLimits, Limits, Listeners, Outbox, Protocol, Pulse};
+use crate::{ConnectionLimits, Limits, Listeners, NewListeners, Outbox, Protocol, Pulse};
 
 /// How long the accept loop rests when the process is out of descriptors.
 const ACCEPT_RETRY: Duration = Duration::from_millis(100);
@@ -175,6 +175,12 @@ impl Shards {
     #[must_use]
     pub fn listeners(&self) -> Listeners {
         Listeners::new(&self.crew, &self.shared)
+    }
+
+    /// The same for those who do not have the shards.
+    #[must_use]
+    pub fn new_listeners(&self) -> NewListeners {
+        NewListeners { crew: Arc::clone(&self.crew), shared: self.shared.clone() }
     }
 
     /// Watches for shards that are held up.

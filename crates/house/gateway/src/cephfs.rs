@@ -99,6 +99,19 @@ impl Cluster {
         CephStore::open(&mount, path, &wanted.options).map_err(|error| self.explained(wanted, error))
     }
 
+    /// Ends the session of another gateway, which may not read or write in the file system any more.
+    ///
+    /// # Errors
+    /// The cluster does not answer, or does not admit this gateway.
+    pub(crate) fn end_session(&self, gateway: &str) -> problem::Result<()> {
+        let end = || storage_ceph::end_session(&self.place, gateway);
+        // Whoever comes next would not know that it has to be ended.
+        end().or_else(|_| end()).map_err(|error| {
+            let what = format!("the session of {gateway} in CephFS cannot be ended: {error}");
+            Problem::new(Cause::Silent, what, error.advice())
+        })
+    }
+
     /// Ends the session with the cluster. Nobody uses a store of [`Cluster::open`] any more, unless it has stopped answering.
     pub(crate) fn leave(&self) {
         let mount = self.mount.try_lock_for(LEAVE).map(|mut mount| mount.take());

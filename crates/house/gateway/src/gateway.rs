@@ -13,16 +13,17 @@ use net::{Listener, Pulse, Shards};
 use nfs_server::portmap::registrations;
 use parking_lot::Mutex;
 use share::AccessLog;
+use state::cluster::{Member, Owner};
 use state::{Closed, State};
 
 use crate::administration::{self, Administration, ClientQuotas, Serving};
 use crate::admins::Admins;
 use crate::background::{Background, Served};
+use crate::cluster::{Connect, Seated};
 use crate::control_access::Published;
 use crate::control_tls::Identity;
 use crate::holdings::Holdings;
 use crate::lent::Lent;
-use crate::membership::Membership;
 use crate::name_service::System;
 use crate::names::NameLookup;
 use crate::prepared::Prepared;
@@ -30,9 +31,10 @@ use crate::problem::{Cause, Problem, Result, serving};
 use crate::registered::Registered;
 use crate::renewal::Renewal;
 use crate::servers::Servers;
-use crate::settings::Portmap;
+use crate::settings::{ClusterSettings, Portmap};
 use crate::sockets::{Addresses, PortmapSockets, Sockets};
 use crate::vserver::{Own, Vserver};
+use crate::vserver_commands::{Host, NewVserver};
 use crate::vservers::{Vservers, ips};
 use crate::{announced, cephfs, control_access, control_tls, nfs_tls, opening, smb_quic};
 
@@ -48,10 +50,9 @@ pub struct Gateway {
     state: Arc<State>,
     /// The server that it is by itself.
     own: Vserver,
-    pub(crate) vservers: Arc<Vservers>,
-    /// Guards the place among others; None: it has had none.
-    pub(crate) membership: Mutex<Option<Membership>>,
-    pub(crate) lent: Lent,
+    pub(crate) host: Arc<Host>,
+    /// None: it is no gateway of a cluster.
+    seat: Option<Seated>,
     access_log: AccessLog,
     /// Whether something is not registered with rpcbind.
     is_unregistered: Arc<AtomicBool>,
@@ -59,7 +60,7 @@ pub struct Gateway {
     identity: Option<Arc<Identity>>,
     // Dropped in this order.
     outside: Outside,
-    pub(crate) shards: Shards,
+    shards: Shards,
 }
 
 /// The parts that others find, and those that look after the rest.
@@ -90,7 +91,8 @@ impl Gateway {
         let over_quic = smb_quic::listeners(sockets.smb_quic, identity.as_ref())?;
         let smb = sockets.smb.into_iter().map(Listener::from).chain(over_quic).collect();
         let lent = Lent::new(&prepared, nfs_tls.clone())?;
-        let own = Vserver::new(&lent, implicit(&prepared, &addresses), &shards)?;
+        let own = Vserver::new(&lent, implicit(&prepared, &addresses), shards.listeners())?;
+        let session = cephfs::gateway(prepared.state.server())?;
         let shares = Arc::clone(&prepared.shares);
         let (state, access_log) = (Arc::clone(&prepared.state), prepared.access_log.clone());
         let discovery = announced::start(&settings, &prepared, &addresses)?;
@@ -127,14 +129,23 @@ impl Gateway {
             _background: background.map_err(serving("cannot start a thread"))?,
             _discovery: discovery,
         };
+        let host = Arc::new(Host {
+            vservers,
+            membership: Mutex::default(),
+            lent,
+            administration: Arc::clone(&administration),
+            listeners: shards.new_listeners(),
+            session,
+        });
+        let seat = settings.cluster.as_ref().map(|cluster| Seated::of_rados(&host, cluster, &settings.ceph));
+        let seat = seat.transpose()?;
         Ok(Self {
             addresses,
             administration,
             state,
             own,
-            vservers,
-            membership: Mutex::default(),
-            lent,
+            host,
+            seat,
             access_log,
             is_unregistered,
             identity,
@@ -166,9 +177,44 @@ impl Gateway {
         control::health(&stuck(&self.shards.pulse()), &self.own.shares.present(), concerns)
     }
 
-    /// By which a Ceph cluster knows this gateway.
-    pub(crate) fn name_in_cephfs(&self) -> Result<String> {
-        cephfs::gateway(self.state.server())
+    /// Makes it a gateway of the cluster whose gateways agree in the store to which `connect` connects: from now on it does what the
+    /// register of the cluster says.
+    ///
+    /// # Errors
+    /// The system has no more threads.
+    pub fn be_of_cluster(&mut self, settings: ClusterSettings, connect: Connect) -> Result<()> {
+        self.seat = Some(Seated::begin(&self.host, settings, connect)?);
+        Ok(())
+    }
+
+    /// Takes its place among other gateways, by the lease that `member` has on its name. It is renewed until the gateway ends.
+    ///
+    /// # Errors
+    /// The gateway has a place already, or the system has no more threads.
+    pub fn join(&self, member: Arc<Member>) -> Result<()> {
+        self.host.join(member)
+    }
+
+    /// Serves a vserver that no gateway serves, beside everything else. If it cannot be served here, another gateway may.
+    ///
+    /// # Errors
+    /// Another gateway serves it; or its records, its directories or its sockets cannot be used.
+    pub fn serve_vserver(&self, new: NewVserver) -> Result<()> {
+        self.host.serve_vserver(new)
+    }
+
+    /// Ends a vserver here, so that another gateway may serve it. False: it is not served here.
+    ///
+    /// # Errors
+    /// A storage does not answer, or the records cannot be written: nobody else may serve it.
+    pub fn end_vserver(&self, name: &str) -> Result<bool> {
+        self.host.end_vserver(name)
+    }
+
+    /// The vservers that are served here, with their epochs.
+    #[must_use]
+    pub fn vservers(&self) -> Vec<(String, Owner)> {
+        self.host.vservers.owners()
     }
 
     /// Stops the gateway: closes connections, closes the opens of disconnected clients, and records the state that
@@ -186,10 +232,12 @@ impl Gateway {
     /// # Errors
     /// Those of [`Gateway::stop`].
     pub fn stop_and(self, unreachable: impl FnOnce()) -> Result<Closed> {
-        let Self { state, own, vservers, membership, access_log, outside, shards, administration, .. } = self;
+        let Self { state, own, host, seat, access_log, outside, shards, administration, .. } = self;
         drop(outside);
-        vservers.end_all();
-        if let Some(membership) = membership.into_inner() {
+        drop(seat);
+        host.vservers.end_all();
+        let membership = host.membership.lock().take();
+        if let Some(membership) = membership {
             membership.end();
         }
         shards.shutdown();

@@ -35,7 +35,7 @@ pub struct Prepared {
 /// # Errors
 /// There is no share.
 pub fn check_something_to_serve(settings: &Settings) -> Result<()> {
-    if !settings.shares.is_empty() || state::exists(&settings.state) {
+    if !settings.shares.is_empty() || settings.cluster.is_some() || state::exists(&settings.state) {
         return Ok(());
     }
     Err(Problem::new(
@@ -88,7 +88,8 @@ impl Prepared {
             descriptors.nfs_connections
         );
         let (shares, idle) = opening::open_all(&declared, &state, descriptors.opens, &access_log)?;
-        if shares.present().is_empty() && shares.present().awaited().next().is_none() {
+        let is_of_cluster = settings.cluster.is_some();
+        if !is_of_cluster && shares.present().is_empty() && shares.present().awaited().next().is_none() {
             tracing::warn!(
                 "there is no share to serve: pass --share NAME=DIR, or create a share with `anabranch share create`"
             );

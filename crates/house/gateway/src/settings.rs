@@ -19,6 +19,15 @@ use crate::retention::Retention;
 /// The place of declarations that are not in a file, in messages.
 pub const COMMAND_LINE: &str = "the command line of the server";
 
+/// A gateway of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterSettings {
+    /// Its name, which no other gateway of the cluster has.
+    pub gateway: String,
+    /// The pool in which the gateways agree.
+    pub pool: String,
+}
+
 /// Settings of a gateway.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -44,6 +53,8 @@ pub struct Settings {
     pub users_elsewhere: Vec<(String, String)>,
     /// Where the file system is in which shares may lie whose directories are written `cephfs:/PATH`.
     pub ceph: CephPlace,
+    /// Which gateway of which cluster it is. None: none.
+    pub cluster: Option<ClusterSettings>,
     /// Names and addresses that the control address answers to, besides localhost and the address in the request.
     pub control_names: Vec<String>,
     /// The users and groups who may use the control address with the passwords of their accounts.
@@ -248,6 +259,7 @@ impl Settings {
             users_in: COMMAND_LINE.to_owned(),
             users_elsewhere: Vec::new(),
             ceph: CephPlace::default(),
+            cluster: None,
             control_names: Vec::new(),
             admins: Vec::new(),
             control_certificate: None,

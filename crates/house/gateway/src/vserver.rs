@@ -5,7 +5,7 @@ use std::net::{IpAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use net::{Listener, Listeners, Shards};
+use net::{Listener, Listeners};
 use share::ShareTable;
 use state::{ServerRecords, burst_credits};
 
@@ -46,10 +46,10 @@ impl Vserver {
     ///
     /// # Errors
     /// The records cannot be read, or the system has no random numbers.
-    pub(crate) fn new(lent: &Lent, own: Own, shards: &Shards) -> Result<Self> {
+    pub(crate) fn new(lent: &Lent, own: Own, listeners: Listeners) -> Result<Self> {
         let servers = Servers::new(lent, &own)?;
         let Own { records, shares, .. } = own;
-        let vserver = Self { records, shares, servers, listeners: shards.listeners() };
+        let vserver = Self { records, shares, servers, listeners };
         vserver.keep_credits(burst_credits::RESERVE)?;
         Ok(vserver)
     }

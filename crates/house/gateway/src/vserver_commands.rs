@@ -2,15 +2,21 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use state::cluster::{Begun, Member, Owner, Ownership};
+use net::NewListeners;
+use parking_lot::Mutex;
+use state::cluster::{Begun, Followed, Member, Owner, Ownership};
 
-use crate::gateway::Gateway;
+use crate::administration::Administration;
+use crate::cephfs;
+use crate::lent::Lent;
 use crate::membership::Membership;
 use crate::problem::{Cause, Problem, Result, serving};
+use crate::reach::{Reach, Reached};
 use crate::vserver::{Own, Vserver};
 use crate::vserver_shares::{Directories, VserverOpener, VserverShare};
-use crate::vservers::{Served, check_vserver_name, ips, lost};
+use crate::vservers::{Served, Vservers, check_vserver_name, ips, lost};
 
 /// A vserver that a gateway is to serve.
 #[derive(Debug)]
@@ -19,18 +25,25 @@ pub struct NewVserver {
     pub name: String,
     /// Its shares.
     pub shares: Vec<VserverShare>,
-    /// The sockets of SMB, which listen already; none: SMB is off.
-    pub smb: Vec<TcpListener>,
-    /// The sockets of NFS.
-    pub nfs: Vec<TcpListener>,
+    /// Where clients find it.
+    pub reach: Reach,
 }
 
-impl Gateway {
-    /// Takes its place among other gateways, by the lease that `member` has on its name. It is renewed until the gateway ends.
-    ///
-    /// # Errors
-    /// The gateway has a place already, or the system has no more threads.
-    pub fn join(&self, member: Arc<Member>) -> Result<()> {
+/// What a gateway has for vservers: what they have in common, their list, and its place among other gateways.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) vservers: Arc<Vservers>,
+    /// Guards the place among others; None: it has none.
+    pub(crate) membership: Mutex<Option<Membership>>,
+    pub(crate) lent: Lent,
+    pub(crate) administration: Arc<Administration>,
+    pub(crate) listeners: NewListeners,
+    /// By which the storage knows this gateway.
+    pub(crate) session: String,
+}
+
+impl Host {
+    pub(crate) fn join(&self, member: Arc<Member>) -> Result<()> {
         let mut membership = self.membership.lock();
         if membership.as_ref().is_some_and(Membership::holds) {
             return Err(Problem::new(Cause::Settings, "this gateway has a place among others already", ""));
@@ -40,24 +53,35 @@ impl Gateway {
         Ok(())
     }
 
-    /// Serves a vserver that no gateway serves, beside everything else. If it cannot be served here, another gateway may.
-    ///
-    /// # Errors
-    /// Another gateway serves it; or its records, its directories or its sockets cannot be used.
-    pub fn serve_vserver(&self, new: NewVserver) -> Result<()> {
+    /// Whether it has a place among others.
+    pub(crate) fn has_place(&self) -> bool {
+        self.membership.lock().as_ref().is_some_and(Membership::holds)
+    }
+
+    pub(crate) fn serve_vserver(&self, new: NewVserver) -> Result<()> {
         check_vserver_name(&new.name).map_err(|why| Problem::new(Cause::Settings, why, ""))?;
         let _one = self.vservers.beginning.lock();
+        let begun = Instant::now();
         let ownership = self.own(&new.name)?;
+        let owned_in = begun.elapsed();
         match self.begin_vserver(&ownership, new) {
-            Ok((vserver, directories)) => {
+            Ok((begun, phases)) => {
                 let (name, epoch) = (ownership.vserver().to_owned(), ownership.owner().epoch);
-                self.vservers.enter(Served { ownership, vserver, directories });
-                if !self.membership.lock().as_ref().is_some_and(Membership::holds) {
+                tell_phases(&ownership, owned_in, phases);
+                let Began { vserver, directories, raised } = begun;
+                if let Err(error) = ownership.answers() {
+                    vserver.abandon();
+                    drop(raised);
+                    let _ = ownership.end();
+                    return Err(lost(&name, &error));
+                }
+                self.vservers.enter(Served { ownership, vserver, directories, raised });
+                if !self.has_place() {
                     // The others have ended meanwhile.
                     self.vservers.abandon_all();
                     return Err(no_place(&name));
                 }
-                self.administration().allot_opens();
+                self.administration.allot_opens();
                 tracing::info!(vserver = name, epoch, "serving the vserver");
                 Ok(())
             }
@@ -81,51 +105,102 @@ impl Gateway {
             Begun::Owned(ownership) => Ok(ownership),
             Begun::By(Owner { gateway, .. }) => {
                 let what = format!("the vserver {name} is served by the gateway {gateway}");
-                Err(Problem::new(Cause::State, what, "That gateway has to end it first."))
+                Err(Problem::new(Cause::Silent, what, "That gateway has to end it first."))
             }
         }
     }
 
-    fn begin_vserver(&self, ownership: &Ownership, new: NewVserver) -> Result<(Vserver, Directories)> {
+    fn begin_vserver(&self, ownership: &Ownership, new: NewVserver) -> Result<(Began, Phases)> {
         let name = ownership.vserver();
+        let mut phases = Phases::default();
+        if let Some(followed) = ownership.followed() {
+            phases.session = timed(|| self.end_session(followed, &new))?.1;
+        }
         let records = ownership.records().map_err(|error| lost(name, &error))?;
         let opener = VserverOpener {
             records: records.clone(),
-            ceph: self.administration().ceph(),
-            gateway: self.name_in_cephfs()?,
-            opens_max: self.administration().opens_with(new.shares.len()),
+            ceph: self.administration.ceph(),
+            gateway: self.session.clone(),
+            opens_max: self.administration.opens_with(new.shares.len()),
             access_log: self.lent.access_log.clone(),
         };
-        let (table, directories) = opener.open_all(&new.shares, self.administration().apart()?)?;
+        let apart = self.administration.apart()?;
+        let ((table, directories), took) = timed(|| opener.open_all(&new.shares, apart))?;
+        phases.shares = took;
+        let (Reached { smb, nfs, mut raised }, took) = timed(|| new.reach.begin())?;
+        phases.address = took;
         let own = Own {
             name: name.to_ascii_uppercase(),
             records,
             shares: table,
-            smb: ips(&addresses(&new.smb)?),
-            nfs: ips(&addresses(&new.nfs)?),
+            smb: ips(&addresses(&smb)?),
+            nfs: ips(&addresses(&nfs)?),
             has_network_locks: false,
         };
-        let vserver = Vserver::new(&self.lent, own, &self.shards)?;
-        vserver.listen(new.smb.into_iter().map(Into::into).collect(), new.nfs)?;
-        Ok((vserver, directories))
+        let (vserver, took) = timed(|| {
+            let vserver = Vserver::new(&self.lent, own, self.listeners.make())?;
+            vserver.listen(smb.into_iter().map(Into::into).collect(), nfs)?;
+            raised.announce();
+            Ok(vserver)
+        })?;
+        phases.servers = took;
+        Ok((Began { vserver, directories, raised }, phases))
     }
 
-    /// Ends a vserver here, so that another gateway may serve it. False: it is not served here.
-    ///
-    /// # Errors
-    /// A storage does not answer, or the records cannot be written: nobody else may serve it.
-    pub fn end_vserver(&self, name: &str) -> Result<bool> {
+    /// Ends what the gateway before has left in the storage: it may not write there any more.
+    fn end_session(&self, before: &Followed, new: &NewVserver) -> Result<()> {
+        let is_in_cephfs = new.shares.iter().any(|share| cephfs::path_of(&share.directory).is_some());
+        if !is_in_cephfs || before.session.is_empty() || before.session == self.session {
+            return Ok(());
+        }
+        self.administration.ceph().end_session(&before.session)
+    }
+
+    pub(crate) fn end_vserver(&self, name: &str) -> Result<bool> {
         let Some(served) = self.vservers.take(name) else { return Ok(false) };
         served.end()?;
-        self.administration().allot_opens();
+        self.administration.allot_opens();
         Ok(true)
     }
+}
 
-    /// The vservers that are served here, with their epochs.
-    #[must_use]
-    pub fn vservers(&self) -> Vec<(String, Owner)> {
-        self.vservers.owners()
-    }
+/// A vserver that listens.
+struct Began {
+    vserver: Vserver,
+    directories: Directories,
+    raised: service_address::Raised,
+}
+
+/// How long the beginning of a vserver took, by what was done.
+#[derive(Debug, Default)]
+struct Phases {
+    session: Duration,
+    shares: Duration,
+    address: Duration,
+    servers: Duration,
+}
+
+fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
+    let begun = Instant::now();
+    let done = work()?;
+    Ok((done, begun.elapsed()))
+}
+
+/// Says in the log how long each phase took, in milliseconds.
+fn tell_phases(ownership: &Ownership, owned_in: Duration, phases: Phases) {
+    let Some(Followed { gateway, fenced_in, .. }) = ownership.followed() else { return };
+    let Phases { session, shares, address, servers } = phases;
+    tracing::warn!(
+        vserver = ownership.vserver(),
+        epoch = ownership.owner().epoch,
+        fence_ms = fenced_in.as_millis(),
+        own_ms = owned_in.saturating_sub(*fenced_in).as_millis(),
+        session_ms = session.as_millis(),
+        shares_ms = shares.as_millis(),
+        address_ms = address.as_millis(),
+        servers_ms = servers.as_millis(),
+        "the vserver was taken over from the gateway {gateway}, which does not hold its lease any more"
+    );
 }
 
 fn no_place(name: &str) -> Problem {

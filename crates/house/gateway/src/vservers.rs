@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use service_address::Raised;
 use share::{Share, Shares};
 use state::burst_credits;
 use state::cluster::{Owner, Ownership};
@@ -32,6 +33,8 @@ pub(crate) struct Served {
     pub(crate) ownership: Ownership,
     pub(crate) vserver: Vserver,
     pub(crate) directories: Directories,
+    /// Its addresses are here as long as this is.
+    pub(crate) raised: Raised,
 }
 
 /// Checks that this can be the name of a vserver.
@@ -101,7 +104,9 @@ impl Vservers {
     pub(crate) fn abandon_all(&self) {
         for (name, served) in std::mem::take(&mut *self.served.lock()) {
             tracing::error!(vserver = name, "the vserver is not served here any more");
-            served.vserver.abandon();
+            let Served { vserver, raised, .. } = served;
+            vserver.abandon();
+            drop(raised);
         }
     }
 
@@ -123,13 +128,15 @@ impl Vservers {
 impl Served {
     /// Ends the vserver here, so that another gateway may have it.
     pub(crate) fn end(self) -> Result<()> {
-        let Self { ownership, vserver, .. } = self;
+        let Self { ownership, vserver, raised, .. } = self;
         let name = ownership.vserver().to_owned();
         vserver.end().map_err(|problem| Problem {
             what: format!("the vserver {name} is not handed over: {}", problem.what),
             advice: "It can be served again when this gateway has been started again.".to_owned(),
             ..problem
         })?;
+        // The next gateway may have them as soon as it has the vserver.
+        drop(raised);
         let epoch = ownership.owner().epoch;
         ownership.end().map_err(|error| lost(&name, &error))?;
         tracing::info!(vserver = name, epoch, "the vserver is not served here any more");

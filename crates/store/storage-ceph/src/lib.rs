@@ -46,5 +46,5 @@ mod streams;
 mod xattrs;
 
 pub use library::end_process;
-pub use mount::{Mount, MountError, Place, check};
+pub use mount::{Mount, MountError, Place, check, end_session};
 pub use store::{CephOptions, CephStore};

@@ -206,6 +206,14 @@ fn text(text: &str, what: &'static str) -> Result<CString, MountError> {
     CString::new(text).map_err(|_| MountError::Nul(what))
 }
 
+/// Ends the session that has this identity, with its locks and its right to write, if there is one. Nothing is mounted.
+///
+/// # Errors
+/// As for [`Mount::new`].
+pub fn end_session(place: &Place, identity: &str) -> Result<(), MountError> {
+    Mount::begin(place)?.reclaim(&text(identity, "identity of the gateway")?)
+}
+
 impl Mount {
     /// Mounts a file system. Its metadata servers know the session by the `identity`: what is left of an earlier session of the same
     /// identity, by a process that was killed, ends first, with its locks and its right to write.
@@ -213,25 +221,8 @@ impl Mount {
     /// # Errors
     /// Ceph's library, the configuration file, the key, the monitors or the file system are not there.
     pub fn new(place: &Place, identity: &str) -> Result<Arc<Self>, MountError> {
-        let functions = library::functions()?;
-        let path = CString::new(place.configuration.as_os_str().as_bytes());
-        let path = path.map_err(|_| MountError::Nul("path of Ceph's configuration file"))?;
-        let id = text(place.user.strip_prefix("client.").unwrap_or(&place.user), "name of the user of Ceph")?;
-        let mut mount = null_mut();
-        // SAFETY: the text ends with NUL, and the handle is written to before it is used.
-        done(unsafe { (functions.create)(&raw mut mount, id.as_ptr()) })
-            .map_err(|e| MountError::Other(place.clone(), e))?;
-        let root = Perms::new(functions, 0, 0);
-        // From here on `Drop` gives back what there is.
-        let mut made =
-            Self { functions, mount, root, closer: None, place: place.clone(), data: DataCache::default() };
-        made.configure(&path)?;
-        if let Some(name) = &place.file_system {
-            let name = text(name, "name of the file system")?;
-            // SAFETY: the handle is one that was made, and the text ends with NUL.
-            done(unsafe { (functions.select_filesystem)(mount, name.as_ptr()) })
-                .map_err(|e| made.failed(e))?;
-        }
+        let mut made = Self::begin(place)?;
+        let (functions, mount) = (made.functions, made.mount);
         made.identify(&text(identity, "identity of the gateway")?)?;
         // SAFETY: the handle is one that was made, and the text ends with NUL.
         done(unsafe { (functions.mount)(mount, c"/".as_ptr()) }).map_err(|e| made.failed(e))?;
@@ -247,6 +238,30 @@ impl Mount {
             Err(_) => return Err(made.failed(Errno::AGAIN)),
         }
         Ok(Arc::new(made))
+    }
+
+    /// A handle that knows the cluster, and has mounted nothing.
+    fn begin(place: &Place) -> Result<Self, MountError> {
+        let functions = library::functions()?;
+        let path = CString::new(place.configuration.as_os_str().as_bytes());
+        let path = path.map_err(|_| MountError::Nul("path of Ceph's configuration file"))?;
+        let id = text(place.user.strip_prefix("client.").unwrap_or(&place.user), "name of the user of Ceph")?;
+        let mut mount = null_mut();
+        // SAFETY: the text ends with NUL, and the handle is written to before it is used.
+        done(unsafe { (functions.create)(&raw mut mount, id.as_ptr()) })
+            .map_err(|e| MountError::Other(place.clone(), e))?;
+        let root = Perms::new(functions, 0, 0);
+        // From here on `Drop` gives back what there is.
+        let made =
+            Self { functions, mount, root, closer: None, place: place.clone(), data: DataCache::default() };
+        made.configure(&path)?;
+        if let Some(name) = &place.file_system {
+            let name = text(name, "name of the file system")?;
+            // SAFETY: the handle is one that was made, and the text ends with NUL.
+            done(unsafe { (functions.select_filesystem)(mount, name.as_ptr()) })
+                .map_err(|e| made.failed(e))?;
+        }
+        Ok(made)
     }
 
     fn configure(&self, path: &CStr) -> Result<(), MountError> {
@@ -267,6 +282,14 @@ impl Mount {
 
     /// Ends what is left of an earlier session of this identity, and takes it.
     fn identify(&self, identity: &CStr) -> Result<(), MountError> {
+        self.reclaim(identity)?;
+        // SAFETY: the handle is one that was made, and the text ends with NUL.
+        unsafe { (self.functions.set_uuid)(self.mount, identity.as_ptr()) };
+        Ok(())
+    }
+
+    /// Ends what is left of an earlier session of this identity.
+    fn reclaim(&self, identity: &CStr) -> Result<(), MountError> {
         // SAFETY: the handle is one that was made, and the text ends with NUL.
         let ended = done(unsafe {
             (self.functions.start_reclaim)(self.mount, identity.as_ptr(), library::END_SESSION)
@@ -278,8 +301,6 @@ impl Mount {
         }
         // SAFETY: the handle is one that was made.
         unsafe { (self.functions.finish_reclaim)(self.mount) };
-        // SAFETY: the handle is one that was made, and the text ends with NUL.
-        unsafe { (self.functions.set_uuid)(self.mount, identity.as_ptr()) };
         Ok(())
     }
 

@@ -49,12 +49,22 @@ impl Nfs4 {
 
     /// The same, if there is a server.
     pub(crate) fn try_reclaiming(source: IpAddr, address: &str, owner: &str) -> io::Result<Self> {
+        Self::try_reclaiming_within(Duration::from_secs(60), source, address, owner)
+    }
+
+    /// The same, if it takes the connection and answers within this time.
+    pub(crate) fn try_reclaiming_within(
+        patience: Duration,
+        source: IpAddr,
+        address: &str,
+        owner: &str,
+    ) -> io::Result<Self> {
         let address: SocketAddr = address.parse().unwrap();
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::new(source, 0).into()).unwrap();
-        socket.connect(&address.into())?;
+        socket.connect_timeout(&address.into(), patience)?;
         let stream: TcpStream = socket.into();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(patience))?;
         let (client_id, session_id) = (ClientId(0), SessionId::default());
         let server = (Vec::new(), Vec::new());
         let mut client = Self { stream, client_id, server, session_id, sequence_id: 0 };
@@ -124,7 +134,8 @@ impl Nfs4 {
         self.try_compound(operations).unwrap()
     }
 
-    fn try_compound(&mut self, operations: &[ArgOp<'_>]) -> io::Result<Vec<u8>> {
+    /// The same, if the connection is there until then.
+    pub(crate) fn try_compound(&mut self, operations: &[ArgOp<'_>]) -> io::Result<Vec<u8>> {
         self.sequence_id += 1;
         let sequence = ArgOp::Sequence(sequence::Args {
             session_id: self.session_id,
@@ -232,7 +243,7 @@ pub(crate) fn status(body: &[u8]) -> Result<(), Status> {
     compound::Res::from_bytes(body).unwrap().status
 }
 
-fn results(body: &[u8]) -> Vec<ResOp<'_>> {
+pub(crate) fn results(body: &[u8]) -> Vec<ResOp<'_>> {
     compound::Res::from_bytes(body).unwrap().results.map(Result::unwrap).collect()
 }
 

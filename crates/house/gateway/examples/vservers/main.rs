@@ -4,8 +4,10 @@
 //!     begin VSERVER DIRECTORY ADDRESS    serves the share `data` over NFS
 //!     end VSERVER                        lets it go
 //! vservers watch ADDRESS SECONDS    a client with an open file, which writes every 10 ms
+//! vservers hold ADDRESS NAME SECONDS    a client with an open file and a lock in it, which writes every 10 ms, and reads at the end
 #![expect(clippy::unwrap_used, reason = "an example fails by panicking")]
 
+mod hold;
 #[allow(dead_code, reason = "the tests of the program use the rest")]
 #[path = "../../../../anabranch/tests/program/nfs4/mod.rs"]
 mod nfs4;
@@ -21,7 +23,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anabranch_gateway::settings::{Settings, ShareSettings};
-use anabranch_gateway::{Gateway, NewVserver, PortmapSockets, Prepared, Problem, Sockets, VserverShare};
+use anabranch_gateway::{
+    Gateway, NewVserver, PortmapSockets, Prepared, Problem, Reach, Sockets, VserverShare,
+};
 use limits::Plan;
 use rados::Place;
 use share::Terms;
@@ -48,6 +52,10 @@ fn main() -> ExitCode {
         }
         ["watch", address, seconds] => {
             watch::watch(address, Duration::from_secs(seconds.parse().unwrap()));
+            Ok(())
+        }
+        ["hold", address, name, seconds] => {
+            hold::hold(address, name, Duration::from_secs(seconds.parse().unwrap()));
             Ok(())
         }
         _ => return ExitCode::from(2),
@@ -78,7 +86,7 @@ fn serve(name: &str, place: &Place, state: &Path) -> Result<(), Problem> {
     };
     let gateway = Gateway::start(Prepared::new(&settings, DESCRIPTORS)?, sockets, Arc::new(NoProgram))?;
     let store = rados::Gateway::connect(place, name)?;
-    match Member::join(Arc::new(store), name).unwrap() {
+    match Member::join(Arc::new(store), name, "").unwrap() {
         Ok(member) => gateway.join(Arc::new(member))?,
         Err(holder) => println!("{} has the name", holder.gateway),
     }
@@ -107,7 +115,8 @@ fn new(vserver: &str, directory: &str, address: &str) -> NewVserver {
         terms: Terms::empty(),
         plan: Plan::Unlimited,
     };
-    NewVserver { name: vserver.to_owned(), shares: vec![share], smb: Vec::new(), nfs: vec![listen(address)] }
+    let reach = Reach::Sockets { smb: Vec::new(), nfs: vec![listen(address)] };
+    NewVserver { name: vserver.to_owned(), shares: vec![share], reach }
 }
 
 fn listen(address: &str) -> TcpListener {

@@ -37,6 +37,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
+use control::cluster::ClusterGateways;
 use control::configuration::{Configuration, Configured, Reload};
 use control::deleted_shares::{DeletedShare, DeletedShares, Purge, Undelete};
 use control::domain::Domain;
@@ -122,6 +123,8 @@ pub struct Administration {
     remote: OnceLock<Arc<dyn Remote>>,
     /// Who knows the configuration as it was written. Nobody, if it cannot be read again.
     configured: OnceLock<Arc<dyn Configured>>,
+    /// The gateway as one of a cluster; nothing if it is none.
+    seat: Mutex<Option<Weak<dyn ClusterGateways>>>,
 }
 
 impl Administration {
@@ -147,6 +150,7 @@ impl Administration {
             pool_spaces: PoolSpaces::default(),
             remote: OnceLock::new(),
             configured: OnceLock::new(),
+            seat: Mutex::default(),
         })
     }
 
@@ -173,12 +177,32 @@ impl Administration {
             pool_spaces: PoolSpaces::default(),
             remote: OnceLock::new(),
             configured: OnceLock::new(),
+            seat: Mutex::default(),
         }
     }
 
     /// Says who knows the configuration as it was written, and reads it again. Only the first call has an effect.
     pub fn set_configured(&self, configured: Arc<dyn Configured>) {
         let _ = self.configured.set(configured);
+    }
+
+    /// Says which gateway of a cluster this is.
+    pub(crate) fn set_seat(&self, seat: Weak<dyn ClusterGateways>) {
+        *self.seat.lock() = Some(seat);
+    }
+
+    fn seat_in_cluster(&self) -> Result<Arc<dyn ClusterGateways>, Refusal> {
+        if self.serving.is_none() {
+            let what = "only a running server is a gateway of a cluster";
+            return Err(Refusal::new(RefusalKind::NotFound, what, "Start the server, and try again."));
+        }
+        let seat = self.seat.lock().as_ref().and_then(Weak::upgrade);
+        seat.ok_or_else(|| {
+            let what = "this server is no gateway of a cluster";
+            let advice =
+                "Give it a name in the configuration (cluster-gateway), and start it again: docs/cluster.md.";
+            Refusal::new(RefusalKind::NotFound, what, advice)
+        })
     }
 
     /// Tells the access log that a signal has had something done, or that this was refused.
@@ -366,6 +390,10 @@ impl control::Administration for Administration {
 
     fn remove_policy(&self, name: &str) -> Result<Policy, Refusal> {
         self.end_policy(name)
+    }
+
+    fn cluster_gateways(&self) -> Result<Arc<dyn ClusterGateways>, Refusal> {
+        self.seat_in_cluster()
     }
 
     fn pools(&self) -> Result<Pools, Refusal> {

@@ -10,7 +10,9 @@ use std::time::Duration;
 use acl::Sid;
 use anabranch_gateway::kerberos::KerberosSettings;
 use anabranch_gateway::settings::{Settings, ShareSettings};
-use anabranch_gateway::{Gateway, NewVserver, PortmapSockets, Prepared, Problem, Sockets, VserverShare};
+use anabranch_gateway::{
+    Gateway, NewVserver, PortmapSockets, Prepared, Problem, Reach, Sockets, VserverShare,
+};
 use limits::Plan;
 use share::Terms;
 use smb_proto::dialect::Dialect;
@@ -73,7 +75,7 @@ impl World {
 
     /// A gateway of this name, of which there is nothing but its place among the others.
     pub(crate) fn member(&self, name: &str) -> Result<Member, Holder> {
-        Member::join(self.store.gateway(name), name).unwrap()
+        Member::join(self.store.gateway(name), name, "").unwrap()
     }
 
     /// An empty directory that all gateways have, and all users may use.
@@ -126,8 +128,8 @@ impl Node {
             terms: Terms::CONTINUOUSLY_AVAILABLE,
             plan: Plan::Unlimited,
         };
-        let new =
-            NewVserver { name: vserver.to_owned(), shares: vec![share], smb: vec![smb], nfs: vec![nfs] };
+        let reach = Reach::Sockets { smb: vec![smb], nfs: vec![nfs] };
+        let new = NewVserver { name: vserver.to_owned(), shares: vec![share], reach };
         self.gateway.serve_vserver(new).map(|()| at)
     }
 

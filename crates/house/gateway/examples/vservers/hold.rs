@@ -1,0 +1,123 @@
+//! A client of NFSv4.1 that holds a file open and a lock in it, and writes numbers, whatever becomes of its server. At the end, each
+//! number whose writing was acknowledged is read.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
+
+use nfs_wire::v4::compound::{ArgOp, ResOp};
+use nfs_wire::v4::lock::{self, LockType, Locker};
+use nfs_wire::v4::open::ShareDeny;
+use nfs_wire::v4::status::Status;
+use nfs_wire::v4::types::{ClientId, OwnerId, StableHow, StateOwner};
+use nfs_wire::v4::{read, write};
+
+use crate::nfs4::{Nfs4, Opened, put, results, status};
+
+const EVERY: Duration = Duration::from_millis(10);
+/// For a server that is there and does not answer, as one whose process is stopped.
+const SILENT: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(30);
+const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+const NUMBER_BYTES: u64 = 8;
+
+/// Writes for so long, and prints each gap between two answers in which the server was lost.
+pub(crate) fn hold(address: &str, name: &str, length: Duration) {
+    let mut client = Nfs4::start(SOURCE, address, name);
+    client.stream.set_read_timeout(Some(SILENT)).unwrap();
+    let top = client.top("data").unwrap();
+    let mut held = opened_after_grace(&mut client, &top, name);
+    lock(&mut client, &held, name, false).unwrap();
+    println!("writing");
+    let (begun, mut answered, mut number) = (Instant::now(), Instant::now(), 0_u64);
+    while begun.elapsed() < length {
+        match put_number(&mut client, &held, number) {
+            Ok(Ok(())) => number += 1,
+            lost => {
+                println!("lost after {} ms: {lost:?}", begun.elapsed().as_millis());
+                (client, held) = again(address, name, &held);
+                put_number(&mut client, &held, number).unwrap().unwrap();
+                println!("gap {} ms", answered.elapsed().as_millis());
+                number += 1;
+            }
+        }
+        answered = Instant::now();
+        std::thread::sleep(EVERY);
+    }
+    let mut other = Nfs4::start(SOURCE, address, &format!("{name} too"));
+    let opened = other.open(&top, name, ShareDeny::NONE).unwrap();
+    assert_eq!(lock(&mut other, &opened, "other", false), Err(Status::Denied), "the lock is not held");
+    for expected in 0..number {
+        assert_eq!(number_at(&mut client, &held, expected), expected, "what was acknowledged is not there");
+    }
+    println!("{number} numbers are there, and the lock is held");
+}
+
+/// Opens the file, when what others had before may be reclaimed no more.
+fn opened_after_grace(client: &mut Nfs4, top: &[u8], name: &str) -> Opened {
+    let begun = Instant::now();
+    loop {
+        match client.open(top, name, ShareDeny::NONE) {
+            Ok(opened) => return opened,
+            Err(status) => assert!(status == Status::Grace && begun.elapsed() < PATIENCE, "{status:?}"),
+        }
+        std::thread::sleep(EVERY);
+    }
+}
+
+fn put_number(client: &mut Nfs4, (file, stateid): &Opened, number: u64) -> io::Result<Result<(), Status>> {
+    let data = number.to_be_bytes();
+    let write = write::Args {
+        stateid: *stateid,
+        offset: number * NUMBER_BYTES,
+        stable: StableHow::FileSync,
+        data: &data,
+    };
+    Ok(status(&client.try_compound(&[put(file), ArgOp::Write(write)])?))
+}
+
+fn number_at(client: &mut Nfs4, (file, stateid): &Opened, number: u64) -> u64 {
+    let read = read::Args { stateid: *stateid, offset: number * NUMBER_BYTES, count: 8 };
+    let body = client.compound(&[put(file), ArgOp::Read(read)]);
+    let Some(ResOp::Read(Ok(found))) = results(&body).pop() else { panic!("{body:?}") };
+    u64::from_be_bytes(found.data.try_into().unwrap())
+}
+
+/// Locks the first numbers.
+fn lock(client: &mut Nfs4, (file, open_stateid): &Opened, owner: &str, reclaim: bool) -> Result<(), Status> {
+    let owner = StateOwner { client_id: ClientId(0), owner: OwnerId(owner.as_bytes()) };
+    let locker = Locker::New { open_seqid: 0, open_stateid: *open_stateid, lock_seqid: 0, owner };
+    let lock_type = LockType::Write;
+    let args = lock::Args { lock_type, reclaim, offset: 0, length: 64, locker };
+    status(&client.compound(&[put(file), ArgOp::Lock(args)]))
+}
+
+/// Connects until somebody answers, and reclaims the file and the lock.
+fn again(address: &str, name: &str, held: &Opened) -> (Nfs4, Opened) {
+    let begun = Instant::now();
+    loop {
+        match reclaimed(address, name, held) {
+            Ok(found) => return found,
+            Err(error) => assert!(begun.elapsed() < PATIENCE, "nobody serves: {error}"),
+        }
+        std::thread::sleep(EVERY);
+    }
+}
+
+fn reclaimed(address: &str, name: &str, before: &Opened) -> io::Result<(Nfs4, Opened)> {
+    let (file, _) = before;
+    let mut client = Nfs4::try_reclaiming_within(SILENT, SOURCE, address, name)?;
+    client.stream.set_read_timeout(Some(PATIENCE))?;
+    let held = match client.reclaim(file, ShareDeny::NONE) {
+        Ok(held) => {
+            lock(&mut client, &held, name, true).unwrap();
+            client.complete();
+            held
+        }
+        // The server was slow, and has what the client had.
+        Err(Status::NoGrace) => before.clone(),
+        Err(status) => panic!("the file cannot be reclaimed: {status:?}"),
+    };
+    client.stream.set_read_timeout(Some(SILENT))?;
+    Ok((client, held))
+}

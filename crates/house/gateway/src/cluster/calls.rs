@@ -1,0 +1,387 @@
+//! What administrators ask of a gateway of a cluster. A command changes the register, and waits until the gateways that it concerns have
+//! done their part.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use control::cluster::{
+    Cluster, ClusterGateway, ClusterGateways, Drained, NewVserver, Vserver, VserverMove, VserverShare,
+    Vservers,
+};
+use control::{Refusal, RefusalKind};
+use state::cluster::{
+    GatewayRecord, LastOwner, Register, Seen, VserverRecord, VserverShareRecord, last_owner, living,
+};
+use state::store::StoreError;
+
+use super::{Seat, definition};
+use crate::problem::Problem;
+
+type Result<T> = std::result::Result<T, Refusal>;
+
+/// How long a gateway may take to take its place: the lease of a server before it may have to run out.
+const JOIN: Duration = Duration::from_secs(8);
+/// How long a vserver may take to be served, or to end.
+const MOVE: Duration = Duration::from_secs(40);
+/// How often to look whether that is so.
+const LOOK: Duration = Duration::from_millis(20);
+
+fn refused(kind: RefusalKind, what: impl Into<String>, advice: impl Into<String>) -> Refusal {
+    Refusal::new(kind, what, advice)
+}
+
+fn failed(Problem { what, advice, .. }: Problem) -> Refusal {
+    refused(RefusalKind::Failed, what, advice)
+}
+
+fn no_gateway(name: &str) -> Refusal {
+    let what = format!("there is no gateway {name} in the cluster");
+    refused(RefusalKind::NotFound, what, "`anabranch cluster status` lists the gateways.")
+}
+
+fn not_there(name: &str) -> Refusal {
+    let what = format!("the gateway {name} is not there");
+    refused(
+        RefusalKind::Busy,
+        what,
+        "Start it, or name another: `anabranch cluster status` lists the gateways.",
+    )
+}
+
+fn too_quick() -> Refusal {
+    refused(RefusalKind::Busy, "somebody has changed the same at this moment", "Look, and try again.")
+}
+
+impl Seat {
+    fn asked_register(&self) -> Result<Arc<Register>> {
+        let register = self.register().map_err(failed)?;
+        register.ok_or_else(|| {
+            let what = format!("nobody has made a cluster in the pool {}", self.settings.pool);
+            refused(RefusalKind::NotFound, what, "Make it once, at any gateway: anabranch cluster init")
+        })
+    }
+
+    fn no_answer(&self, error: &StoreError) -> Refusal {
+        failed(self.trouble(error))
+    }
+
+    fn all_gateways(&self, register: &Register) -> Result<Vec<Seen<GatewayRecord>>> {
+        register.gateways().map_err(|error| self.no_answer(&error))
+    }
+
+    fn one_gateway(&self, register: &Register, name: &str) -> Result<Seen<GatewayRecord>> {
+        let found = self.all_gateways(register)?.into_iter().find(|seen| seen.record.name == name);
+        found.ok_or_else(|| no_gateway(name))
+    }
+
+    fn all_vservers(&self, register: &Register) -> Result<Vec<Seen<VserverRecord>>> {
+        register.vservers().map_err(|error| self.no_answer(&error))
+    }
+
+    fn one_vserver(&self, register: &Register, name: &str) -> Result<Seen<VserverRecord>> {
+        let found = self.all_vservers(register)?.into_iter().find(|seen| seen.record.name == name);
+        found.ok_or_else(|| {
+            let what = format!("there is no vserver {name}");
+            refused(RefusalKind::NotFound, what, "`anabranch vserver list` lists the vservers.")
+        })
+    }
+
+    /// Who serves a vserver now, and in which epoch it was last served.
+    fn served_by(&self, register: &Register, name: &str) -> Result<(Option<String>, Option<u64>)> {
+        let last = last_owner(&**register.store(), name).map_err(|error| self.no_answer(&error))?;
+        Ok(match last {
+            None => (None, None),
+            Some(LastOwner { owner, answers, .. }) => {
+                let holder = living(&**register.store(), &owner.gateway).map_err(|e| self.no_answer(&e))?;
+                let is_served = answers && holder.is_some();
+                (is_served.then_some(owner.gateway), Some(owner.epoch))
+            }
+        })
+    }
+
+    fn told(&self, register: &Register, record: &VserverRecord) -> Result<Vserver> {
+        let (served_by, epoch) = self.served_by(register, &record.name)?;
+        let problem = register.trouble(&record.name).map_err(|error| self.no_answer(&error))?;
+        let share = |share: &VserverShareRecord| VserverShare {
+            name: share.name.clone(),
+            directory: share.directory.clone(),
+            is_read_only: share.is_read_only,
+            is_continuously_available: share.is_continuously_available,
+            plan: share.plan.clone(),
+        };
+        Ok(Vserver {
+            name: record.name.clone(),
+            gateway: record.gateway.clone(),
+            served_by,
+            epoch,
+            addresses: record.addresses.clone(),
+            smb_port: record.smb,
+            nfs_port: record.nfs,
+            shares: record.shares.iter().map(share).collect(),
+            problem,
+        })
+    }
+
+    /// Checks that a vserver may come to a gateway.
+    fn check_open(&self, register: &Arc<Register>, name: &str) -> Result<()> {
+        let gateway = self.one_gateway(register, name)?.record;
+        if gateway.is_drained {
+            let what = format!("the gateway {name} is drained");
+            let advice = format!("For vservers to come to it again: anabranch cluster join, at {name}");
+            return Err(refused(RefusalKind::Busy, what, advice));
+        }
+        if !self.is_alive(register, name).map_err(failed)? {
+            return Err(not_there(name));
+        }
+        Ok(())
+    }
+
+    /// Waits until the gateway serves the vserver. The refusal: it cannot.
+    fn until_served(&self, register: &Register, record: &VserverRecord) -> Result<()> {
+        let deadline = Instant::now() + MOVE;
+        loop {
+            let (by, _) = self.served_by(register, &record.name)?;
+            if by.as_deref() == Some(&record.gateway) {
+                return Ok(());
+            }
+            let trouble = register.trouble(&record.name).map_err(|error| self.no_answer(&error))?;
+            if let Some(why) = trouble {
+                let what = format!("the vserver {} cannot be served: {why}", record.name);
+                return Err(refused(RefusalKind::Busy, what, ""));
+            }
+            if Instant::now() >= deadline {
+                let (name, gateway) = (&record.name, &record.gateway);
+                let what = format!("the gateway {gateway} does not serve the vserver {name} yet");
+                return Err(refused(RefusalKind::Busy, what, "Its log says why."));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Has a gateway serve a vserver, or leaves it where it is.
+    fn moved(&self, register: &Arc<Register>, seen: &Seen<VserverRecord>, to: &str) -> Result<Vserver> {
+        let record = VserverRecord { gateway: to.to_owned(), ..seen.record.clone() };
+        let clear = |name: &str| register.set_trouble(name, None).map_err(|error| self.no_answer(&error));
+        clear(&record.name)?;
+        if record != seen.record {
+            let is_changed = register.change_vserver(seen, Some(&record));
+            if !is_changed.map_err(|error| self.no_answer(&error))? {
+                return Err(too_quick());
+            }
+        }
+        self.tell(register);
+        if let Err(refusal) = self.until_served(register, &record) {
+            let now = self.one_vserver(register, &record.name)?;
+            if record != seen.record && now.record == record {
+                clear(&record.name)?;
+                register.change_vserver(&now, Some(&seen.record)).map_err(|e| self.no_answer(&e))?;
+                self.tell(register);
+            }
+            return Err(refusal);
+        }
+        self.told(register, &record)
+    }
+
+    /// Checks that nobody has what a new vserver is to have.
+    fn check_free(&self, register: &Register, new: &VserverRecord) -> Result<()> {
+        for Seen { record, .. } in self.all_vservers(register)? {
+            if record.name == new.name {
+                return Err(name_taken(&new.name));
+            }
+            if let Some(address) = definition::shared_address(new, &record) {
+                let what = format!("the vserver {} has the address {address} on the same port", record.name);
+                return Err(refused(RefusalKind::Invalid, what, "Give each vserver an address of its own."));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn name_taken(name: &str) -> Refusal {
+    let what = format!("there is a vserver {name} already");
+    refused(RefusalKind::NameTaken, what, "`anabranch vserver list` lists the vservers.")
+}
+
+impl ClusterGateways for Seat {
+    fn cluster(&self) -> Result<Cluster> {
+        let register = self.asked_register()?;
+        let vservers = self.all_vservers(&register)?;
+        let mut gateways = Vec::new();
+        for Seen { record, .. } in self.all_gateways(&register)? {
+            let holder = living(&**register.store(), &record.name).map_err(|error| self.no_answer(&error))?;
+            let is_of = |seen: &&Seen<VserverRecord>| seen.record.gateway == record.name;
+            gateways.push(ClusterGateway {
+                vservers: vservers.iter().filter(is_of).map(|seen| seen.record.name.clone()).collect(),
+                name: record.name,
+                version: record.version,
+                is_alive: holder.is_some(),
+                address: holder.map(|holder| holder.address),
+                is_drained: record.is_drained,
+            });
+        }
+        Ok(Cluster {
+            gateway: self.name().to_owned(),
+            pool: self.settings.pool.clone(),
+            has_place: self.host.has_place(),
+            problem: self.problem.lock().clone(),
+            gateways,
+        })
+    }
+
+    fn init(&self) -> Result<Cluster> {
+        let store = self.store().map_err(failed)?;
+        if Register::make(&store).map_err(|error| self.no_answer(&error))?.is_none() {
+            let what = format!("there is a cluster in the pool {} already", self.settings.pool);
+            return Err(refused(
+                RefusalKind::NameTaken,
+                what,
+                "To be one of its gateways: anabranch cluster join",
+            ));
+        }
+        tracing::info!("a cluster was made in the pool {}", self.settings.pool);
+        self.join()
+    }
+
+    fn join(&self) -> Result<Cluster> {
+        let register = self.asked_register()?;
+        let record = GatewayRecord {
+            name: self.name().to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            is_drained: false,
+        };
+        let seen = self.all_gateways(&register)?.into_iter().find(|seen| seen.record.name == record.name);
+        let is_entered = match &seen {
+            None => register.add_gateway(&record),
+            Some(seen) if seen.record == record => Ok(true),
+            Some(seen) => register.change_gateway(seen, Some(&record)),
+        };
+        if !is_entered.map_err(|error| self.no_answer(&error))? {
+            return Err(too_quick());
+        }
+        self.tell(&register);
+        let deadline = Instant::now() + JOIN;
+        while !self.host.has_place() {
+            if Instant::now() >= deadline {
+                let why = self.problem.lock().clone();
+                let why = why.unwrap_or_else(|| "the cluster does not answer".to_owned());
+                return Err(refused(
+                    RefusalKind::Busy,
+                    format!("the gateway {} has no place: {why}", self.name()),
+                    "Each gateway has a name of its own: cluster-gateway.",
+                ));
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.cluster()
+    }
+
+    fn leave(&self, gateway: &str) -> Result<Cluster> {
+        let register = self.asked_register()?;
+        let seen = self.one_gateway(&register, gateway)?;
+        let of_it = self.all_vservers(&register)?.into_iter().find(|seen| seen.record.gateway == gateway);
+        if let Some(Seen { record, .. }) = of_it {
+            let what = format!("the gateway {gateway} is to serve the vserver {}", record.name);
+            let advice = format!("Move them first: anabranch vserver drain {gateway}");
+            return Err(refused(RefusalKind::InUse, what, advice));
+        }
+        if gateway != self.name() && self.is_alive(&register, gateway).map_err(failed)? {
+            let what = format!("the gateway {gateway} is there");
+            return Err(refused(
+                RefusalKind::InUse,
+                what,
+                "Have it leave by itself: anabranch cluster leave, there.",
+            ));
+        }
+        if !register.change_gateway(&seen, None).map_err(|error| self.no_answer(&error))? {
+            return Err(too_quick());
+        }
+        self.tell(&register);
+        let deadline = Instant::now() + JOIN;
+        while gateway == self.name() && self.host.has_place() && Instant::now() < deadline {
+            std::thread::sleep(LOOK);
+        }
+        self.cluster()
+    }
+
+    fn drain(&self, gateway: &str) -> Result<Drained> {
+        let register = self.asked_register()?;
+        let seen = self.one_gateway(&register, gateway)?;
+        if !seen.record.is_drained {
+            let drained = GatewayRecord { is_drained: true, ..seen.record.clone() };
+            if !register.change_gateway(&seen, Some(&drained)).map_err(|error| self.no_answer(&error))? {
+                return Err(too_quick());
+            }
+        }
+        let mut moved = Vec::new();
+        loop {
+            let all = self.all_vservers(&register)?;
+            let Some(next) = all.iter().find(|seen| seen.record.gateway == gateway) else { break };
+            let gateways: Vec<_> =
+                self.all_gateways(&register)?.into_iter().map(|seen| seen.record).collect();
+            let records: Vec<_> = all.iter().map(|seen| seen.record.clone()).collect();
+            let to = self.open_gateway(&register, &gateways, &records, gateway).map_err(failed)?;
+            let to = to.ok_or_else(|| {
+                let what = format!("no other gateway is there to which the vservers of {gateway} may come");
+                let advice = "Start one, or have one join that was drained: anabranch cluster join, there.";
+                refused(RefusalKind::Busy, what, advice)
+            })?;
+            moved.push(self.moved(&register, next, &to)?);
+        }
+        Ok(Drained { gateway: gateway.to_owned(), vservers: moved })
+    }
+
+    fn vservers(&self) -> Result<Vservers> {
+        let register = self.asked_register()?;
+        let all = self.all_vservers(&register)?;
+        let vservers = all.iter().map(|seen| self.told(&register, &seen.record)).collect::<Result<_>>()?;
+        Ok(Vservers { vservers })
+    }
+
+    fn create_vserver(&self, new: &NewVserver) -> Result<Vserver> {
+        let gateway = new.gateway.as_deref().unwrap_or_else(|| self.name());
+        let record = definition::record_of(new, gateway)
+            .map_err(|why| refused(RefusalKind::Invalid, why, "docs/cluster.md has the forms."))?;
+        let register = self.asked_register()?;
+        self.check_open(&register, gateway)?;
+        self.check_free(&register, &record)?;
+        register.set_trouble(&record.name, None).map_err(|error| self.no_answer(&error))?;
+        if !register.add_vserver(&record).map_err(|error| self.no_answer(&error))? {
+            return Err(name_taken(&record.name));
+        }
+        self.tell(&register);
+        if let Err(refusal) = self.until_served(&register, &record) {
+            // What was never served is not kept.
+            let seen = self.one_vserver(&register, &record.name)?;
+            register.change_vserver(&seen, None).map_err(|error| self.no_answer(&error))?;
+            self.tell(&register);
+            return Err(refusal);
+        }
+        self.told(&register, &record)
+    }
+
+    fn move_vserver(&self, name: &str, VserverMove { gateway }: &VserverMove) -> Result<Vserver> {
+        let register = self.asked_register()?;
+        let seen = self.one_vserver(&register, name)?;
+        self.check_open(&register, gateway)?;
+        self.moved(&register, &seen, gateway)
+    }
+
+    fn remove_vserver(&self, name: &str) -> Result<Vserver> {
+        let register = self.asked_register()?;
+        let seen = self.one_vserver(&register, name)?;
+        let told = self.told(&register, &seen.record)?;
+        if !register.change_vserver(&seen, None).map_err(|error| self.no_answer(&error))? {
+            return Err(too_quick());
+        }
+        self.tell(&register);
+        let deadline = Instant::now() + MOVE;
+        while self.served_by(&register, name)?.0.is_some() {
+            if Instant::now() >= deadline {
+                let what = format!("the gateway {} does not end the vserver {name}", seen.record.gateway);
+                return Err(refused(RefusalKind::Busy, what, "Its log says why."));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(told)
+    }
+}

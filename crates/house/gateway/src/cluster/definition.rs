@@ -1,0 +1,170 @@
+//! Vservers as the register has them, as the API tells them, and as a gateway serves them.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use control::cluster::{NewVserver as Asked, VserverShare as ToldShare};
+use limits::Plan;
+use share::{Terms, folded_name};
+use state::cluster::{VserverRecord, VserverShareRecord};
+
+use crate::cephfs;
+use crate::reach::{Reach, VserverAddress};
+use crate::settings::check_share_name;
+use crate::vserver_commands::NewVserver;
+use crate::vserver_shares::VserverShare;
+use crate::vservers::check_vserver_name;
+
+/// The most shares of a vserver.
+const SHARES_MAX: usize = 1000;
+
+/// The record of a new vserver.
+///
+/// # Errors
+/// Why there can be no such vserver, in words.
+pub(super) fn record_of(asked: &Asked, gateway: &str) -> Result<VserverRecord, String> {
+    let Asked { name, addresses, smb_port, nfs_port, shares, .. } = asked;
+    let share = |share: &ToldShare| VserverShareRecord {
+        name: share.name.clone(),
+        directory: share.directory.clone(),
+        is_read_only: share.is_read_only,
+        is_continuously_available: share.is_continuously_available,
+        plan: share.plan.clone(),
+    };
+    let record = VserverRecord {
+        name: name.clone(),
+        gateway: gateway.to_owned(),
+        addresses: addresses.clone(),
+        smb: *smb_port,
+        nfs: *nfs_port,
+        shares: shares.iter().map(share).collect(),
+    };
+    check(&record)?;
+    Ok(record)
+}
+
+fn check(record: &VserverRecord) -> Result<(), String> {
+    check_vserver_name(&record.name)?;
+    let of = |what: &str| format!("the vserver {}: {what}", record.name);
+    if record.addresses.is_empty() {
+        return Err(of("it has no address"));
+    }
+    if record.smb.is_none() && record.nfs.is_none() {
+        return Err(of("both SMB and NFS are off"));
+    }
+    if record.shares.is_empty() || record.shares.len() > SHARES_MAX {
+        return Err(of(&format!("it has 1 to {SHARES_MAX} shares")));
+    }
+    let mut names = HashSet::new();
+    for share in &record.shares {
+        check_share_name(&share.name).map_err(|why| of(&why))?;
+        if !names.insert(folded_name(&share.name)) {
+            return Err(of(&format!("the share {} is given twice", share.name)));
+        }
+        let directory = PathBuf::from(&share.directory);
+        let is_in_cephfs = match cephfs::absolute(&directory) {
+            Some(place) => place.map(|_| true).map_err(|why| of(&format!("{} {why}", share.directory)))?,
+            None => false,
+        };
+        if !is_in_cephfs && !directory.is_absolute() {
+            let what = format!("{} is not absolute: expected cephfs:/PATH, or /PATH", share.directory);
+            return Err(of(&what));
+        }
+    }
+    definition(record).map(drop)
+}
+
+/// What is to be served.
+///
+/// # Errors
+/// The record is one of another version, or was never checked. In words.
+pub(super) fn definition(record: &VserverRecord) -> Result<NewVserver, String> {
+    let of = |what: String| format!("the vserver {}: {what}", record.name);
+    let addresses = record.addresses.iter().map(|text| text.parse::<VserverAddress>());
+    let addresses = addresses.collect::<Result<Vec<_>, _>>().map_err(of)?;
+    let share = |share: &VserverShareRecord| {
+        let plan = match &*share.plan {
+            "" => Plan::Unlimited,
+            plan => plan.parse().map_err(|e| of(format!("the plan {plan}: {e}")))?,
+        };
+        let mut terms = Terms::empty();
+        terms.set(Terms::READ_ONLY, share.is_read_only);
+        terms.set(Terms::CONTINUOUSLY_AVAILABLE, share.is_continuously_available);
+        let directory = PathBuf::from(&share.directory);
+        let directory = cephfs::absolute(&directory).and_then(Result::ok).unwrap_or(directory);
+        Ok(VserverShare { name: share.name.clone(), directory, terms, plan })
+    };
+    let shares = record.shares.iter().map(share).collect::<Result<_, String>>()?;
+    let reach = Reach::Addresses { addresses, smb: record.smb, nfs: record.nfs };
+    Ok(NewVserver { name: record.name.clone(), shares, reach })
+}
+
+/// The first address of a vserver that another one has on the same port.
+pub(super) fn shared_address(one: &VserverRecord, other: &VserverRecord) -> Option<String> {
+    let ip = |text: &String| text.parse::<VserverAddress>().ok().map(|address| address.ip());
+    let meets = |mine: Option<u16>, theirs: Option<u16>| mine.is_some() && mine == theirs;
+    if !meets(one.smb, other.smb) && !meets(one.nfs, other.nfs) {
+        return None;
+    }
+    let taken: HashSet<_> = other.addresses.iter().filter_map(ip).collect();
+    one.addresses.iter().find(|text| ip(text).is_some_and(|ip| taken.contains(&ip))).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked() -> Asked {
+        let share = ToldShare {
+            name: "data".to_owned(),
+            directory: "cephfs:/data".to_owned(),
+            is_continuously_available: true,
+            ..ToldShare::default()
+        };
+        Asked {
+            name: "files".to_owned(),
+            addresses: vec!["192.0.2.10%eth0/24".to_owned()],
+            smb_port: Some(445),
+            nfs_port: Some(2049),
+            shares: vec![share],
+            gateway: None,
+        }
+    }
+
+    #[test]
+    fn what_is_asked_for_is_what_is_served() {
+        let record = record_of(&asked(), "a").unwrap();
+        assert_eq!((&*record.name, &*record.gateway), ("files", "a"));
+        let served = definition(&record).unwrap();
+        assert_eq!(served.shares[0].terms, Terms::CONTINUOUSLY_AVAILABLE);
+        assert_eq!(served.shares[0].directory, PathBuf::from("cephfs:/data"));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_in_words() {
+        let refused = |change: &dyn Fn(&mut Asked), why: &str| {
+            let mut asked = asked();
+            change(&mut asked);
+            let found = record_of(&asked, "a").unwrap_err();
+            assert!(found.contains(why), "{found}");
+        };
+        refused(&|asked| asked.name = "Files".to_owned(), "cannot be the name");
+        refused(&|asked| asked.addresses.clear(), "no address");
+        refused(&|asked| asked.addresses[0] = "eth0".to_owned(), "is not an address");
+        refused(&|asked| (asked.smb_port, asked.nfs_port) = (None, None), "both SMB and NFS are off");
+        refused(&|asked| asked.shares.clear(), "1 to 1000 shares");
+        refused(&|asked| asked.shares.push(asked.shares[0].clone()), "given twice");
+        refused(&|asked| asked.shares[0].directory = "data".to_owned(), "not absolute");
+        refused(&|asked| asked.shares[0].directory = "cephfs:/../data".to_owned(), "has . or ..");
+        refused(&|asked| asked.shares[0].plan = "gold".to_owned(), "the plan gold");
+    }
+
+    #[test]
+    fn two_vservers_share_no_address_on_one_port() {
+        let one = record_of(&asked(), "a").unwrap();
+        let other = VserverRecord { addresses: vec!["192.0.2.10".to_owned()], ..one.clone() };
+        assert_eq!(shared_address(&other, &one).as_deref(), Some("192.0.2.10"));
+        let apart = VserverRecord { smb: Some(1445), nfs: None, ..other };
+        assert_eq!(shared_address(&apart, &one), None);
+    }
+}
