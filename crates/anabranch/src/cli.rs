@@ -1,5 +1,6 @@
 //! The command line.
 
+mod cluster;
 mod deleted_shares;
 mod pools;
 mod quotas;
@@ -22,6 +23,7 @@ use crate::rules_given::RulesGiven;
 use crate::settings::Given;
 use crate::state_directory;
 
+pub(crate) use self::cluster::{ClusterCommand, VserverCommand, VserverCreate};
 pub(crate) use self::deleted_shares::{SharePurge, ShareUndelete};
 pub(crate) use self::pools::{InPool, PoolCommand};
 pub(crate) use self::quotas::{QuotaCommand, QuotaSet};
@@ -70,6 +72,12 @@ pub(crate) enum Command {
     /// List the pools, in which the server makes the directories of shares
     #[command(subcommand)]
     Pool(PoolCommand),
+    /// Make, show, join and leave a cluster of gateways, which serve vservers in CephFS
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
+    /// Make, list, move and remove vservers, which the gateways of a cluster pass on to each other
+    #[command(subcommand)]
+    Vserver(VserverCommand),
     /// Set, list, check, show and remove quotas of users, groups and directories
     #[command(subcommand)]
     Quota(QuotaCommand),

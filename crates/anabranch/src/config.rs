@@ -176,6 +176,8 @@ mod tests {
             ceph-config = "/etc/ceph/other.conf"
             ceph-user = "client.files"
             ceph-file-system = "cephfs"
+            cluster-gateway = "node1"
+            cluster-pool = "files.state"
             smb-signing = "required"
             smb-quic = ["127.0.0.1:10443", "[::1]:10443"]
             smb-encryption = "required"
@@ -322,6 +324,8 @@ mod tests {
         let ceph = &settings.gateway.ceph;
         let named = (ceph.configuration.to_str(), ceph.user.as_str(), ceph.file_system.as_deref());
         assert_eq!(named, (Some("/etc/ceph/other.conf"), "client.files", Some("cephfs")));
+        let cluster = settings.gateway.cluster.as_ref().unwrap();
+        assert_eq!((&*cluster.gateway, &*cluster.pool), ("node1", "files.state"));
         assert_eq!(settings.nfs, ["[::1]:12049".parse().unwrap()]);
         assert_eq!(settings.gateway.nfs_lease.as_secs(), 30);
         assert_eq!(settings.gateway.deleted_share_retention.to_string(), "30d");

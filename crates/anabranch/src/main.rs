@@ -8,6 +8,7 @@ mod bench;
 mod check;
 mod cli;
 mod client;
+mod clusters;
 mod config;
 mod config_command;
 mod control_name;
@@ -86,6 +87,8 @@ fn run(command: Command) -> problem::Result<()> {
         Command::Client(command) => client::run(&command),
         Command::Share(command) => shares::run(&command),
         Command::Pool(command) => pools::run(&command),
+        Command::Cluster(command) => clusters::run(&command),
+        Command::Vserver(command) => clusters::run_vserver(&command),
         Command::Policy(command) => policies::run(&command),
         Command::Quota(command) => quotas::run(&command),
         Command::Snapshot(command) => snapshots::run(&command),

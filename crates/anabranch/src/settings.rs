@@ -4,6 +4,7 @@ mod access_log;
 mod admin;
 mod ceph;
 mod choices;
+mod cluster;
 mod consistent;
 mod deleted_shares;
 mod interface;
@@ -44,6 +45,7 @@ pub(crate) use self::choices::{
     ChannelBindingGiven, DiscoveryGiven, LogFormat, NfsGroupsGiven, NfsTlsGiven, NtlmGiven, Requirement,
     Squash,
 };
+pub(crate) use self::cluster::ClusterGiven;
 pub(crate) use self::deleted_shares::DeletedSharesGiven;
 pub(crate) use self::interface::InterfaceGiven;
 pub(crate) use self::kerberos::KerberosGiven;
@@ -193,6 +195,9 @@ pub(crate) struct Given {
     pub(crate) ceph: CephGiven,
     #[command(flatten)]
     #[serde(flatten)]
+    pub(crate) cluster: ClusterGiven,
+    #[command(flatten)]
+    #[serde(flatten)]
     pub(crate) two_machines: TwoMachinesGiven,
     #[command(flatten)]
     #[serde(flatten)]
@@ -324,6 +329,7 @@ impl Given {
             discovery: list_of(lists, self.discovery, file.discovery),
             deleted_shares: self.deleted_shares.or(file.deleted_shares),
             ceph: self.ceph.combined(file.ceph),
+            cluster: self.cluster.combined(file.cluster),
             two_machines: self.two_machines.combined(file.two_machines, lists),
             kerberos: self.kerberos.or(file.kerberos),
             access_log: self.access_log.or(file.access_log),
@@ -342,7 +348,8 @@ impl Given {
             })
         };
         let (smb, nfs) = (listen("smb", &self.smb, 445), listen("nfs", &self.nfs, 2049));
-        if smb.is_empty() && self.smb_quic.is_empty() && nfs.is_empty() {
+        // A gateway of a cluster may serve vservers alone.
+        if smb.is_empty() && self.smb_quic.is_empty() && nfs.is_empty() && !self.cluster.is_given() {
             let advice = "Give one of them an address: --smb ADDR:PORT or --nfs ADDR:PORT";
             wrong.push(Wrong::new(Section::Server, "smb", "both SMB and NFS are off", advice));
         }
@@ -442,6 +449,7 @@ impl Settings {
             nfs_lease: given.nfs_lease.map_or(default.nfs_lease, of_seconds),
             discovery: DiscoveryGiven::whole(&given.discovery),
             ceph: given.ceph.whole(),
+            cluster: given.cluster.whole(),
             kerberos: given.kerberos.whole(),
             access_log: given.access_log.whole(),
             bench_metadata_latency: given.bench_metadata_latency.map(Duration::from_micros),

@@ -33,6 +33,9 @@ impl Given {
             let what = format!("service-address: the address {address} is given twice");
             add("service-address", what, "Remove one.");
         }
+        if let Some(what) = self.cluster.wrong_name() {
+            add("cluster-gateway", what, "Give it the name of its machine, for example.");
+        }
         for (key, what, advice) in self.access_log.check() {
             add(key, what, advice);
         }

@@ -19,7 +19,7 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 63] = [
+pub(crate) const SERVER_KEYS: [Key; 65] = [
     without_default("share", "[\"data=/srv/data\"]"),
     without_default("snapshot-policy", "[{ name = \"office\", hourly = \":05/24\" }]"),
     without_default("pool", "[{ name = \"fast\", directory = \"/srv/fast\" }]"),
@@ -39,6 +39,8 @@ pub(crate) const SERVER_KEYS: [Key; 63] = [
     key("ceph-config", "\"/etc/ceph/ceph.conf\"", "\"/etc/ceph/ceph.conf\""),
     key("ceph-user", "\"client.files\"", "\"client.anabranch\""),
     without_default("ceph-file-system", "\"cephfs\""),
+    without_default("cluster-gateway", "\"node1\""),
+    key("cluster-pool", "\"files.state\"", "\"anabranch\""),
     key("smb-signing", "\"required\"", "\"required\""),
     key("smb-encryption", "\"required\"", "\"enabled\""),
     key("ntlm", "\"off\"", "\"on\""),

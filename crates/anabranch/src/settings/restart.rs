@@ -115,6 +115,7 @@ impl Given {
             log,
             discovery,
             ceph,
+            cluster,
             two_machines,
         } = self;
         let differ = named([
@@ -143,6 +144,7 @@ impl Given {
             ("discovery", *discovery != other.discovery),
         ]);
         let differ = differ.chain(self.certificates_differ(other)).chain(self.measurements_differ(other));
+        let differ = differ.chain(cluster.differ(&other.cluster));
         differ.chain(ceph.differ(&other.ceph)).chain(two_machines.differ(&other.two_machines)).collect()
     }
 }

@@ -1,0 +1,287 @@
+//! `anabranch cluster` and `anabranch vserver`: gateways of a cluster, and the servers that they pass on to each other.
+
+use std::fmt::Write;
+
+use control::Administration as _;
+use control::cluster::{
+    Cluster, ClusterGateway, ClusterGateways, Drained, NewVserver, Vserver, VserverMove, VserverShare,
+    Vservers,
+};
+use control_client::path_part;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::administrator::{Administrator, Intent};
+use crate::asking::Asking;
+use crate::cli::{ClusterCommand, VserverCommand, VserverCreate};
+use crate::print::{harmless, json, print};
+use crate::problem::{Cause, Problem, Result};
+use crate::table;
+
+const CLUSTER: &str = "/v1/cluster";
+const GATEWAYS: &str = "/v1/cluster/gateways";
+const VSERVERS: &str = "/v1/vservers";
+
+/// A call that only a running server carries out.
+fn ask<T: DeserializeOwned>(
+    asking: &Asking,
+    call: (&str, &str),
+    body: Option<&impl Serialize>,
+    here: impl FnOnce(&dyn ClusterGateways) -> std::result::Result<T, control::Refusal>,
+) -> Result<T> {
+    let administrator = Administrator::find(asking, Intent::Look)?;
+    administrator.call(call, body, |administration| here(&*administration.cluster_gateways()?))
+}
+
+/// The same without a body.
+fn ask_plain<T: DeserializeOwned>(
+    asking: &Asking,
+    call: (&str, &str),
+    here: impl FnOnce(&dyn ClusterGateways) -> std::result::Result<T, control::Refusal>,
+) -> Result<T> {
+    ask(asking, call, None::<&()>, here)
+}
+
+/// The gateway that was named, or the one that is asked.
+fn named(gateway: Option<&String>, asking: &Asking) -> Result<String> {
+    match gateway {
+        Some(gateway) => Ok(gateway.clone()),
+        None => Ok(status(asking)?.gateway),
+    }
+}
+
+fn status(asking: &Asking) -> Result<Cluster> {
+    ask_plain(asking, ("GET", CLUSTER), |gateways| gateways.cluster())
+}
+
+fn show<T: Serialize>(asking: &Asking, value: &T, text: String) -> Result<()> {
+    print(&if asking.json { json(value)? } else { text })
+}
+
+/// Carries out a command about the cluster.
+///
+/// # Errors
+/// It is refused, or the server cannot be asked.
+pub(crate) fn run(command: &ClusterCommand) -> Result<()> {
+    match command {
+        ClusterCommand::Status(asking) => {
+            let cluster = status(asking)?;
+            show(asking, &cluster, render(&cluster))
+        }
+        ClusterCommand::Init(asking) => {
+            let cluster: Cluster = ask_plain(asking, ("POST", CLUSTER), |gateways| gateways.init())?;
+            let made = format!("Made a cluster in the pool {}.\n{}", cluster.pool, render(&cluster));
+            show(asking, &cluster, made)
+        }
+        ClusterCommand::Join(asking) => {
+            let cluster: Cluster = ask_plain(asking, ("POST", GATEWAYS), |gateways| gateways.join())?;
+            let joined = format!("The gateway {} has its place.\n{}", cluster.gateway, render(&cluster));
+            show(asking, &cluster, joined)
+        }
+        ClusterCommand::Leave { gateway, asking } => {
+            let gateway = named(gateway.as_ref(), asking)?;
+            let path = format!("{GATEWAYS}/{}", path_part(&gateway));
+            let cluster: Cluster = ask_plain(asking, ("DELETE", &path), |gateways| gateways.leave(&gateway))?;
+            let left = format!("The gateway {gateway} has left.\n{}", render(&cluster));
+            show(asking, &cluster, left)
+        }
+    }
+}
+
+/// Carries out a command about vservers.
+///
+/// # Errors
+/// It is refused, or the server cannot be asked.
+pub(crate) fn run_vserver(command: &VserverCommand) -> Result<()> {
+    match command {
+        VserverCommand::Create(create) => {
+            let new = new(create)?;
+            let asking = &create.asking;
+            let made: Vserver =
+                ask(asking, ("POST", VSERVERS), Some(&new), |here| here.create_vserver(&new))?;
+            let text = format!("The gateway {} serves the vserver {}.\n", made.gateway, made.name);
+            show(asking, &made, text)
+        }
+        VserverCommand::List(asking) => {
+            let all: Vservers = ask_plain(asking, ("GET", VSERVERS), |gateways| gateways.vservers())?;
+            show(asking, &all, render_vservers(&all))
+        }
+        VserverCommand::Move { name, gateway, asking } => {
+            let to = VserverMove { gateway: gateway.clone() };
+            let path = format!("{VSERVERS}/{}/move", path_part(name));
+            let moved: Vserver =
+                ask(asking, ("POST", &path), Some(&to), |here| here.move_vserver(name, &to))?;
+            let text = format!("The gateway {} serves the vserver {}.\n", moved.gateway, moved.name);
+            show(asking, &moved, text)
+        }
+        VserverCommand::Drain { gateway, asking } => {
+            let gateway = named(gateway.as_ref(), asking)?;
+            let path = format!("{GATEWAYS}/{}/drain", path_part(&gateway));
+            let drained: Drained = ask_plain(asking, ("POST", &path), |gateways| gateways.drain(&gateway))?;
+            show(asking, &drained, render_drained(&drained))
+        }
+        VserverCommand::Remove { name, asking } => {
+            let path = format!("{VSERVERS}/{}", path_part(name));
+            let removed: Vserver = ask_plain(asking, ("DELETE", &path), |here| here.remove_vserver(name))?;
+            show(asking, &removed, format!("The vserver {} has ended. Its directories stay.\n", removed.name))
+        }
+    }
+}
+
+fn new(create: &VserverCreate) -> Result<NewVserver> {
+    let share = |text: &String| {
+        let (name, directory) = text.split_once('=').ok_or_else(|| {
+            let what = format!("--share {text:?}: expected NAME=DIR, such as data=cephfs:/data");
+            Problem::new(Cause::Settings, what, "")
+        })?;
+        Ok(VserverShare {
+            name: name.to_owned(),
+            directory: directory.to_owned(),
+            is_read_only: create.read_only,
+            is_continuously_available: !create.no_continuous_availability,
+            plan: create.plan.clone(),
+        })
+    };
+    Ok(NewVserver {
+        name: create.name.clone(),
+        gateway: create.gateway.clone(),
+        addresses: create.address.clone(),
+        smb_port: create.smb.0,
+        nfs_port: create.nfs.0,
+        shares: create.share.iter().map(share).collect::<Result<_>>()?,
+    })
+}
+
+fn render(Cluster { gateway, pool, has_place, problem, gateways }: &Cluster) -> String {
+    let row = |one: &ClusterGateway| {
+        let state = match (one.is_alive, one.is_drained) {
+            (false, _) => "not there",
+            (true, true) => "drained",
+            (true, false) => "there",
+        };
+        let vservers = if one.vservers.is_empty() { "-".to_owned() } else { one.vservers.join(",") };
+        [harmless(&one.name), state.to_owned(), harmless(&one.version), harmless(&vservers)]
+    };
+    let rows: Vec<_> = gateways.iter().map(row).collect();
+    let mut text = table::render(["GATEWAY", "STATE", "VERSION", "VSERVERS"], &rows);
+    let place = if *has_place { "has its place" } else { "has no place" };
+    let _ = writeln!(
+        text,
+        "\nThis gateway, {}, {place} in the cluster of the pool {}.",
+        harmless(gateway),
+        harmless(pool)
+    );
+    if let Some(problem) = problem {
+        let _ = writeln!(text, "{}", harmless(problem));
+    }
+    text
+}
+
+fn render_vservers(Vservers { vservers }: &Vservers) -> String {
+    let row = |one: &Vserver| {
+        let served = match &one.served_by {
+            Some(by) if *by == one.gateway => "served".to_owned(),
+            Some(by) => format!("still at {by}"),
+            None => "not served".to_owned(),
+        };
+        let shares: Vec<_> =
+            one.shares.iter().map(|share| format!("{}={}", share.name, share.directory)).collect();
+        [
+            harmless(&one.name),
+            harmless(&one.gateway),
+            harmless(&served),
+            one.epoch.map_or_else(|| "-".to_owned(), |epoch| epoch.to_string()),
+            harmless(&one.addresses.join(",")),
+            harmless(&shares.join(",")),
+        ]
+    };
+    let rows: Vec<_> = vservers.iter().map(row).collect();
+    let mut text = table::render(["VSERVER", "GATEWAY", "STATE", "EPOCH", "ADDRESSES", "SHARES"], &rows);
+    for Vserver { name, problem, .. } in vservers {
+        if let Some(problem) = problem {
+            let _ = writeln!(text, "{}: {}", harmless(name), harmless(problem));
+        }
+    }
+    text
+}
+
+fn render_drained(Drained { gateway, vservers }: &Drained) -> String {
+    let mut text = String::new();
+    for Vserver { name, gateway, .. } in vservers {
+        let _ = writeln!(text, "The gateway {} serves the vserver {}.", harmless(gateway), harmless(name));
+    }
+    let _ = writeln!(
+        text,
+        "The gateway {} is drained: no vserver comes to it until it joins again.",
+        harmless(gateway)
+    );
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_shown_with_who_is_there() {
+        let gateway = |name: &str, is_alive, is_drained, vservers: &[&str]| ClusterGateway {
+            name: name.to_owned(),
+            version: "1.0".to_owned(),
+            is_alive,
+            is_drained,
+            vservers: vservers.iter().map(|name| (*name).to_owned()).collect(),
+            ..ClusterGateway::default()
+        };
+        let cluster = Cluster {
+            gateway: "a".to_owned(),
+            pool: "gw".to_owned(),
+            has_place: true,
+            problem: None,
+            gateways: vec![
+                gateway("a", true, false, &["files", "more"]),
+                gateway("b", true, true, &[]),
+                gateway("c", false, false, &[]),
+            ],
+        };
+        let expected = "\
+GATEWAY  STATE      VERSION  VSERVERS
+a        there      1.0      files,more
+b        drained    1.0      -
+c        not there  1.0      -
+
+This gateway, a, has its place in the cluster of the pool gw.
+";
+        assert_eq!(render(&cluster), expected);
+    }
+
+    #[test]
+    fn a_vserver_is_shown_with_where_it_is() {
+        let share = VserverShare {
+            name: "data".to_owned(),
+            directory: "cephfs:/d".to_owned(),
+            ..VserverShare::default()
+        };
+        let files = Vserver {
+            name: "files".to_owned(),
+            gateway: "a".to_owned(),
+            served_by: Some("a".to_owned()),
+            epoch: Some(3),
+            addresses: vec!["192.0.2.10%eth0/24".to_owned()],
+            shares: vec![share],
+            ..Vserver::default()
+        };
+        let stuck = Vserver {
+            name: "stuck".to_owned(),
+            gateway: "b".to_owned(),
+            problem: Some("b: no interface eth0".to_owned()),
+            ..Vserver::default()
+        };
+        let expected = "\
+VSERVER  GATEWAY  STATE       EPOCH  ADDRESSES           SHARES
+files    a        served      3      192.0.2.10%eth0/24  data=cephfs:/d
+stuck    b        not served  -                          \n\
+stuck: b: no interface eth0
+";
+        assert_eq!(render_vservers(&Vservers { vservers: vec![files, stuck] }), expected);
+    }
+}
