@@ -1,0 +1,151 @@
+#!/bin/bash
+# A vserver whose gateway dies, in a real Ceph cluster (tests/lab/ceph-lab): two gateways and the clients, each in a network namespace of
+# its own on one bridge, made by the commands of docs/cluster.md. The owner is killed, and the owner is stopped for longer than its lease
+# and goes on. A client of ours connects anew every 10 ms; another one holds an open file and a lock, and writes. (root)
+#   takeover.sh [--show]    also prints what the commands print
+#   VSERVERS=PROGRAM        the example `vservers` of crates/house/gateway, built already
+top=$(cd "$(dirname "$0")/../.." && pwd)
+. "$top/tests/lab/guest/lib.sh"
+[ "$(id -u)" = 0 ] || { echo "not tested: takeover: namespaces need root"; finish; exit; }
+command -v ceph-osd >/dev/null && command -v ceph-mds >/dev/null && command -v ceph >/dev/null || {
+  [ -n "${CI:-}" ] && fail "ceph" "not installed" || echo "not tested: takeover: Ceph is not installed"
+  finish; exit
+}
+target=${CARGO_TARGET_DIR:-$top/target}/debug
+anabranch=${ANABRANCH:-$target/anabranch} vservers=${VSERVERS:-$target/examples/vservers}
+[ -x "$anabranch" ] && [ -x "$vservers" ] || { echo "build anabranch and the example vservers first"; exit 1; }
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/anabranch-takeover.XXXXXX")
+net=anabranch-takeover-$$
+lab=$top/tests/lab/ceph-lab
+export CEPH_LAB_DIR=$scratch/ceph CEPH_LAB_ADDR=192.0.2.250
+declare -A pid
+in_ns() { local node=$1; shift; ip netns exec "$net-$node" "$@"; }
+end_all() {
+  local p
+  for p in "${pid[@]}"; do kill -CONT "$p"; kill -KILL "$p"; done 2>/dev/null
+  in_ns hub "$lab" down >/dev/null 2>&1
+  for node in a b client hub; do ip netns del "$net-$node" 2>/dev/null; done
+  [ "$failed" = 0 ] && rm -rf "$scratch"
+}
+trap end_all EXIT
+nets() {
+  ip netns add "$net-hub" && ip -n "$net-hub" link add br0 type bridge || return 1
+  ip -n "$net-hub" link set lo up && ip -n "$net-hub" link set br0 up && ip -n "$net-hub" addr add 192.0.2.250/24 dev br0 || return 1
+  local node host=0
+  for node in a b client; do
+    host=$((host + 1))
+    ip netns add "$net-$node" && ip -n "$net-hub" link add "to-$node" type veth peer name eth0 netns "$net-$node" || return 1
+    ip -n "$net-hub" link set "to-$node" master br0 up
+    ip -n "$net-$node" link set lo up && ip -n "$net-$node" link set eth0 up && ip -n "$net-$node" addr add "192.0.2.$host/24" dev eth0 || return 1
+  done
+}
+nets || { echo "not tested: takeover: this machine makes no bridge between namespaces"; finish; exit; }
+in_ns hub "$lab" up || exit 1
+conf=$CEPH_LAB_DIR/ceph.conf
+in_ns hub "$lab" ceph auth get-or-create client.anabranch mds 'allow rw fsname=lab' mon 'profile rbd, allow r fsname=lab' \
+  osd 'allow rw tag cephfs data=lab, allow rwx pool=gw.state' >>"$CEPH_LAB_DIR/keyring" || exit 1
+in_ns hub /usr/bin/python3 - "$conf" <<'PY' || exit 1
+import sys, cephfs
+fs = cephfs.LibCephFS(conffile=sys.argv[1], auth_id="admin")
+fs.mount()
+for name in ("/files", "/more"):
+    fs.mkdir(name, 0o777)
+    fs.chmod(name, 0o777)
+fs.shutdown()
+PY
+# soon COMMAND...: true within a minute.
+soon() { local until=$((SECONDS + 60)); while [ $SECONDS -lt $until ]; do "$@" >/dev/null 2>&1 && return 0; sleep 0.05; done; "$@"; }
+serve() {
+  : >"$scratch/ready-$1"
+  setpriv --pdeathsig KILL -- ip netns exec "$net-$1" "$anabranch" serve --state "$scratch/state-$1" --smb off --nfs off --nfs-lease 10 --control 127.0.0.1:8080 --ceph-config "$conf" \
+    --cluster-gateway "${2:-$1}" --cluster-pool "${3:-gw.state}" >"$scratch/ready-$1" 2>>"$scratch/log-$1" </dev/null &
+  pid[$1]=$!
+  soon grep -q '^ready ' "$scratch/ready-$1"
+}
+# at NODE COMMAND...: a command of the administrator's of this machine.
+at() {
+  local node=$1; shift
+  [ "$show" = '' ] || echo "$node\$ anabranch $*" >&2
+  in_ns "$node" "$anabranch" "$@" --state "$scratch/state-$node" 2>&1 | if [ "$show" = '' ]; then cat; else tee -a /dev/stderr; fi
+  return "${PIPESTATUS[0]}"
+}
+show=${1:-}
+# refused NAME TEXT COMMAND...: the command fails, and says this.
+refused() {
+  local name=$1 text=$2 said; shift 2
+  if said=$("$@"); then fail "$name" "it was not refused: $said"
+  elif grep -q -- "$text" <<<"$said"; then pass "$name"; else fail "$name" "$said"; fi
+}
+serves() { at "$1" vserver list | grep -q "^$2 *$3 *served "; }
+
+serve a; serve b
+check "two gateways start that are in no cluster yet" eval 'grep -q "^ready" "$scratch/ready-a" && grep -q "^ready" "$scratch/ready-b"'
+refused "without a cluster it is said how to make one" "nobody has made a cluster in the pool gw.state" at a cluster status
+check "one makes it" at a cluster init
+refused "there is one cluster in a pool" "there is a cluster in the pool gw.state already" at b cluster init
+check "the other joins" at b cluster join
+check "both are there" eval '[ "$(at a cluster status | grep -c " there ")" = 2 ]'
+address=192.0.2.10%eth0/24
+check "a vserver is made" at a vserver create files --address $address --share data=cephfs:/files --smb off
+refused "a name is of one vserver" "there is a vserver files already" at b vserver create files --address 192.0.2.11%eth0 --share x=cephfs:/more
+refused "an address is of one vserver" "has the address 192.0.2.10" at b vserver create more --address 192.0.2.10%eth0 --share x=cephfs:/more
+refused "a gateway that is none of the cluster is told" "there is no gateway c" at a vserver move files c
+refused "a directory that is not there is told" "there is no such directory" at a vserver create more --address 192.0.2.11%eth0 --share x=cephfs:/none
+refused "an interface that is not there is told" "no interface eth9" at a vserver create more --address 192.0.2.11%eth9 --share x=cephfs:/more
+check "what could not be served is not kept" eval '! at a vserver list | grep -q "^more"'
+refused "who serves a vserver does not leave" "is to serve the vserver files" at a cluster leave
+check "a vserver moves" at a vserver move files b
+check "the other serves it" serves a files b
+check "a gateway is drained" at b vserver drain
+check "and its vserver is elsewhere" serves a files a
+refused "nothing comes to a gateway that is drained" "the gateway b is drained" at a vserver move files b
+check "until it joins again" at b cluster join
+
+# takeover NAME SIGNAL AFTERWARDS: the owner, which is a, gets the signal, and when the other has taken over, the other signal.
+takeover() {
+  local name=$1
+  rm -f "$scratch/stop"
+  ip netns exec "$net-client" python3 "$top/tests/interop/gap.py" 192.0.2.10 2049 "$scratch/stop" >"$scratch/gap-$name" 2>&1 &
+  local gap=$!
+  ip netns exec "$net-client" "$vservers" hold 192.0.2.10:2049 "$name" 12 >"$scratch/hold-$name" 2>&1 &
+  local hold=$!
+  soon grep -q '^writing' "$scratch/hold-$name"; soon grep -q '^begun' "$scratch/gap-$name"; sleep 1
+  kill "-$2" "${pid[a]}"
+  check "$name: the other takes over" soon serves b files b
+  [ -z "$3" ] || kill "-$3" "${pid[a]}"
+  wait $hold
+  check "$name: the open file and the lock are back, and what was acknowledged is there" [ $? = 0 ]
+  sleep 1; touch "$scratch/stop"; wait $gap
+  cat "$scratch/gap-$name" "$scratch/hold-$name"
+  grep 'was taken over' "$scratch/log-b" | tail -n 1
+}
+takeover killed KILL ""
+wait "${pid[a]}" 2>/dev/null; unset 'pid[a]'
+ip -n "$net-a" addr flush dev eth0 && ip -n "$net-a" addr add 192.0.2.1/24 dev eth0
+serve a
+check "and has its place" eval 'soon eval "at a cluster status | grep -q \"has its place\""'
+check "the vserver goes back to it" at a vserver move files a
+takeover stopped STOP CONT
+check "the owner that was stopped says that it serves nothing any more" soon grep -q 'the vserver is not served here any more' "$scratch/log-a"
+check "it has the address no more" soon eval '! ip -n "$net-a" addr show dev eth0 | grep -q " 192.0.2.10/"'
+# Port 2049 in the state TCP_LISTEN.
+check "and listens nowhere any more" soon eval '! in_ns a grep -q ":0801 00000000:0000 0A " /proc/net/tcp'
+check "and is a gateway again" eval 'soon eval "at a cluster status | grep -q \"has its place\""'
+check "the other serves the vserver" serves a files b
+kill -TERM "${pid[b]}"; wait "${pid[b]}"
+check "a gateway stops as it should" [ $? = 0 ]
+unset 'pid[b]'
+check "and its vserver is served" soon serves a files a
+[ "$show" = '' ] || { at a cluster status; at a vserver list; } >/dev/null
+refused "who is not there does not leave while it has vservers" "there is no gateway" at a cluster leave c
+check "who is not there is taken out" at a cluster leave b
+check "a vserver ends" at a vserver remove files
+
+serve b a
+check "a name that another gateway has is told" soon grep -q "another gateway.* has the name a" "$scratch/log-b"
+kill -TERM "${pid[b]}"; wait "${pid[b]}"; rm -rf "$scratch/state-b"; : >"$scratch/log-b"
+serve b b none
+check "a pool that is not there is told" soon grep -q "has no pool none" "$scratch/log-b"
+kill -TERM "${pid[b]}"; wait "${pid[b]}"; unset 'pid[b]'
+[ "$failed" = 0 ] || { echo "see $scratch"; tail -n 30 "$scratch"/log-a "$scratch"/log-b; }
+finish
