@@ -273,13 +273,15 @@ This gateway, a, has its place in the cluster of the pool gw.
         let stuck = Vserver {
             name: "stuck".to_owned(),
             gateway: "b".to_owned(),
+            served_by: None,
+            epoch: None,
             problem: Some("b: no interface eth0".to_owned()),
-            ..Vserver::default()
+            ..files.clone()
         };
         let expected = "\
 VSERVER  GATEWAY  STATE       EPOCH  ADDRESSES           SHARES
 files    a        served      3      192.0.2.10%eth0/24  data=cephfs:/d
-stuck    b        not served  -                          \n\
+stuck    b        not served  -      192.0.2.10%eth0/24  data=cephfs:/d
 stuck: b: no interface eth0
 ";
         assert_eq!(render_vservers(&Vservers { vservers: vec![files, stuck] }), expected);
