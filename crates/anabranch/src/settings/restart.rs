@@ -73,6 +73,12 @@ impl Given {
         ])
     }
 
+    /// Of the settings of several machines, those that differ.
+    fn machines_differ(&self, other: &Self) -> impl Iterator<Item = &'static str> {
+        let of_ceph = self.cluster.differ(&other.cluster).chain(self.ceph.differ(&other.ceph));
+        of_ceph.chain(self.two_machines.differ(&other.two_machines))
+    }
+
     /// The names of the settings that differ here and count from the next start on: all but [`Self::used_at_once`].
     pub(crate) fn differs_until_restart(&self, other: &Self) -> Vec<&'static str> {
         let Self {
@@ -114,9 +120,9 @@ impl Given {
             log_format,
             log,
             discovery,
-            ceph,
-            cluster,
-            two_machines,
+            ceph: _,
+            cluster: _,
+            two_machines: _,
         } = self;
         let differ = named([
             ("smb", *smb != other.smb),
@@ -144,8 +150,7 @@ impl Given {
             ("discovery", *discovery != other.discovery),
         ]);
         let differ = differ.chain(self.certificates_differ(other)).chain(self.measurements_differ(other));
-        let differ = differ.chain(cluster.differ(&other.cluster));
-        differ.chain(ceph.differ(&other.ceph)).chain(two_machines.differ(&other.two_machines)).collect()
+        differ.chain(self.machines_differ(other)).collect()
     }
 }
 

@@ -12,7 +12,7 @@ use discovery::Discovery;
 use net::{Listener, Pulse, Shards};
 use nfs_server::portmap::registrations;
 use parking_lot::Mutex;
-use share::AccessLog;
+use share::{AccessLog, ShareTable};
 use state::cluster::{Member, Owner};
 use state::{Closed, State};
 
@@ -31,7 +31,7 @@ use crate::problem::{Cause, Problem, Result, serving};
 use crate::registered::Registered;
 use crate::renewal::Renewal;
 use crate::servers::Servers;
-use crate::settings::{ClusterSettings, Portmap};
+use crate::settings::{ClusterSettings, Encryption, Portmap};
 use crate::sockets::{Addresses, PortmapSockets, Sockets};
 use crate::vserver::{Own, Vserver};
 use crate::vserver_commands::{Host, NewVserver};
@@ -114,10 +114,7 @@ impl Gateway {
         let registered = find(&own, sockets.portmap, &addresses.nfs, &is_unregistered)?;
         let certificate = identity.as_ref().map(|identity| identity.pem());
         let published = control_access::publish(&settings.state, addresses.control, certificate.as_deref())?;
-        for share in shares.present().in_order() {
-            tracing::info!("serving the share {}", share.name());
-            opening::tell_what_is_lacking(&share, settings.encryption());
-        }
+        tell_what_is_served(&shares, settings.encryption());
         let renewal = identity.clone().map(|identity| Renewal::new(&settings, identity, nfs_tls));
         let served = Served { shares, state: Arc::clone(&state), vservers: Arc::clone(&vservers) };
         let certificate = (identity.clone(), renewal);
@@ -255,6 +252,13 @@ impl Gateway {
 }
 
 /// The server that a machine is without being told so: its records are in the state database.
+fn tell_what_is_served(shares: &ShareTable, encryption: Encryption) {
+    for share in shares.present().in_order() {
+        tracing::info!("serving the share {}", share.name());
+        opening::tell_what_is_lacking(&share, encryption);
+    }
+}
+
 fn implicit(prepared: &Prepared, at: &Addresses) -> Own {
     Own {
         name: smb_server::Config::default().server_name,
