@@ -3,6 +3,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -20,6 +21,8 @@ const MARGIN: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Membership {
     pub(crate) member: Arc<Member>,
+    /// Whether the lease was about to end once. An answer that comes after that gives the place back to nobody: what was served is ended.
+    is_lost: Arc<AtomicBool>,
     stop: Vec<mpsc::Sender<()>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -28,15 +31,18 @@ impl Membership {
     /// # Errors
     /// The system has no more threads.
     pub(crate) fn begin(member: Arc<Member>, vservers: Arc<Vservers>) -> io::Result<Self> {
-        let mut begun = Self { member, stop: Vec::new(), threads: Vec::new() };
+        let is_lost = Arc::<AtomicBool>::default();
+        let lost = Arc::clone(&is_lost);
+        let mut begun = Self { member, is_lost, stop: Vec::new(), threads: Vec::new() };
         let renewed = Arc::clone(&begun.member);
-        begun.run("lease", move |stopped| renew(&renewed, &stopped))?;
-        let watched = Arc::clone(&begun.member);
+        begun.run("lease", move |stopped| renew(&renewed, &lost, &stopped))?;
+        let (watched, lost) = (Arc::clone(&begun.member), Arc::clone(&begun.is_lost));
         begun.run("lease end", move |stopped| {
-            if is_lost(&watched, &stopped) {
+            if ends(&watched, &stopped) {
+                lost.store(true, Ordering::SeqCst);
                 let name = watched.name();
                 tracing::error!(
-                    "the lease of the gateway {name} ends: it serves no vservers any more, until it is started again"
+                    "the lease of the gateway {name} ends: it serves no vservers any more until it has a place again"
                 );
                 vservers.abandon_all();
             }
@@ -62,12 +68,12 @@ impl Membership {
 
     /// Whether the lease holds for long enough to begin something.
     pub(crate) fn holds(&self) -> bool {
-        Instant::now() + MARGIN < self.member.until()
+        !self.is_lost.load(Ordering::SeqCst) && Instant::now() + MARGIN < self.member.until()
     }
 }
 
-fn renew(member: &Member, stopped: &mpsc::Receiver<()>) {
-    while stopped.recv_timeout(RENEW) == Err(RecvTimeoutError::Timeout) {
+fn renew(member: &Member, is_lost: &AtomicBool, stopped: &mpsc::Receiver<()>) {
+    while stopped.recv_timeout(RENEW) == Err(RecvTimeoutError::Timeout) && !is_lost.load(Ordering::SeqCst) {
         match member.renew() {
             Ok(true) => {}
             Ok(false) => return tracing::error!("another gateway has the name {}", member.name()),
@@ -79,7 +85,7 @@ fn renew(member: &Member, stopped: &mpsc::Receiver<()>) {
 }
 
 /// Waits until the lease is about to end. False: it was stopped before.
-fn is_lost(member: &Member, stopped: &mpsc::Receiver<()>) -> bool {
+fn ends(member: &Member, stopped: &mpsc::Receiver<()>) -> bool {
     loop {
         let left = member.until().saturating_duration_since(Instant::now() + MARGIN);
         if left.is_zero() {

@@ -100,14 +100,18 @@ impl Vservers {
         served.iter().map(|(name, served)| (name.clone(), served.ownership.owner().clone())).collect()
     }
 
-    /// Ends all of them as they are: their clients get no answer any more, and nothing is written or let go.
+    /// Ends all of them as they are, side by side: their clients get no answer any more, and nothing is written or let go.
     pub(crate) fn abandon_all(&self) {
-        for (name, served) in std::mem::take(&mut *self.served.lock()) {
-            tracing::error!(vserver = name, "the vserver is not served here any more");
-            let Served { vserver, raised, .. } = served;
-            vserver.abandon();
-            drop(raised);
-        }
+        let all = std::mem::take(&mut *self.served.lock());
+        std::thread::scope(|scope| {
+            for (name, Served { vserver, raised, .. }) in all {
+                scope.spawn(move || {
+                    tracing::error!(vserver = name, "the vserver is not served here any more");
+                    vserver.abandon();
+                    drop(raised);
+                });
+            }
+        });
     }
 
     /// Ends all of them, side by side: one whose storage does not answer delays no other.
