@@ -56,6 +56,8 @@ pub struct Error {
     pub what: String,
     /// What to do.
     pub advice: &'static str,
+    /// Whether the directory has said so itself: other questions may be answered.
+    pub(crate) is_answer: bool,
 }
 
 /// A directory that may be asked by several threads.
@@ -108,6 +110,7 @@ impl Directory {
                 "the directory at {server} is that of the domain {netbios} ({dns}), not of {domain}"
             ),
             advice: "write users and groups of other domains by their SIDs",
+            is_answer: true,
         })
     }
 
@@ -148,9 +151,9 @@ impl Directory {
         }
         let found = self.ask(question);
         let now = Instant::now();
-        let before =
-            std::mem::replace(&mut *self.trouble.lock(), found.as_ref().err().map(|e| (now, e.clone())));
-        self.tell(before.map(|(_, error)| error), found.as_ref().err());
+        let trouble = found.as_ref().err().filter(|error| !error.is_answer);
+        let before = std::mem::replace(&mut *self.trouble.lock(), trouble.map(|e| (now, e.clone())));
+        self.tell(before.map(|(_, error)| error), trouble);
         found
     }
 

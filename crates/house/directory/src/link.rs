@@ -67,6 +67,7 @@ impl Link {
         let nameless = || Error {
             what: format!("the directory at {server} does not say what its domain is called"),
             advice: "write users and groups of the domain by their SIDs",
+            is_answer: true,
         };
         let root = search(connection, server, ROOT, "(objectClass=*)", &[DEFAULT_CONTEXT, CONFIGURATION])?;
         let context = |name| value(&root, name).ok_or_else(nameless);
@@ -111,6 +112,7 @@ fn search(
         return Err(Error {
             what: format!("the directory at {server} refuses a search below {base:?}: {}", told(&result)),
             advice: "the account must be allowed to read objectSid, uidNumber and gidNumber there",
+            is_answer: true,
         });
     }
     let is_entry = |entry: &ResultEntry| !entry.is_ref() && !entry.is_intermediate();
@@ -119,6 +121,7 @@ fn search(
     catch_unwind(AssertUnwindSafe(read)).map_err(|_| Error {
         what: format!("the directory at {server} sends what is no entry"),
         advice: "it must be a directory that speaks LDAP",
+        is_answer: false,
     })
 }
 
@@ -128,6 +131,7 @@ fn naming_context(connection: &mut LdapConn, server: &str) -> Result<String, Err
     value(&root, DEFAULT_CONTEXT).ok_or_else(|| Error {
         what: format!("the directory at {server} has no {DEFAULT_CONTEXT}"),
         advice: "name the entry below which users and groups are: domain-ldap-base",
+        is_answer: false,
     })
 }
 
@@ -139,7 +143,8 @@ fn value(entries: &[SearchEntry], name: &str) -> Option<String> {
 fn tls(file: &std::path::Path) -> Result<Arc<ClientConfig>, Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|e| Error { what: format!("cannot use TLS: {e}"), advice: "" })?;
+    let builder =
+        builder.map_err(|e| Error { what: format!("cannot use TLS: {e}"), advice: "", is_answer: false })?;
     Ok(Arc::new(builder.with_root_certificates(authorities(file)?).with_no_client_auth()))
 }
 
@@ -149,10 +154,12 @@ fn check(result: LdapResult, server: &str, account: &str) -> Result<(), Error> {
         INVALID_CREDENTIALS => Err(Error {
             what: format!("the directory at {server} does not accept the password of {account:?}"),
             advice: "check domain-ldap-account and the file domain-ldap-password-file",
+            is_answer: false,
         }),
         _ => Err(Error {
             what: format!("the directory at {server} refuses {account:?}: {}", told(&result)),
             advice: "check domain-ldap-account",
+            is_answer: false,
         }),
     }
 }
@@ -170,12 +177,13 @@ fn unreachable(server: &str, error: &LdapError) -> Error {
     } else {
         "see whether it runs, and whether this machine reaches it"
     };
-    Error { what: format!("cannot connect to the directory at {server}: {text}"), advice }
+    Error { what: format!("cannot connect to the directory at {server}: {text}"), advice, is_answer: false }
 }
 
 fn silent(server: &str, error: &LdapError) -> Error {
     Error {
         what: format!("the directory at {server} does not answer: {error}"),
         advice: "see whether it runs, and whether this machine reaches it",
+        is_answer: false,
     }
 }

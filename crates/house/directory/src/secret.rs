@@ -22,6 +22,7 @@ pub(crate) fn password(file: &Path) -> Result<Zeroizing<String>, Error> {
     let failed = |why: &str| Error {
         what: format!("cannot use the password of the directory in {}: {why}", file.display()),
         advice: "it must be a file with the password in its first line, which the server may read, and nobody else (chmod 600)",
+        is_answer: false,
     };
     let opened = File::open(file).map_err(|e| failed(&e.to_string()))?;
     let mode = opened.metadata().map_err(|e| failed(&e.to_string()))?.mode();
@@ -40,6 +41,7 @@ pub(crate) fn authorities(file: &Path) -> Result<RootCertStore, Error> {
     let failed = |why: &str| Error {
         what: format!("cannot use the authorities of the directory in {}: {why}", file.display()),
         advice: "it must be a PEM file with the certificates of those who vouch for the directory's, which the server may read",
+        is_answer: false,
     };
     let of_pem = |e: pem::Error| failed(&e.to_string());
     let mut roots = RootCertStore::empty();
