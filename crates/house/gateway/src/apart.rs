@@ -115,7 +115,15 @@ impl Apart {
     /// # Errors
     /// The directory is, holds or lies in that of another share, a pool, the state directory, or what the server removes.
     pub(crate) fn check(&self, name: &str, directory: &Path) -> Result<()> {
-        let place = Location::of(directory, &self.mounts);
+        self.check_place(name, directory, &Location::of(directory, &self.mounts))
+    }
+
+    /// The same for a path without symbolic links. No storage is asked.
+    pub(crate) fn check_resolved(&self, name: &str, directory: &Path) -> Result<()> {
+        self.check_place(name, directory, &Location::at(absolute(directory), &self.mounts))
+    }
+
+    fn check_place(&self, name: &str, directory: &Path, place: &Location) -> Result<()> {
         if let Some(lie) = place.lie(&self.state) {
             let how = lie.how();
             let (directory, state) = (directory.display(), self.state.path.display());

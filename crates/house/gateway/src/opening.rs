@@ -133,7 +133,7 @@ fn tell_no_devices(share: &Share) {
 pub(crate) fn check_stay(declared: &Declared, state: &State) -> Result<()> {
     let mut apart = Apart::from_state(state.directory());
     pools::take_doomed(&mut apart, state)?;
-    declared.shares.iter().try_for_each(|share| apart.check(&share.given.name, &share.directory))
+    declared.shares.iter().try_for_each(|share| apart.check_resolved(&share.given.name, &share.directory))
 }
 
 /// The shares and pools that the configuration declares, with their directories, which do not overlap; those of the shares exist. If a storage
