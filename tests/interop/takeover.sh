@@ -121,8 +121,9 @@ takeover() {
 }
 takeover killed KILL ""
 wait "${pid[a]}" 2>/dev/null; unset 'pid[a]'
-ip -n "$net-a" addr flush dev eth0 && ip -n "$net-a" addr add 192.0.2.1/24 dev eth0
+check "a killed gateway leaves the address on its machine" eval 'ip -n "$net-a" addr show dev eth0 | grep -q " 192.0.2.10/"'
 serve a
+check "which takes it away when it is back" soon eval '! ip -n "$net-a" addr show dev eth0 | grep -q " 192.0.2.10/"'
 check "and has its place" eval 'soon eval "at a cluster status | grep -q \"has its place\""'
 check "the vserver goes back to it" at a vserver move files a
 takeover stopped STOP CONT

@@ -74,7 +74,7 @@ pub struct Vserver {
 pub struct VserverShare {
     /// Its name.
     pub name: String,
-    /// Its directory: `cephfs:/PATH`, or one that each gateway has.
+    /// Its directory: `cephfs:/PATH`.
     pub directory: String,
     /// Whether nobody may change it.
     #[serde(default)]

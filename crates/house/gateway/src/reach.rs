@@ -106,7 +106,7 @@ impl Reach {
 }
 
 impl VserverAddress {
-    fn moving(&self) -> Option<&ServiceAddress> {
+    pub(crate) fn moving(&self) -> Option<&ServiceAddress> {
         if let Self::Moves(address) = self { Some(address) } else { None }
     }
 }

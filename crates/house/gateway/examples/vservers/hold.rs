@@ -24,26 +24,34 @@ const NUMBER_BYTES: u64 = 8;
 /// Writes for so long, and prints each gap between two answers in which the server was lost.
 pub(crate) fn hold(address: &str, name: &str, length: Duration) {
     let mut client = Nfs4::start(SOURCE, address, name);
-    client.stream.set_read_timeout(Some(SILENT)).unwrap();
+    client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let top = client.top("data").unwrap();
     let mut held = opened_after_grace(&mut client, &top, name);
     lock(&mut client, &held, name, false).unwrap();
     println!("writing");
-    let (begun, mut answered, mut number) = (Instant::now(), Instant::now(), 0_u64);
-    while begun.elapsed() < length {
+    let (begun, mut answered, mut number, mut is_lost) = (Instant::now(), Instant::now(), 0_u64, false);
+    // It ends with an answer, however long that takes.
+    while begun.elapsed() < length || is_lost {
+        client.stream.set_read_timeout(Some(SILENT)).unwrap();
         match put_number(&mut client, &held, number) {
-            Ok(Ok(())) => number += 1,
+            Ok(Ok(())) => {
+                if std::mem::take(&mut is_lost) {
+                    println!("gap {} ms", answered.elapsed().as_millis());
+                }
+                (number, answered) = (number + 1, Instant::now());
+            }
             lost => {
-                println!("lost after {} ms: {lost:?}", begun.elapsed().as_millis());
+                assert!(answered.elapsed() < 2 * PATIENCE, "nobody serves: {lost:?}");
+                if !is_lost {
+                    println!("lost after {} ms: {lost:?}", begun.elapsed().as_millis());
+                }
                 (client, held) = again(address, name, &held);
-                put_number(&mut client, &held, number).unwrap().unwrap();
-                println!("gap {} ms", answered.elapsed().as_millis());
-                number += 1;
+                is_lost = true;
             }
         }
-        answered = Instant::now();
         std::thread::sleep(EVERY);
     }
+    client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut other = Nfs4::start(SOURCE, address, &format!("{name} too"));
     let opened = other.open(&top, name, ShareDeny::NONE).unwrap();
     assert_eq!(lock(&mut other, &opened, "other", false), Err(Status::Denied), "the lock is not held");
@@ -118,6 +126,5 @@ fn reclaimed(address: &str, name: &str, before: &Opened) -> io::Result<(Nfs4, Op
         Err(Status::NoGrace) => before.clone(),
         Err(status) => panic!("the file cannot be reclaimed: {status:?}"),
     };
-    client.stream.set_read_timeout(Some(SILENT))?;
     Ok((client, held))
 }

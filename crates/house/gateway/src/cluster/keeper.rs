@@ -10,6 +10,7 @@ use state::cluster::{GatewayRecord, LastOwner, Member, Register, Seen, VserverRe
 
 use super::{Seat, Wake, definition, placement};
 use crate::problem::{Cause, Problem, Result};
+use crate::reach::VserverAddress;
 
 /// How often the gateways are looked at that come after this one.
 const LOOK: Duration = Duration::from_millis(250);
@@ -61,6 +62,20 @@ struct Keeper {
     failed: BTreeMap<String, Instant>,
 }
 
+/// Takes away the addresses that a gateway on this machine has left which was killed: nothing is served here yet.
+fn withdraw_left(vservers: &[Seen<VserverRecord>]) {
+    let addresses = vservers.iter().flat_map(|seen| &seen.record.addresses);
+    let addresses = addresses.filter_map(|text| text.parse::<VserverAddress>().ok()?.moving().cloned());
+    match service_address::withdraw_left(&addresses.collect::<Vec<_>>()) {
+        Ok(gone) => {
+            for address in gone {
+                tracing::info!("{address} was still here: a gateway that was killed had left it");
+            }
+        }
+        Err(e) => tracing::error!("cannot take addresses of vservers away that a gateway has left: {e}"),
+    }
+}
+
 impl Keeper {
     fn pass(&mut self, seat: &Arc<Seat>) -> Result<()> {
         if seat.gives_up_lost_place() {
@@ -90,6 +105,7 @@ impl Keeper {
         }
         if !seat.host.has_place() {
             seat.take_place(&register)?;
+            withdraw_left(&self.vservers);
             (self.since, self.seen) = (Some(Instant::now()), HashSet::new());
         }
         seat.note(None);
@@ -241,6 +257,14 @@ impl Seat {
     }
 
     fn take_place(&self, register: &Arc<Register>) -> Result<()> {
+        if self.host.membership.lock().is_some() {
+            // It was lost a moment ago. It is given up first, with the connection by which it was held.
+            return Err(Problem::new(
+                Cause::Silent,
+                "the place in the cluster was lost",
+                "It is taken again by itself.",
+            ));
+        }
         let joined = Member::join(Arc::clone(register.store()), self.name(), &self.host.session);
         match joined.map_err(|error| self.failed(&error))? {
             Ok(member) => {

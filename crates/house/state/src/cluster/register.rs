@@ -91,10 +91,20 @@ impl Register {
     /// # Errors
     /// The store does not answer.
     pub fn make(store: &Arc<dyn ClusterStore>) -> Result<Option<Self>, StoreError> {
-        let Some(owner) = store.take(GROUP, None)? else { return Ok(None) };
+        // Whoever began to make it may not have come to its end.
+        let owner = match store.take(GROUP, None)? {
+            Some(owner) => owner,
+            None => match store.owner(GROUP)? {
+                Some(owner) => owner,
+                None => return Ok(None),
+            },
+        };
         let records = store.records(GROUP, &owner)?;
-        records.write(&vec![ABOUT.put(FORM_KEY, FORM)].into())?;
-        Ok(Some(Self { store: Arc::clone(store), records }))
+        let made = records.write(&Batch {
+            expected: vec![ABOUT.expect(FORM_KEY, None)],
+            changes: vec![ABOUT.put(FORM_KEY, FORM)],
+        })?;
+        Ok(made.then(|| Self { store: Arc::clone(store), records }))
     }
 
     /// The register of the cluster. None: nobody has made one.
