@@ -7,6 +7,7 @@ mod quotas;
 mod replicate;
 mod restore;
 mod snapshots;
+mod users;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -30,6 +31,7 @@ pub(crate) use self::quotas::{QuotaCommand, QuotaSet};
 pub(crate) use self::replicate::ShareReplicate;
 pub(crate) use self::restore::ShareRestore;
 pub(crate) use self::snapshots::{PolicyCommand, PolicyRules, SnapshotCommand, SnapshotCreate};
+pub(crate) use self::users::{UserAdd, UserCommand, UserSet};
 
 /// A file server: serves directories over SMB 3.1.1 and over NFS v3, v4.1 and v4.2 at the same time.
 #[derive(Debug, Parser)]
@@ -466,69 +468,6 @@ pub(crate) struct ShareSimulate {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum UserCommand {
-    /// Add a user; prompts for the password, or reads it from standard input
-    Add(UserAdd),
-    /// List the users: those of the configuration and those added by command
-    List(Asking),
-    /// Change a user that was added by command
-    Set(UserSet),
-    /// Remove a user who was added by command, and end the user's sessions
-    Remove {
-        /// The user
-        name: String,
-        #[command(flatten)]
-        asking: Asking,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct UserAdd {
-    /// The name
-    pub(crate) name: String,
-    /// The user ID for file access [default: that of the system user of the same name]
-    #[arg(long)]
-    pub(crate) uid: Option<u32>,
-    /// The primary group ID
-    #[arg(long)]
-    pub(crate) gid: Option<u32>,
-    /// Supplementary group IDs
-    #[arg(long, value_name = "GID", value_delimiter = ',')]
-    pub(crate) groups: Option<Vec<u32>>,
-    /// Create the user disabled: it cannot log on
-    #[arg(long)]
-    pub(crate) disabled: bool,
-    #[command(flatten)]
-    pub(crate) asking: Asking,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct UserSet {
-    /// The name
-    pub(crate) name: String,
-    /// Prompt for a new password, or read it from standard input
-    #[arg(long)]
-    pub(crate) password: bool,
-    /// The user ID for file access, from the next logon on
-    #[arg(long)]
-    pub(crate) uid: Option<u32>,
-    /// The primary group ID
-    #[arg(long)]
-    pub(crate) gid: Option<u32>,
-    /// Supplementary group IDs, which replace the present ones
-    #[arg(long, value_name = "GID", value_delimiter = ',')]
-    pub(crate) groups: Option<Vec<u32>>,
-    /// Disable the user and end its sessions
-    #[arg(long, conflicts_with = "enable")]
-    pub(crate) disable: bool,
-    /// Enable the user again
-    #[arg(long)]
-    pub(crate) enable: bool,
-    #[command(flatten)]
-    pub(crate) asking: Asking,
 }
 
 #[derive(Debug, Subcommand)]
