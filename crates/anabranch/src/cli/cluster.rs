@@ -60,8 +60,8 @@ pub(crate) struct VserverCreate {
     /// interface, one that each gateway has
     #[arg(long, value_name = "ADDRESS[%INTERFACE[/PREFIX]]", required = true)]
     pub(crate) address: Vec<String>,
-    /// A share and its directory: cephfs:/PATH, or a directory that each gateway has; several times for several
-    #[arg(long, value_name = "NAME=DIR", required = true)]
+    /// A share and its directory, which is in CephFS: cephfs:/PATH; several times for several
+    #[arg(long, value_name = "NAME=cephfs:/PATH", required = true)]
     pub(crate) share: Vec<String>,
     /// The gateway that is to serve it [default: the one that is asked]
     #[arg(long, value_name = "NAME")]
