@@ -1,6 +1,7 @@
 #!/bin/bash
 # The kernel's own clients (tests/lab) against one running Anabranch server, one share over both
 # protocols.   lab.sh [PART ...]     (all of them: see `all`)
+#   KILLS=1 lab.sh short       the form of scripts/test: a check that two versions or numbers of connections share is made once
 #   KILLS=20 lab.sh restart restart4.0 restart4.1 restart4     kills and restarts the server that many times (3; NFSv4.0: 1)
 #   FSX_SECS=600 lab.sh fsx                         runs fsx that long over each protocol, side by side
 # PEER=samba   uses Samba (tests/peers/samba.sh) instead of Anabranch, for cut, network-loss and cifs-restart*: a failure that
@@ -10,10 +11,12 @@
 . "$(dirname "$0")/server.sh"
 lab=$top/tests/lab
 ns=anabranch-$$
-all="cifs nfs3 nfs4 copy both both4 pairs nlm trunks acl pjdfstest pjdfstest4 restart restart4 nfs4.0 restart4.0 channels host"      # and by name: defaults frozen fio lost4.0 restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
+all="cifs nfs3 nfs4 copy both both4 pairs nlm trunks acl pjdfstest pjdfstest4 restart restart4 nfs4.0 restart4.0 channels host"      # and by name: nfs4.2 pjdfstest4.2 defaults frozen fio lost4.0 restart4.1 fsx cut network-loss cifs-restart cifs-restart-1
+short="channels nfs3 nfs4.2 copy both4 pairs nlm trunks acl pjdfstest pjdfstest4.2 restart restart4 nfs4.0 restart4.0 host"
 kills_of_4_0=${KILLS:-1}
 : "${KILLS:=3}" "${FSX_SECS:=600}"
 parts=${*:-$all}
+[ "$parts" != short ] || parts=$short
 
 [ "$(id -u)" = 0 ] || { echo "needs root (network namespaces)"; exit 1; }
 "$lab/client-lab" build >/dev/null || exit 1
@@ -185,7 +188,7 @@ reopened=(); [ -z "${PEER:-}" ] || reopened=(-e PERSISTENT=0 -e WRITERS=files,lo
 two_rss=(--smb-interface '10.0.2.2;rss' --smb-interface '10.0.3.2;rss')
 for part in $parts; do
   case $part in
-    defaults | cifs | nfs3 | nfs4 | copy | both | both4 | acl | pjdfstest | pjdfstest4 | restart | restart4 | restart4.1 | fsx) serve 1 ;;
+    defaults | cifs | nfs3 | nfs4 | nfs4.2 | copy | both | both4 | acl | pjdfstest | pjdfstest4 | pjdfstest4.2 | restart | restart4 | restart4.1 | fsx) serve 1 ;;
     nfs4.0 | restart4.0 | lost4.0) serve 2 --nfs-lease 10 ;;
     channels | host | fio) serve 2 "${two_rss[@]}" ;;
     pairs) serve 2 --portmap serve ;;
@@ -217,6 +220,7 @@ for part in $parts; do
     fio) with_program "fio:" 900 fio-beside.sh ${FIO_RATE:+--rate "$FIO_RATE"} ${FIO_SECS:+-e SECS="$FIO_SECS"} ${FIO_REPETITIONS:+-e REPETITIONS="$FIO_REPETITIONS"} ;;
     nfs3) tell "nfs3:" < <(guest 400 nfs3-smoke.sh -e CHANNELS=4 2>&1) ;;
     nfs4) tell "nfs" < <(guest 400 nfs41-smoke.sh -e CHANNELS=4 2>&1) ;;
+    nfs4.2) tell "nfs" < <(guest 400 nfs41-smoke.sh -e CHANNELS=4 -e VERSIONS=4.2 2>&1) ;;
     nfs4.0) tell "nfs" < <(guest 400 nfs41-smoke.sh -e CHANNELS=1 -e VERSIONS=4.0 2>&1) ;;
     copy) tell "nfs v4.2: copy:" < <(guest 300 nfs42-copy.sh 2>&1) ;;
     both) tell "" < <(guest 300 both.sh -e OWNER=1000 2>&1) ;;
@@ -226,6 +230,7 @@ for part in $parts; do
     trunks) tell "trunks:" < <(guest 400 nfs-rate.sh -e WAYS="discovered trunked" -e ROUNDS=1 -e MIB=16 -e SIZE=16 2>&1) ;;
     acl) tell "acl:" < <(guest 200 cifs-acl.sh -e OWNER=1000 2>&1) ;;
     pjdfstest) posix nfs3 "$known" ;;
+    pjdfstest4.2) posix nfs4.2 "$known4" ;;
     pjdfstest4) posix nfs4.1 "$known4"; posix nfs4.2 "$known4" ;;
     restart) restart 3 ;;
     restart4) restart 4.2 ;;
