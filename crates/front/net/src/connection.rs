@@ -431,12 +431,16 @@ impl<P: Protocol, S: Socket> Connection<P, S> {
         if self.received.capacity() > length {
             return;
         }
-        let room = if self.signs.known.get() {
-            self.room
-        } else {
-            length.min(self.announced.saturating_sub(length)).max(FREE_BYTES)
-        };
-        self.received.reserve(room);
+        if self.signs.known.get() {
+            self.received.reserve(self.room);
+            return;
+        }
+        // To reserve would double the capacity, beyond what was asked for.
+        let left = self.announced.saturating_sub(length);
+        let room = if left > 0 { length.max(FREE_BYTES).min(left) } else { FREE_BYTES };
+        let mut larger = BytesMut::with_capacity(length + room);
+        larger.extend_from_slice(&self.received);
+        self.received = larger;
     }
 
     /// Waits until there is something to do. `more`: complete frames may have been received and not answered yet, so

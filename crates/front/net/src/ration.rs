@@ -2,9 +2,10 @@
 //!
 //! A few KiB each are free. Beyond that all strangers share one budget, and each address may use part of it. Memory is
 //! requested for a whole frame at a time, so that of several incomplete frames, some are completed. The last quarter is
-//! for addresses that hold little, and freed memory goes first to an address that holds nothing. A connection that is
-//! refused has to wait; meanwhile the largest holder of the address that holds most gets no more memory and is
-//! disconnected. A client that has identified itself holds nothing here.
+//! for addresses that hold little, and freed memory goes first to an address that holds nothing; within an address, to the
+//! connection that was refused first. A connection that is refused has to wait. If that takes long, the largest of the
+//! connections that have held their memory for long is disconnected, of this address or of the one that holds most. A client that
+//! has identified itself holds nothing here.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -23,10 +24,13 @@ pub const STRANGERS_BYTES_MAX: usize = 16 << 20;
 pub const STRANGERS_OF_ORIGIN_BYTES_MAX: usize = 4 << 20;
 /// The last quarter is for addresses that hold no more than this: one such call.
 const LATE_ORIGIN_BYTES_MAX: usize = (1 << 20) + 64 * 1024;
-/// How long a refused connection waits before another one is disconnected. Frames of well-behaved clients are complete
-/// by then.
+/// How long a refused connection waits before another one is disconnected.
 const REFUSED_PATIENCE: Duration = Duration::from_secs(2);
-/// An address that holds nothing and was refused is served first, if it asks again within this time.
+/// How long a connection may hold memory that others wait for. The largest frames of well-behaved clients are complete by then,
+/// also if several come side by side over a slow link: four in 10 s need 4 Mbit/s.
+const HELD_FOR: Duration = Duration::from_secs(10);
+/// An address that holds nothing and was refused, or the connection of an address that was refused, is served first, if it asks again
+/// within this time.
 const FIRST_FOR: Duration = Duration::from_secs(1);
 
 /// The budget of all strangers, whatever their protocol.
@@ -54,7 +58,16 @@ struct Held {
     /// The part of it that is held by connections that were told to end.
     going: usize,
     /// The other connections, by how much they hold.
-    holders: BTreeMap<(usize, u64), Arc<Notice>>,
+    holders: BTreeMap<(usize, u64), Holder>,
+    /// The connection that was refused first and is served first, and when it last asked.
+    first: Option<(u64, Instant)>,
+}
+
+#[derive(Debug)]
+struct Holder {
+    /// Since when it holds something.
+    since: Instant,
+    stopped: Arc<Notice>,
 }
 
 /// The memory that one connection holds, until this is dropped.
@@ -95,14 +108,14 @@ impl Ration {
     fn ask_at(&mut self, bytes: usize, now: Instant) -> bool {
         let mut table = self.rations.table.lock();
         let more = bytes.saturating_sub(self.bytes);
-        if more > 0 && (self.stopped.is_given() || !table.has_room(self.origin, more, now)) {
+        if more > 0 && (self.stopped.is_given() || !table.has_room(self, more, now)) {
             let since = now.saturating_duration_since(*self.refused.get_or_insert(now));
             if since >= REFUSED_PATIENCE {
-                table.make_room(self.origin, more);
+                table.make_room(self.origin, more, now);
             }
             return false;
         }
-        table.change(self, bytes);
+        table.change(self, bytes, now);
         self.bytes = bytes;
         self.refused = None;
         !self.stopped.is_given()
@@ -111,7 +124,7 @@ impl Ration {
     /// Frees the memory, because the client has identified itself and no longer counts as a stranger.
     pub(crate) fn release(&mut self) {
         if self.bytes > 0 {
-            self.rations.table.lock().change(self, 0);
+            self.rations.table.lock().change(self, 0, Instant::now());
             self.bytes = 0;
         }
     }
@@ -129,25 +142,35 @@ impl Drop for Ration {
 }
 
 impl Table {
-    /// Whether an address may hold this many more bytes.
-    fn has_room(&mut self, origin: Origin, more: usize, now: Instant) -> bool {
-        let own = self.held_by(origin);
-        own.saturating_add(more) <= STRANGERS_OF_ORIGIN_BYTES_MAX && self.may_have(origin, own, more, now)
+    /// Whether a connection may hold this many more bytes.
+    fn has_room(&mut self, ration: &Ration, more: usize, now: Instant) -> bool {
+        let own = self.held_by(ration.origin);
+        let is_its_turn = self.origins.get(&ration.origin).is_none_or(|held| held.is_turn_of(ration, now));
+        let has_room = is_its_turn
+            && own.saturating_add(more) <= STRANGERS_OF_ORIGIN_BYTES_MAX
+            && self.may_have(ration.origin, own, more, now);
+        if is_its_turn
+            && ration.bytes == 0
+            && let Some(held) = self.origins.get_mut(&ration.origin)
+        {
+            held.first = (!has_room).then_some((ration.number, now));
+        }
+        has_room
     }
 
-    /// Tells a large holder to end, unless enough memory is about to become free already. The holder is one of this
-    /// address if the address has used up its own part, otherwise one of the address that holds most.
-    fn make_room(&mut self, origin: Origin, more: usize) {
+    /// Tells a large holder to end that has held its memory for long, unless enough memory is about to become free already. The
+    /// holder is one of this address if the address has used up its own part, otherwise one of the address that holds most.
+    fn make_room(&mut self, origin: Origin, more: usize, now: Instant) {
         let own = self.origins.get(&origin);
         if own.is_some_and(|held| held.bytes.saturating_add(more) > STRANGERS_OF_ORIGIN_BYTES_MAX) {
             if own.is_some_and(|held| held.going < more) {
-                self.stop_largest_of(origin);
+                self.stop_largest_of(origin, now);
             }
         } else if self.going < more {
             let staying = |held: &Held| held.bytes - held.going;
             let most = self.origins.iter().max_by_key(|(_, held)| staying(held)).map(|(origin, _)| *origin);
             if let Some(most) = most {
-                self.stop_largest_of(most);
+                self.stop_largest_of(most, now);
             }
         }
     }
@@ -171,32 +194,48 @@ impl Table {
         has_room
     }
 
-    /// Tells the largest holder of an address to end.
-    fn stop_largest_of(&mut self, origin: Origin) {
+    /// Tells the largest holder of an address to end, of those that have held their memory for long.
+    fn stop_largest_of(&mut self, origin: Origin, now: Instant) {
         let Some(held) = self.origins.get_mut(&origin) else { return };
-        if let Some(((bytes, _), largest)) = held.holders.pop_last() {
-            largest.give();
+        let is_long = |holder: &Holder| now.saturating_duration_since(holder.since) >= HELD_FOR;
+        let largest = held.holders.iter().rev().find(|(_, holder)| is_long(holder)).map(|(place, _)| *place);
+        let Some(place) = largest else { return };
+        if let Some(largest) = held.holders.remove(&place) {
+            let (bytes, _) = place;
+            largest.stopped.give();
             held.going += bytes;
             self.going += bytes;
         }
     }
 
     /// Sets the number of bytes that the connection holds.
-    fn change(&mut self, ration: &Ration, bytes: usize) {
+    fn change(&mut self, ration: &Ration, bytes: usize, now: Instant) {
         let is_going = ration.stopped.is_given();
         let held = self.origins.entry(ration.origin).or_default();
-        held.holders.remove(&(ration.bytes, ration.number));
+        let before = held.holders.remove(&(ration.bytes, ration.number));
         held.bytes = held.bytes - ration.bytes + bytes;
         self.held = self.held - ration.bytes + bytes;
         if is_going {
             held.going = held.going - ration.bytes + bytes;
             self.going = self.going - ration.bytes + bytes;
         } else if bytes > 0 {
-            held.holders.insert((bytes, ration.number), Arc::clone(&ration.stopped));
+            let new = Holder { since: now, stopped: Arc::clone(&ration.stopped) };
+            held.holders.insert((bytes, ration.number), before.unwrap_or(new));
         }
         if held.bytes == 0 {
             self.origins.remove(&ration.origin);
         }
+    }
+}
+
+impl Held {
+    /// Whether no other connection of the address is served before this one. One that holds memory already may be in the middle of
+    /// a frame: the others wait until it comes to its end.
+    fn is_turn_of(&self, ration: &Ration, now: Instant) -> bool {
+        ration.bytes > 0
+            || self.first.is_none_or(|(first, at)| {
+                first == ration.number || now.saturating_duration_since(at) >= FIRST_FOR
+            })
     }
 }
 
@@ -232,10 +271,10 @@ mod tests {
         assert_eq!(rations.table.lock().held, STRANGERS_BYTES_MAX);
     }
 
-    /// Asks in vain for longer than the patience of any holder.
+    /// Asks in vain until others have held their memory for long.
     fn ask_in_vain(ration: &mut Ration, bytes: usize) {
         let now = Instant::now();
-        assert!(!ration.ask_at(bytes, now) && !ration.ask_at(bytes, now + REFUSED_PATIENCE));
+        assert!(!ration.ask_at(bytes, now) && !ration.ask_at(bytes, now + HELD_FOR));
     }
 
     #[test]
@@ -252,6 +291,40 @@ mod tests {
         drop(large);
         assert!(asking.ask(MIB));
         assert_eq!(rations.table.lock().going, 0);
+    }
+
+    #[test]
+    fn who_has_not_held_for_long_stays() {
+        let rations = Arc::new(Rations::default());
+        let (old, new) = (holding(&rations, 1, MIB), holding(&rations, 1, 3 * MIB));
+        let now = Instant::now();
+        rations
+            .table
+            .lock()
+            .origins
+            .get_mut(&old.origin)
+            .unwrap()
+            .holders
+            .get_mut(&(MIB, old.number))
+            .unwrap()
+            .since = now.checked_sub(HELD_FOR).unwrap();
+        let mut asking = from(&rations, 1);
+        assert!(!asking.ask_at(MIB, now) && !asking.ask_at(MIB, now + REFUSED_PATIENCE));
+        assert!(is_stopped(&old) && !is_stopped(&new));
+    }
+
+    #[test]
+    fn within_an_address_who_was_refused_first_is_served_first() {
+        let rations = Arc::new(Rations::default());
+        let mut busy = holding(&rations, 1, 3 * MIB + MIB / 2);
+        let [mut first, mut second] = [from(&rations, 1), from(&rations, 1)];
+        let now = Instant::now();
+        assert!(!first.ask_at(MIB, now), "too much for its address");
+        assert!(!second.ask_at(MIB / 4, now), "the first waits");
+        assert!(busy.ask_at(3 * MIB + MIB / 2 + 2 * FREE_BYTES, now), "it may be in the middle of a frame");
+        assert!(busy.ask_at(0, now) && first.ask_at(MIB, now) && second.ask_at(MIB / 4, now));
+        assert!(!busy.ask_at(3 * MIB, now) && second.ask_at(0, now) && !second.ask_at(MIB / 4, now));
+        assert!(second.ask_at(MIB / 4, now + FIRST_FOR), "who was refused has not asked again");
     }
 
     #[test]

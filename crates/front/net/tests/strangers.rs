@@ -265,3 +265,39 @@ fn many_whole_frames_at_the_same_time_are_all_received() {
         .collect();
     asking.into_iter().for_each(|asking| asking.join().unwrap());
 }
+
+/// Like a client of NFS whose server has started again: on each of its connections, large writes wait to be sent, and all of them are
+/// refused until it has a session again. Its kernel sends them in pieces, a piece of each connection in turn.
+#[test]
+fn who_sends_large_frames_without_end_on_several_connections_is_answered_on_each() {
+    const PIECE: usize = 64 << 10;
+    const FRAMES: usize = 6;
+    let server = start(100, PATIENCE);
+    let frame = framed(&[b'e'; FRAME_MAX]).to_vec();
+    let mut clients: Vec<_> = (0..6).map(|_| server.connect(2)).collect();
+    let answered: Vec<_> = clients
+        .iter()
+        .map(|client| {
+            let mut client = client.try_clone().unwrap();
+            std::thread::spawn(move || client.read_exact(&mut [0; 5 * FRAMES]))
+        })
+        .collect();
+    let begun: Vec<_> = clients
+        .drain(..)
+        .map(|mut client| {
+            let frame = frame.clone();
+            std::thread::spawn(move || {
+                for _ in 0..FRAMES {
+                    for piece in frame.chunks(PIECE) {
+                        client.write_all(piece)?;
+                        // Slowly, as over a link that the connections share.
+                        std::thread::sleep(Duration::from_millis(20));
+                    }
+                }
+                std::io::Result::Ok(())
+            })
+        })
+        .collect();
+    begun.into_iter().for_each(|begun| begun.join().unwrap().unwrap());
+    answered.into_iter().for_each(|answered| answered.join().unwrap().unwrap());
+}
