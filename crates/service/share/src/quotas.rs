@@ -63,7 +63,7 @@ pub enum QuotaSubject {
 pub struct QuotaStatus {
     /// When all files were last counted: what local programs have changed since then is not in the figures. None: not yet.
     pub counted: Option<SystemTime>,
-    /// Whether they are being counted.
+    /// Whether they are being counted, or are about to be because somebody has asked for it. If not, the figures are of after that.
     pub is_counting: bool,
     /// The quotas as they are written, and what each stands for; None for a name that is not known.
     pub rules: Vec<(QuotaRule, Option<QuotaSubject>)>,
@@ -508,13 +508,15 @@ impl Quotas {
             let wishes = self.wishes.lock();
             wishes.rules.iter().map(|rule| (rule.clone(), rule.subject.meaning(&wishes.names))).collect()
         };
+        // Before the figures: what has ended by now is in them.
+        let is_counting = self.keeper.is_asked() || self.books.lock().ledger.is_counting();
         let (places, counted) = (self.places(), self.keeper.counted());
         let books = self.books.lock();
         let standings = if books.ledger.is_counted() { books.ledger.standings() } else { Vec::new() };
         let named = standings
             .into_iter()
             .filter_map(|standing| Some((places.subject_of(standing.account)?, standing)));
-        QuotaStatus { counted, rules, is_counting: books.ledger.is_counting(), standings: named.collect() }
+        QuotaStatus { counted, rules, is_counting, standings: named.collect() }
     }
 }
 

@@ -62,6 +62,11 @@ impl Handle {
         }
     }
 
+    /// Whether a count was asked for that has not ended.
+    pub(super) fn is_asked(&self) -> bool {
+        self.state.lock().answered != self.asked.load(Ordering::Acquire)
+    }
+
     /// When the last count ended.
     pub(super) fn counted(&self) -> Option<SystemTime> {
         self.state.lock().counted
