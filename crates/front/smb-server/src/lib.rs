@@ -53,6 +53,7 @@ pub use directory::{AccountEntry, Directory, Known, LookUp, NoDirectory};
 pub use front::FRONT;
 pub use guesses::{LogonCounts, MechanismLogons};
 pub use handler::operations;
+pub use handler::query_info::{QUOTA_LIST_BYTES_MAX, QUOTA_ROWS_MAX};
 pub use mechanisms::KerberosKeys;
 pub use serve::STRANGER_FRAME_BYTES_MAX;
 pub use server::Server;

@@ -145,6 +145,10 @@ fn clients() -> Vec<(&'static str, Vec<u64>)> {
         ("SMB sessions", logons.map(count).to_vec()),
         ("channels of a session", vec![Settings::new("".into()).max_channels.into()]),
         ("tree connects of a session", vec![count(smb.trees_per_session_max)]),
+        (
+            "SIDs whose quotas an SMB client asks for in one request; quotas in a reply",
+            vec![count(smb_server::QUOTA_LIST_BYTES_MAX), count(smb_server::QUOTA_ROWS_MAX)],
+        ),
         ("failed logons", [&delays[..], &[u64::from(smb_server::FAILED_LOGONS_MAX), queue]].concat()),
         ("opens of an SMB session", vec![count(smb.opens_per_session_max)]),
         ("durable opens kept for disconnected SMB clients", vec![count(smb.disconnected_opens_max)]),

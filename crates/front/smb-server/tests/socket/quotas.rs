@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use acl::Sid;
-use anabranch_smb_server::Config;
+use anabranch_smb_server::{Config, QUOTA_LIST_BYTES_MAX, QUOTA_ROWS_MAX};
 use share::{
     Caller, NewLimits, QuotaAuthority, QuotaChange, QuotaChangeError, QuotaChanging, QuotaRule, Share,
 };
@@ -113,17 +113,22 @@ impl QuotaAuthority for InShare {
     }
 }
 
+/// Makes a file of a user in the root, without the server.
+fn make_file(server: &TestServer, uid: u32, blocks: usize) {
+    let new = NewNode { kind: NewKind::Regular, mode: 0o600, uid, gid: uid };
+    let name = format!("f{uid}");
+    let node = server.share.root().create(Name::new(name.as_bytes()).unwrap(), &new, MAY).unwrap();
+    let data = vec![1; 4096 * blocks];
+    node.write(0, &[IoSlice::new(&data)], Stability::Unstable, Wait::May(MAY)).unwrap();
+}
+
 /// A server with quotas, in whose share the users 1000, 1001 and 1002 have a file of 4, 8 and 12 KiB.
 fn with_quotas(rules: &[&str]) -> TestServer {
     let server = TestServer::start(Config::default());
     server.server.change_quotas_with(Arc::new(InShare(Arc::clone(&server.share))));
     let root = server.share.root();
-    for (at, uid) in [1000, 1001, 1002].into_iter().enumerate() {
-        let new = NewNode { kind: NewKind::Regular, mode: 0o600, uid, gid: uid };
-        let name = format!("f{uid}");
-        let node = root.create(Name::new(name.as_bytes()).unwrap(), &new, MAY).unwrap();
-        let data = vec![1; 4096 * (at + 1)];
-        node.write(0, &[IoSlice::new(&data)], Stability::Unstable, Wait::May(MAY)).unwrap();
+    for (uid, blocks) in [(1000, 1), (1001, 2), (1002, 3)] {
+        make_file(&server, uid, blocks);
     }
     root.set_attributes(&SetAttributes { mode: Some(0o777), ..SetAttributes::default() }, MAY).unwrap();
     server.share.set_quota_rules(rules.iter().map(|rule| rule.parse().unwrap()).collect());
@@ -143,6 +148,15 @@ fn open(client: &mut Client) -> FileId {
     Opening::default().send(client, FILE).unwrap().id
 }
 
+/// Sends a request whose payload, or that of its reply, is so long.
+fn send_charged(client: &mut Client, command: Command, body: &[u8], payload: usize) {
+    let mut header = client.header(command);
+    // [MS-SMB2] 3.2.4.1.5: 1 for each 64 KiB that are begun.
+    header.credit_charge = u16::try_from(payload.div_ceil(64 << 10).max(1)).unwrap();
+    client.next_message_id += u64::from(header.credit_charge) - 1;
+    client.send_with(&header, body);
+}
+
 /// QUERY_INFO with these bytes, into so many.
 fn ask(client: &mut Client, file_id: FileId, input_buffer: &[u8], limit: u32) -> Result<Vec<u8>, NtStatus> {
     let request = query_info::Request {
@@ -156,7 +170,9 @@ fn ask(client: &mut Client, file_id: FileId, input_buffer: &[u8], limit: u32) ->
     };
     let mut body = Vec::new();
     request.encode(&mut body).unwrap();
-    let reply = client.call(Command::QueryInfo, &body).ok()?;
+    let payload = input_buffer.len().max(usize::try_from(limit).unwrap());
+    send_charged(client, Command::QueryInfo, &body, payload);
+    let reply = client.receive().ok()?;
     Ok(query_info::Response::decode(&reply.message).unwrap().output_buffer.to_vec())
 }
 
@@ -191,10 +207,31 @@ fn a_list_of_sids_has_64_kib_at_most() {
     let mut ann = server.client();
     let file = open(&mut ann);
     let one = listed(&["S-1-22-1-1001"; 2]).len() - listed(&["S-1-22-1-1001"]).len();
-    let most = vec!["S-1-22-1-1001"; (64 << 10) / one];
+    let most = vec!["S-1-22-1-1001"; QUOTA_LIST_BYTES_MAX / one];
     assert!(!list(&mut ann, file, false, Of::Listed(&listed(&most))).unwrap().is_empty());
-    let more = vec!["S-1-22-1-1001"; (64 << 10) / one + 2];
+    let more = vec!["S-1-22-1-1001"; QUOTA_LIST_BYTES_MAX / one + 2];
     assert_eq!(list(&mut ann, file, false, Of::Listed(&listed(&more))), Err(NtStatus::INVALID_PARAMETER));
+    assert!(ann.is_alive());
+}
+
+#[test]
+fn a_reply_has_so_many_quotas_and_the_rest_comes_next() {
+    let server = with_quotas(&RULES);
+    let most = u32::try_from(QUOTA_ROWS_MAX).unwrap();
+    (2000..2000 + most).for_each(|uid| make_file(&server, uid, 1));
+    server.share.count_quotas_again();
+    wait_for_count(&server);
+    let mut ann = server.client();
+    let file = open(&mut ann);
+    let mut told = |of| {
+        let mut input = Vec::new();
+        QueryQuota { return_single: false, of }.encode_into(&mut input).unwrap();
+        let told = ask(&mut ann, file, &input, 1 << 20).unwrap();
+        Quota::list(&told).map(|quota| quota.unwrap().sid.to_string()).collect::<Vec<_>>()
+    };
+    let (first, next) = (told(Of::First), told(Of::Next));
+    assert_eq!((first.len(), next.len()), (QUOTA_ROWS_MAX, 3));
+    assert_eq!((&*first[0], &*first[3], &*next[2]), ("S-1-22-1-1000", "S-1-22-1-2000", "S-1-22-1-6095"));
 }
 
 const RULES: [&str; 3] = ["1000 soft=64KiB hard=128KiB", "* hard=1MiB", "@7 hard=1MiB"];

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use quota::{Account, Standing};
 
 use crate::schedule::Work;
-use crate::{QuotaRule, QuotaStatus, QuotaSubject, Result, Share};
+use crate::{QuotaRule, QuotaStatus, QuotaSubject, Result, Share, UserQuota};
 
 impl Share {
     /// The quotas of the share as they are written.
@@ -79,5 +79,17 @@ impl Share {
             return Ok(None);
         }
         self.run_unasked(Work::Metadata, |share, may| Ok(Some(share.quotas().settled_status(may)))).await
+    }
+
+    /// What these users hold and may hold, in their order, at a cost that does not grow with the number of accounts. None for one
+    /// who holds nothing and for whom no quota holds.
+    ///
+    /// # Errors
+    /// [`Error::LimitReached`](crate::Error::LimitReached) while the store does not answer.
+    pub async fn user_quotas(self: &Arc<Self>, uids: Vec<u32>) -> Result<Vec<Option<UserQuota>>> {
+        if !self.has_quotas() {
+            return Ok(vec![None; uids.len()]);
+        }
+        self.run_unasked(Work::Metadata, move |share, may| Ok(share.quotas().settled_users(&uids, may))).await
     }
 }

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::pin::Pin;
 
-use quota::{Limits, Standing};
+use quota::{Account, Limits, Standing};
+use storage::MayWait;
 
-use super::{QuotaStatus, QuotaSubject};
+use super::{QuotaStatus, QuotaSubject, Quotas};
 use crate::{Caller, Share};
 
 /// What a user holds and may hold.
@@ -59,20 +60,21 @@ impl QuotaStatus {
         }
         users.into_values().collect()
     }
+}
 
-    /// What a user holds and may hold, also if that is nothing; None if no quota holds for the user either.
-    #[must_use]
-    pub fn user(&self, uid: u32) -> Option<UserQuota> {
-        let known = self.users().into_iter().find(|user| user.uid == uid);
-        known.or_else(|| self.user_without_files(uid))
+impl Quotas {
+    /// What these users hold and may hold. Settles first.
+    pub(crate) fn settled_users(&self, uids: &[u32], may: MayWait<'_>) -> Vec<Option<UserQuota>> {
+        self.settle_all(may);
+        let user = |uid: &u32| UserQuota::of(*uid, &self.standing(Account::User(*uid)));
+        uids.iter().map(user).collect()
     }
+}
 
-    /// The same of a user who is not among [`QuotaStatus::users`].
-    #[must_use]
-    pub fn user_without_files(&self, uid: u32) -> Option<UserQuota> {
-        // The superuser is no such user.
-        let limits = self.of_each_user().filter(|_| uid != 0)?;
-        Some(UserQuota { uid, used: 0, limits: Some(limits) })
+impl UserQuota {
+    /// The quota of a user whose account stands so; None if the account holds nothing and no quota holds for the user.
+    fn of(uid: u32, &Standing { used, limits, .. }: &Standing) -> Option<Self> {
+        (used > 0 || limits.is_some()).then_some(Self { uid, used, limits })
     }
 }
 
@@ -148,8 +150,6 @@ pub trait QuotaAuthority: fmt::Debug + Send + Sync {
 
 #[cfg(test)]
 mod tests {
-    use quota::Account;
-
     use super::*;
 
     fn status(rules: &[(&str, QuotaSubject)], standings: &[(u32, u64, &str)]) -> QuotaStatus {
@@ -185,12 +185,6 @@ mod tests {
         let standings = [(1001, 5, "hard=1KiB"), (1000, 7, "hard=2KiB"), (0, 9, "")];
         let counted = status(&rules, &standings);
         assert_eq!(told(&counted), [(0, 9, None), (1000, 7, Some(2048)), (1001, 5, Some(1024))]);
-        let hard = |status: &QuotaStatus, uid| Some(status.user(uid)?.limits?.hard());
-        assert_eq!(hard(&counted, 1000), Some(Some(2048)));
-        assert_eq!(hard(&counted, 1002), Some(Some(1024)), "who holds nothing");
-        assert_eq!(hard(&counted, 0), None);
-        assert_eq!(status(&rules[..2], &[]).user(1002), None);
-        assert_eq!(status(&rules, &[]).user(0), None);
     }
 
     #[test]

@@ -73,6 +73,13 @@ fn used(share: &Arc<Share>, subject: &Subject) -> u64 {
     standings.iter().find(|(of, _)| of == subject).map_or(0, |(_, standing)| standing.used)
 }
 
+/// What a user holds and may hold at last.
+async fn of_user(share: &Arc<Share>, uid: u32) -> Option<(u64, Option<u64>)> {
+    let told = share.user_quotas(vec![uid]).await.unwrap();
+    let [user] = told[..] else { panic!("{told:?}") };
+    user.map(|user| (user.used, user.limits.and_then(|limits| limits.hard())))
+}
+
 /// A share that anybody may write to.
 async fn open_to_all(store: Arc<dyn Storage>) -> Arc<Share> {
     let share = Share::new(ShareId(1), Settings::new("data"), store);
@@ -128,6 +135,37 @@ async fn the_last_block_fits_and_the_owner_is_charged_whoever_writes() {
     assert_eq!(used(&share, &Subject::User(7)), 0);
     count(&share);
     assert_eq!((used(&share, &Subject::User(7)), used(&share, &Subject::User(8))), (0, 100 * BLOCK));
+}
+
+#[tokio::test]
+async fn users_are_told_alone_what_the_list_of_all_says() {
+    let share = in_memory().await;
+    assert_eq!(of_user(&share, 7).await, None, "there are no quotas");
+    for (uid, blocks) in [(0, 1), (7, 2), (8, 3)] {
+        let name = format!("f{uid}");
+        let made = file(&share, uid, &name).await;
+        write(&share, &made, 0, blocks * BLOCK).await.unwrap();
+    }
+    limit(&share, [(Subject::User(7), hard(40 * BLOCK)), (Subject::User(9), hard(1)), (dir("d"), hard(7))]);
+    assert_eq!(of_user(&share, 7).await, Some((2 * BLOCK, Some(40 * BLOCK))));
+    assert_eq!(of_user(&share, 8).await, Some((3 * BLOCK, None)), "no quota holds");
+    assert_eq!(of_user(&share, 9).await, Some((0, Some(1))), "who holds nothing");
+    assert_eq!(of_user(&share, 10).await, None);
+    let each = hard(50 * BLOCK);
+    limit(&share, [(Subject::User(7), hard(40 * BLOCK)), (Subject::EachUser, each)]);
+    assert_eq!(of_user(&share, 10).await, Some((0, Some(50 * BLOCK))));
+    assert_eq!(of_user(&share, 0).await, Some((BLOCK, None)), "the superuser is not each user");
+    // What was written a moment ago counts.
+    let seven = find(&share, &root(), "f7").await.unwrap().node;
+    write(&share, &File::Stateless(seven), 2 * BLOCK, BLOCK).await.unwrap();
+    let all = status(&share).users();
+    assert_eq!(all.iter().map(|user| user.uid).collect::<Vec<_>>(), [0, 7, 8]);
+    let asked = [8, 7, 10, 0];
+    let told = share.user_quotas(asked.to_vec()).await.unwrap();
+    for (uid, told) in asked.iter().zip(told).filter(|(uid, _)| **uid != 10) {
+        assert_eq!(told.as_ref(), all.iter().find(|user| user.uid == *uid), "{uid}");
+    }
+    assert_eq!(of_user(&share, 7).await, Some((3 * BLOCK, Some(40 * BLOCK))));
 }
 
 #[tokio::test]

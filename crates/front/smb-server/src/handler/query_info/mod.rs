@@ -5,6 +5,8 @@ mod filesystem;
 mod quota;
 mod security;
 
+pub use self::quota::{QUOTA_LIST_BYTES_MAX, QUOTA_ROWS_MAX};
+
 use net::Buffer;
 use smb_wire::fscc::FileInfoClass;
 use smb_wire::query_info::{InfoType, Request, Response, SecurityInformation};

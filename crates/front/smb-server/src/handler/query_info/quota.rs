@@ -1,6 +1,6 @@
 //! Queries of quotas. [MS-SMB2] 3.3.5.20.4, [MS-FSA] 2.1.5.21.
 
-use share::{QuotaStatus, UserQuota};
+use share::UserQuota;
 use smb_wire::fscc::quota::{self, NO_LIMIT, Quota};
 use smb_wire::query_quota::{Of, QueryQuota};
 use smb_wire::{FileTime, NtStatus};
@@ -12,8 +12,10 @@ use crate::quotas::{is_administrator, limit_of, sid_of, status, uid_of};
 use crate::state::open::{Open, QuotaCursor};
 use crate::status::Failure;
 
-/// The longest list of SIDs: some thousand. It is looked through at one go.
-const LIST_BYTES_MAX: usize = 64 << 10;
+/// The longest list of SIDs, in bytes. It is looked through at one go.
+pub const QUOTA_LIST_BYTES_MAX: usize = 64 << 10;
+/// The most quotas in a reply: as many as a list can have SIDs of 8 bytes.
+pub const QUOTA_ROWS_MAX: usize = QUOTA_LIST_BYTES_MAX / 16;
 
 /// The quotas that the client asks for, in a list of at most `limit` bytes. Users who administer nothing are told of their own.
 pub(super) async fn query(
@@ -24,10 +26,9 @@ pub(super) async fn query(
 ) -> Result<Vec<u8>, Failure> {
     let cursor = open.quotas()?;
     let asked = QueryQuota::decode(input)?;
-    let status = status(ctx.share).await?;
-    let most = if asked.return_single { 1 } else { usize::MAX };
+    let most = if asked.return_single { 1 } else { QUOTA_ROWS_MAX };
     if let Of::Listed(list) = asked.of {
-        let quotas = listed(ctx, &status, list, most)?;
+        let quotas = listed(ctx, list, most).await?;
         return answer(&mut quotas.into_iter(), limit).map(|(data, _)| data);
     }
     let first = match asked.of {
@@ -35,7 +36,7 @@ pub(super) async fn query(
         Of::Next => cursor.lock().last.map_or(Start::Beginning, Start::After),
         Of::First | Of::Listed(_) => Start::Beginning,
     };
-    let visible = visible(ctx, &status);
+    let visible = visible(ctx).await?;
     if let Start::At(uid) = first
         && visible.iter().all(|user| user.uid != uid)
     {
@@ -70,36 +71,38 @@ impl Start {
 }
 
 /// The users whom the caller is told of.
-fn visible(ctx: &OnShare<'_>, status: &QuotaStatus) -> Vec<UserQuota> {
+async fn visible(ctx: &OnShare<'_>) -> Result<Vec<UserQuota>, Failure> {
     if is_administrator(ctx) {
-        return status.users();
+        return Ok(status(ctx.share).await?.users());
     }
-    status.user(ctx.caller().identity.uid()).into_iter().collect()
+    let own = ctx.share.user_quotas(vec![ctx.caller().identity.uid()]).await?;
+    Ok(own.into_iter().flatten().collect())
 }
 
 /// The quotas of the users in a list.
-fn listed(ctx: &OnShare<'_>, status: &QuotaStatus, list: &[u8], most: usize) -> Result<Vec<Quota>, Failure> {
-    if list.len() > LIST_BYTES_MAX {
+async fn listed(ctx: &OnShare<'_>, list: &[u8], most: usize) -> Result<Vec<Quota>, Failure> {
+    if list.len() > QUOTA_LIST_BYTES_MAX {
         return Err(NtStatus::INVALID_PARAMETER.into());
     }
     let (is_administrator, own) = (is_administrator(ctx), ctx.caller().identity.uid());
-    let users = status.users();
-    let mut quotas = Vec::new();
+    let mut users = Vec::new();
     for sid in quota::sids(list).take(most) {
         let sid = sid?;
         let uid = uid_of(ctx, &sid);
         if !is_administrator && uid != Some(own) {
             return Err(NtStatus::ACCESS_DENIED.into());
         }
-        let known = uid.and_then(|uid| {
-            let at = users.binary_search_by_key(&uid, |user| user.uid).ok();
-            at.and_then(|at| users.get(at)).copied().or_else(|| status.user_without_files(uid))
-        });
+        users.push((sid, uid));
+    }
+    let known = ctx.share.user_quotas(users.iter().filter_map(|(_, uid)| *uid).collect()).await?;
+    let mut known = known.into_iter();
+    let row = |(sid, uid): (Sid, Option<u32>)| {
+        let user = uid.and_then(|_| known.next().flatten());
         // 3.3.5.20.4: for an unknown one, "ChangeTime, QuotaUsed, QuotaThreshold, and QuotaLimit" are zero.
         let unknown = || Quota { change_time: FileTime::UNSET, used: 0, threshold: 0, limit: 0, sid };
-        quotas.push(known.map_or_else(unknown, |user| shown(sid, &user)));
-    }
-    Ok(quotas)
+        user.map_or_else(unknown, |user| shown(sid, &user))
+    };
+    Ok(users.into_iter().map(row).collect())
 }
 
 /// A quota as clients see it.
