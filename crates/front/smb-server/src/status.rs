@@ -74,7 +74,7 @@ pub(crate) fn status_of_quota_change(error: share::QuotaChangeError) -> NtStatus
         Error::NotHere => NtStatus::NOT_SUPPORTED,
         Error::NotThere => NtStatus::NO_MATCH,
         Error::Limits => NtStatus::INVALID_PARAMETER,
-        Error::TooMany => NtStatus::INSUFFICIENT_RESOURCES,
+        Error::TooMany | Error::Busy => NtStatus::INSUFFICIENT_RESOURCES,
         Error::Failed => NtStatus::INTERNAL_ERROR,
     }
 }

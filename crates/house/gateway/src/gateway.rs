@@ -354,7 +354,7 @@ fn start_control(
         vservers,
     };
     let administration = Administration::of_server(state, declared, of_server, idle);
-    smb.change_quotas_with(Arc::new(ClientQuotas(Arc::downgrade(&administration))));
+    smb.change_quotas_with(Arc::new(ClientQuotas::new(&administration)));
     let tls = identity.as_ref().map(Identity::config).transpose()?;
     let counted = Arc::clone(&program);
     let subject = Subject {

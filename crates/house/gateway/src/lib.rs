@@ -71,7 +71,7 @@ mod vservers;
 mod waiting;
 mod without_ntlm;
 
-pub use administration::Administration;
+pub use administration::{Administration, QUOTA_CHANGES_MAX};
 pub use admins::Admin;
 pub use cephfs::path_of as path_in_cephfs;
 pub use cluster::Connect;

@@ -149,6 +149,10 @@ fn clients() -> Vec<(&'static str, Vec<u64>)> {
             "SIDs whose quotas an SMB client asks for in one request; quotas in a reply",
             vec![count(smb_server::QUOTA_LIST_BYTES_MAX), count(smb_server::QUOTA_ROWS_MAX)],
         ),
+        (
+            "changes of quotas by SMB clients under way, of all shares; quotas in one, and in a share",
+            [anabranch_gateway::QUOTA_CHANGES_MAX, share::QUOTAS_MAX, share::QUOTAS_MAX].map(count).to_vec(),
+        ),
         ("failed logons", [&delays[..], &[u64::from(smb_server::FAILED_LOGONS_MAX), queue]].concat()),
         ("opens of an SMB session", vec![count(smb.opens_per_session_max)]),
         ("durable opens kept for disconnected SMB clients", vec![count(smb.disconnected_opens_max)]),

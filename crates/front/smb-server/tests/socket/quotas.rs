@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use acl::Sid;
 use anabranch_smb_server::{Config, QUOTA_LIST_BYTES_MAX, QUOTA_ROWS_MAX};
 use share::{
-    Caller, NewLimits, QuotaAuthority, QuotaChange, QuotaChangeError, QuotaChanging, QuotaRule, Share,
+    Caller, NewLimits, QUOTAS_MAX, QuotaAuthority, QuotaChange, QuotaChangeError, QuotaChanging, QuotaRule,
+    Share,
 };
 use smb_proto::dialect::Dialect;
 use smb_wire::create::{CreateDisposition, CreateOptions};
@@ -358,7 +359,7 @@ fn the_file_of_the_quotas_is_there_and_stays() {
 /// SET_INFO of a user's limits.
 fn set_limits(client: &mut Client, file: FileId, of: &[(&str, i64, i64)]) -> Result<(), NtStatus> {
     let mut buffer = Vec::new();
-    let mut list = quota::writer(&mut buffer, 4096);
+    let mut list = quota::writer(&mut buffer, 64 << 10);
     for (sid, threshold, limit) in of {
         let sid: Sid = sid.parse().unwrap();
         let (threshold, limit) = (*threshold, *limit);
@@ -399,6 +400,10 @@ fn administrators_set_quotas() {
         assert_eq!(set_limits(&mut ann, file, &[wanted]), Err(status), "{wanted:?}");
     }
     set_limits(&mut ann, file, &[("S-1-5-32-544", 1, NO_LIMIT)]).unwrap();
+    let sids: Vec<String> = (0..=QUOTAS_MAX).map(|uid| format!("S-1-22-1-{}", 5000 + uid)).collect();
+    let too_many: Vec<_> = sids.iter().map(|sid| (&**sid, 0, 4096)).collect();
+    assert_eq!(set_limits(&mut ann, file, &too_many), Err(NtStatus::INSUFFICIENT_RESOURCES));
+    assert_eq!(rules(&server), ["* hard=1MiB", "@7 hard=1MiB"], "nothing is changed");
     // An administrator of the server, to whom the share gives nothing special.
     let mut administrator = client_of(&server, GUEST);
     let of_administrator = open(&mut administrator);

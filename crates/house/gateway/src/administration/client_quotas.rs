@@ -1,28 +1,46 @@
 //! The quotas that clients change: those of users, by the tab of Windows or `smbcquotas`.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use share::{
     Caller, NewLimits, QUOTAS_MAX, QuotaAuthority, QuotaChange, QuotaChangeError, QuotaChanging, QuotaFor,
     QuotaLimits, QuotaRule, QuotaSubject, Share, ShareId,
 };
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use super::Administration;
 
+/// How many changes of quotas that clients have asked for may be under way: each has a thread.
+pub const QUOTA_CHANGES_MAX: usize = 16;
+
 /// Carries out what clients ask for.
 #[derive(Debug)]
-pub(crate) struct ClientQuotas(pub(crate) Weak<Administration>);
+pub(crate) struct ClientQuotas {
+    administration: Weak<Administration>,
+    /// One for each change that may begin.
+    turns: Arc<Semaphore>,
+}
+
+impl ClientQuotas {
+    pub(crate) fn new(administration: &Arc<Administration>) -> Self {
+        let turns = Arc::new(Semaphore::new(QUOTA_CHANGES_MAX));
+        Self { administration: Arc::downgrade(administration), turns }
+    }
+}
 
 impl QuotaAuthority for ClientQuotas {
     fn is_administrator(&self, caller: &Caller) -> bool {
-        let administration = self.0.upgrade();
+        let administration = self.administration.upgrade();
         let serving = administration.as_ref().and_then(|administration| administration.serving.as_ref());
         serving.is_some_and(|serving| serving.admins.change_shares(&caller.identity, &caller.proof))
     }
 
     fn change(&self, share: &Share, caller: &Caller, changes: Vec<QuotaChange>) -> QuotaChanging {
-        let (administration, share) = (Weak::clone(&self.0), (share.id(), share.name().to_owned()));
+        let Ok(turn) = Arc::clone(&self.turns).try_acquire_owned() else {
+            return Box::pin(async { Err(QuotaChangeError::Busy) });
+        };
+        let (administration, share) =
+            (Weak::clone(&self.administration), (share.id(), share.name().to_owned()));
         let caller = caller.identity.uid();
         let (tell, told) = oneshot::channel();
         // The state database waits for the disk.
@@ -30,10 +48,12 @@ impl QuotaAuthority for ClientQuotas {
             let changed = administration.upgrade().ok_or(QuotaChangeError::NotHere);
             let changed =
                 changed.and_then(|administration| administration.change_quotas(share, caller, &changes));
+            drop(turn);
             let _ = tell.send(changed);
         });
         Box::pin(async move {
-            started.map_err(|_| QuotaChangeError::Failed)?;
+            // The system has no more threads.
+            started.map_err(|_| QuotaChangeError::Busy)?;
             told.await.unwrap_or(Err(QuotaChangeError::Failed))
         })
     }
@@ -106,7 +126,31 @@ fn apply(
 
 #[cfg(test)]
 mod tests {
+    use share::{Identity, Proof, Settings};
+    use state::State;
+    use storage::memory::MemoryStore;
+
     use super::*;
+
+    #[test]
+    fn so_many_changes_are_under_way_and_no_more() {
+        let place = tempfile::tempdir().unwrap();
+        let state = State::open(&place.path().join("state")).unwrap();
+        let here = Arc::new(Administration::of_state(state));
+        let authority = ClientQuotas::new(&here);
+        let share = Share::new(ShareId(1), Settings::new("data"), Arc::new(MemoryStore::new()));
+        let caller = Caller::new(Identity::unix(0, 0, Vec::new()), Proof::Stated);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let begin = || authority.change(&share, &caller, Vec::new());
+        let held = here.idle.lock();
+        let under_way: Vec<_> = (0..QUOTA_CHANGES_MAX).map(|_| begin()).collect();
+        assert_eq!(runtime.block_on(begin()), Err(QuotaChangeError::Busy));
+        drop(held);
+        for change in under_way {
+            assert_eq!(runtime.block_on(change), Err(QuotaChangeError::NotHere));
+        }
+        assert_eq!(runtime.block_on(begin()), Err(QuotaChangeError::NotHere), "there is room again");
+    }
 
     fn changed(
         rules: &[(&str, Option<QuotaSubject>)],

@@ -31,6 +31,7 @@ mod users;
 
 use self::expiry::Expired;
 pub(crate) use client_quotas::ClientQuotas;
+pub use client_quotas::QUOTA_CHANGES_MAX;
 pub(crate) use tokens::known as known_token;
 
 use std::collections::HashMap;

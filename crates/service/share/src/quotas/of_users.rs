@@ -131,6 +131,9 @@ pub enum QuotaChangeError {
     /// The share has [`QUOTAS_MAX`](crate::QUOTAS_MAX) quotas.
     #[error("the share has too many quotas")]
     TooMany,
+    /// So many changes are under way that no other is begun.
+    #[error("too many changes of quotas are under way")]
+    Busy,
     /// The change could not be kept.
     #[error("the change could not be kept")]
     Failed,

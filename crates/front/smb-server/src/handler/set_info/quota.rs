@@ -1,7 +1,7 @@
 //! Changes of quotas. [MS-SMB2] 3.3.5.21.4, 3.3.5.21.2; [MS-FSA] 2.1.5.22, 2.1.5.16.6.
 
 use acl::Sid;
-use share::{NewLimits, QuotaChange, QuotaChangeError};
+use share::{NewLimits, QUOTAS_MAX, QuotaChange, QuotaChangeError};
 use smb_wire::fscc::fs_info::Control;
 use smb_wire::fscc::quota::{DELETE, NO_LIMIT, Quota};
 use smb_wire::{AccessMask, NtStatus};
@@ -12,14 +12,17 @@ use crate::quotas::{bytes_of, is_administrator, uid_of};
 use crate::state::open::Open;
 use crate::status::{Failure, status_of_quota_change};
 
-/// Sets quotas of users: all that are listed, or none.
+/// Sets quotas of users: all that are listed, or none. They are [`QUOTAS_MAX`] at most, as many as a share has.
 pub(super) async fn set(ctx: &OnShare<'_>, open: &Open, buffer: &[u8]) -> Result<(), Failure> {
     let _ = open.quotas()?;
     if !is_administrator(ctx) {
         return Err(NtStatus::ACCESS_DENIED.into());
     }
     let changes = Quota::list(buffer).map(|quota| change_of(ctx, &quota?));
-    let changes = changes.collect::<Result<Vec<_>, Failure>>()?;
+    let changes = changes.take(QUOTAS_MAX + 1).collect::<Result<Vec<_>, Failure>>()?;
+    if changes.len() > QUOTAS_MAX {
+        return Err(status_of_quota_change(QuotaChangeError::TooMany).into());
+    }
     // 2.1.5.22: "If InputBufferSize is zero, the operation MUST be failed with STATUS_INVALID_PARAMETER."
     if changes.is_empty() {
         return Err(NtStatus::INVALID_PARAMETER.into());
