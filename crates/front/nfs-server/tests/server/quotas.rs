@@ -6,9 +6,11 @@ use net::Datagrams;
 use nfs_wire::rpc::{AcceptStatus, OpaqueAuth, Reply, ReplyBody, flavor};
 use nfs_wire::rquota::{self, Args, Kind, Path, Quota, Res, UserArgs};
 use nfs_wire::v3::status::Status;
+use nfs_wire::v3::types::FileHandle;
 use nfs_wire::v3::{Procedure, fsstat};
 use nfs_wire::xdr::{Decode, Encode, Reader};
 use share::Squash;
+use storage::fault::{Call, FaultyStore};
 
 use crate::client::{Client, TestServer, call_record, export, rules};
 
@@ -43,13 +45,75 @@ fn a_full_quota_is_told_and_held() {
 }
 
 const GET: u32 = rquota::Procedure::GetQuota as u32;
+const GET_ACTIVE: u32 = rquota::Procedure::GetActiveQuota as u32;
 
 /// GETQUOTA of version 2.
 fn of(client: &mut Client, path: &str, kind: Kind, id: u32) -> Res {
-    let args = Args { path: Path(path.as_bytes()), kind, id };
-    let (body, results) = client.exchange((rquota::PROGRAM, 2, GET), &args);
+    ask(client, GET, &Args { path: Path(path.as_bytes()), kind, id })
+}
+
+fn ask(client: &mut Client, procedure: u32, args: &Args<'_>) -> Res {
+    let (body, results) = client.exchange((rquota::PROGRAM, 2, procedure), args);
     assert_eq!(body, ReplyBody::accepted(AcceptStatus::Success));
     Res::from_bytes(&results).unwrap()
+}
+
+/// What GETQUOTA and GETACTIVEQUOTA tell user 7: whether the quota holds, used and hard limit in KiB.
+fn told_both(client: &mut Client) -> [Option<(bool, u32, u32)>; 2] {
+    [GET, GET_ACTIVE].map(|procedure| {
+        match ask(client, procedure, &Args { path: Path(b"/data"), kind: Kind::User, id: 7 }) {
+            Res::Quota(Quota { block_bytes: 1024, active, used, hard, .. }) => Some((active, used, hard)),
+            _ => None,
+        }
+    })
+}
+
+/// A server on which user 7 has made a file of 8 KiB, with the store of the share.
+fn with_file_of_seven() -> (TestServer, std::sync::Arc<FaultyStore>, Client, FileHandle) {
+    let (server, store) = TestServer::faulty(|store| FaultyStore::new(store).into());
+    let mode = storage::SetAttributes { mode: Some(0o777), ..Default::default() };
+    server.data.root().set_attributes(&mode, storage::conformance::MAY).unwrap();
+    let (mut client, root) = server.mounted();
+    client.user = Some((7, 70, Vec::new()));
+    let file = client.make_file(root, "file", 0o600, &[1; 8192]);
+    (server, store, client, file)
+}
+
+#[test]
+fn before_the_first_count_has_ended_no_quota_is_active() {
+    let (server, store, mut client, file) = with_file_of_seven();
+    let stall = store.hang(Call::ReadDir);
+    server.data.set_quota_rules(vec!["7 hard=12KiB".parse().unwrap()]);
+    assert_eq!(told_both(&mut client), [Some((false, 0, 12)), None]);
+    // Nobody is held back.
+    client.write(file, 8192, &[2; 8192]).unwrap();
+    assert_eq!(told_both(&mut client), [Some((false, 0, 12)), None]);
+    drop(stall);
+    wait_for_count(&server);
+    assert_eq!(told_both(&mut client), [Some((true, 16, 12)); 2]);
+    assert_eq!(client.write(file, 16384, &[3]).unwrap_err().status, Status::DQuot);
+}
+
+#[test]
+fn while_files_are_counted_anew_quotas_are_told_and_held() {
+    let (server, store, mut client, file) = with_file_of_seven();
+    server.data.set_quota_rules(vec!["7 hard=12KiB".parse().unwrap()]);
+    wait_for_count(&server);
+    let before = store.calls(Call::ReadDir);
+    let stall = store.hang(Call::ReadDir);
+    server.data.count_quotas_again();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while store.calls(Call::ReadDir) == before {
+        assert!(Instant::now() < deadline, "no count begins");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert_eq!(told_both(&mut client), [Some((true, 8, 12)); 2]);
+    client.write(file, 8192, &[2; 4096]).unwrap();
+    assert_eq!(client.write(file, 12288, &[3]).unwrap_err().status, Status::DQuot);
+    assert!(server.data.quota_glance().unwrap().is_counting);
+    drop(stall);
+    wait_for_count(&server);
+    assert_eq!(told_both(&mut client), [Some((true, 12, 12)); 2]);
 }
 
 fn hard_of(res: Res) -> Option<(u32, u32)> {
@@ -92,7 +156,7 @@ fn users_are_told_their_quotas_and_those_of_their_groups() {
     assert_eq!(of(&mut client, "", Kind::User, 7), Res::None);
     // Version 1 knows users only.
     let args = UserArgs { path: Path(b"/data"), uid: 7 };
-    for procedure in [GET, rquota::Procedure::GetActiveQuota as u32] {
+    for procedure in [GET, GET_ACTIVE] {
         let (_, results) = client.exchange((rquota::PROGRAM, 1, procedure), &args);
         assert_eq!(Res::from_bytes(&results), Ok(Res::Quota(quota)));
     }
