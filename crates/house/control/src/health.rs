@@ -1,6 +1,7 @@
 //! Whether the server works as it should: `GET /healthz`.
 //!
-//! Nothing here touches a disk or asks a shard. Shards and stores record what they do, and these records are read.
+//! Nothing here asks a shard or a share's storage. Shards and stores record what they do, and these records are read. What is known
+//! of replicas is in the state database, so the answer is made on a thread that may wait for it.
 
 use std::fmt::Write;
 use std::time::{Duration, SystemTime};

@@ -67,8 +67,8 @@ use std::thread::JoinHandle;
 use std::time::{Instant, SystemTime};
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -143,7 +143,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// What matters now beside shards and shares.
+    /// What matters now beside shards and shares. This waits for the state database.
     pub(crate) fn concerns(&self) -> Concerns {
         let concerns =
             Concerns::now(&self.administration.reloads(), (self.certificate_expires)(), SystemTime::now());
@@ -237,9 +237,20 @@ fn router(about: &Arc<About>) -> Router {
         .layer(middleware::from_fn(console::harden))
 }
 
+/// Answers on a thread that may wait for the state database. The thread of the connections is free meanwhile.
+async fn answer_on_thread<T: IntoResponse + Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Response {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response(), IntoResponse::into_response)
+}
+
 async fn tell_health(State(about): State<Arc<About>>) -> Response {
-    let shares = about.subject.shares.present();
-    health(&(about.subject.stuck_shards)(), &shares, about.subject.concerns()).response().into_response()
+    answer_on_thread(move || {
+        let subject = &about.subject;
+        health(&(subject.stuck_shards)(), &subject.shares.present(), subject.concerns()).response()
+    })
+    .await
 }
 
 /// Metrics name clients only to callers with a token.
@@ -258,6 +269,11 @@ async fn write_metrics(
             Err(why) => return authorization::refusal(why),
         },
     };
+    answer_on_thread(move || metrics_for(&about, audience)).await
+}
+
+/// The metrics, and what they are.
+fn metrics_for(about: &About, audience: Audience) -> impl IntoResponse + use<> {
     let server = OfServer {
         counters: (about.subject.counters)(),
         connected: Connected::from(&(about.subject.clients)()),
@@ -272,7 +288,7 @@ async fn write_metrics(
         up: about.started.elapsed(),
     };
     let text = metrics::render(&about.subject.shares.present(), &server, audience);
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
 }
 
 #[cfg(test)]

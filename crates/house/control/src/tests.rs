@@ -12,6 +12,11 @@ fn none<T>() -> Result<T, Refusal> {
     Err(Refusal::new(RefusalKind::NotFound, "there is none", "Make one."))
 }
 
+/// On the thread of the connections, nobody may wait for the state database.
+fn wait_for_state() {
+    assert_ne!(std::thread::current().name(), Some("control"), "connections would be held up");
+}
+
 impl Administration for Nobody {
     fn shares(&self) -> Result<shares::Shares, Refusal> {
         Ok(shares::Shares::default())
@@ -90,6 +95,7 @@ impl Administration for Nobody {
         none()
     }
     fn replication_figures(&self) -> Option<Vec<replications::ReplicationFigures>> {
+        wait_for_state();
         Some(Vec::new())
     }
     fn destinations(&self, _: &str) -> Result<replications::Destinations, Refusal> {
@@ -122,6 +128,7 @@ impl Administration for Nobody {
         none()
     }
     fn snapshot_figures(&self) -> Vec<snapshots::SnapshotFigures> {
+        wait_for_state();
         Vec::new()
     }
     fn quotas(&self, _: &str) -> Result<quotas::Quotas, Refusal> {
@@ -164,6 +171,7 @@ impl Administration for Nobody {
         Ok(pools::Pools::default())
     }
     fn pool_figures(&self) -> Vec<pools::Pool> {
+        wait_for_state();
         Vec::new()
     }
     fn users(&self) -> Result<users::Users, Refusal> {
