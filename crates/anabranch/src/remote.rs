@@ -2,7 +2,7 @@
 
 use control_client::Error;
 use gateway::control_access::Access;
-use gateway::replication::{Answer, Patience, Remote, Unanswered};
+use gateway::replication::{Answer, NO_SOURCE, Patience, Remote, Unanswered, WRONG_TOKEN};
 
 /// Asks other servers.
 #[derive(Debug)]
@@ -23,13 +23,14 @@ impl Remote for OverControl {
 fn told(error: Error) -> Unanswered {
     const CERTIFICATE: &str = "Give the server's certificate, the file control-certificate.pem of its state directory: --certificate-file FILE";
     const TOKEN: &str = "Make a token on that server: anabranch token create NAME --scope replicate";
-    let advice = match &error {
-        Error::Unreachable { error, .. } if error.kind() == std::io::ErrorKind::InvalidData => CERTIFICATE,
-        Error::WrongToken { .. } => TOKEN,
-        Error::NotHttp { .. } => {
-            "The control address of that server is meant; if it has TLS, write https://."
+    const ADDRESS: &str = "The control address of that server is meant; if it has TLS, write https://.";
+    let (code, advice) = match &error {
+        Error::Unreachable { error, .. } if error.kind() == std::io::ErrorKind::InvalidData => {
+            (NO_SOURCE, CERTIFICATE)
         }
-        _ => "",
+        Error::WrongToken { .. } => (WRONG_TOKEN, TOKEN),
+        Error::NotHttp { .. } => (NO_SOURCE, ADDRESS),
+        _ => ("", ""),
     };
     let what = match &error {
         Error::Unreachable { address, error } if error.kind() == std::io::ErrorKind::InvalidData => {
@@ -39,6 +40,6 @@ fn told(error: Error) -> Unanswered {
     };
     match error {
         Error::Refused(why) => Unanswered { what, advice: why.advice, code: why.error },
-        _ => Unanswered { what, advice: advice.to_owned(), code: String::new() },
+        _ => Unanswered { what, advice: advice.to_owned(), code: code.to_owned() },
     }
 }

@@ -14,6 +14,7 @@ use crate::server::{Server, flags, path, program};
 
 mod deleted;
 mod pools;
+mod replicate;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 

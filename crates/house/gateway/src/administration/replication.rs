@@ -234,17 +234,13 @@ impl Administration {
         let path = format!("/v1/replication/{}", path_part(&place.share));
         let patience = Patience::new(SOURCE_SILENCE);
         let answer = json_call::<SourceShare>(&*remote, &access, ("GET", &path), None::<&()>, &patience);
-        let source = answer.map_err(|Unanswered { what, advice, .. }| {
-            let what = format!("the source {}: {}", record.from, legible(&what));
-            Refusal::new(RefusalKind::Failed, what, legible(&advice))
+        let source = answer.map_err(|why: Unanswered| {
+            let what = format!("the source {}: {}", record.from, legible(&why.what));
+            Refusal::new(why.kind(), what, legible(&why.advice))
         })?;
         if source.version != replica_wire::VERSION {
             let what = format!("the source {} sends in another form", record.from);
-            return Err(Refusal::new(
-                RefusalKind::Failed,
-                what,
-                "Both servers need programs of one version.",
-            ));
+            return Err(invalid(what, "Both servers need programs of one version."));
         }
         Ok(source)
     }

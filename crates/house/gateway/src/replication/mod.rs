@@ -13,7 +13,7 @@ mod transfer;
 mod walks;
 
 pub(crate) use mirrors::Mirrors;
-pub use remote::{Answer, Patience, Remote, Unanswered};
+pub use remote::{Answer, NO_SOURCE, Patience, Remote, Unanswered, WRONG_TOKEN};
 pub(crate) use remote::{Place, is_token, json_call, legible};
 pub(crate) use replicator::Replicator;
 pub(crate) use running::Replications;

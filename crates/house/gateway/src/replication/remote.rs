@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
+use control::RefusalKind;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use serde::Serialize;
@@ -79,9 +80,15 @@ pub struct Unanswered {
     pub what: String,
     /// What to do; may be empty.
     pub advice: String,
-    /// The kind of refusal, for programs; empty if the server could not be asked.
+    /// The kind of refusal, for programs; [`NO_SOURCE`] if it is another server than the one that was meant; empty if the server could
+    /// not be asked.
     pub code: String,
 }
+
+/// The code of [`Unanswered`] for a server that is not the one that was meant: its certificate is another one, or it is no control address.
+pub const NO_SOURCE: &str = "no-source";
+/// The code of [`Unanswered`] for a token that the server does not accept.
+pub const WRONG_TOKEN: &str = "wrong-token";
 
 /// Where a source is: `https://HOST:PORT/SHARE`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,6 +157,19 @@ pub(crate) fn is_token(text: &str) -> bool {
 }
 
 impl Unanswered {
+    /// What kind of refusal that is for whoever has named the server, the share there and the token.
+    pub(crate) fn kind(&self) -> RefusalKind {
+        match self.code.as_str() {
+            "not-found" | "invalid" | "scope" | WRONG_TOKEN | NO_SOURCE => RefusalKind::Invalid,
+            "busy" => RefusalKind::Busy,
+            "in-use" => RefusalKind::InUse,
+            "no-snapshots" => RefusalKind::NoSnapshots,
+            "too-many" => RefusalKind::TooMany,
+            // The server is silent or has failed, which is not the fault of who asks.
+            _ => RefusalKind::Failed,
+        }
+    }
+
     pub(crate) fn here(what: impl Into<String>) -> Self {
         Self { what: what.into(), advice: String::new(), code: String::new() }
     }
@@ -210,6 +230,19 @@ mod tests {
         ] {
             assert!(Place::parse(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn what_a_source_refuses_is_a_refusal_here() {
+        let kind = |code: &str| Unanswered { code: code.to_owned(), ..Unanswered::here("no") }.kind();
+        let wrong = ["not-found", "invalid", "scope", "wrong-token", "no-source"];
+        assert!(wrong.into_iter().all(|code| kind(code) == RefusalKind::Invalid));
+        assert_eq!((kind("busy"), kind("in-use")), (RefusalKind::Busy, RefusalKind::InUse));
+        assert_eq!(kind("no-snapshots"), RefusalKind::NoSnapshots);
+        assert_eq!(
+            (kind(""), kind("failed"), kind("else")),
+            (RefusalKind::Failed, RefusalKind::Failed, RefusalKind::Failed)
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ use state::{ReplicationRecord, State};
 use storage::{Error, MayWait, SnapshotName, Snapshots, StoreThread, View};
 
 use super::received::{Received, Slowed};
-use super::remote::{Patience, Remote, Unanswered, json_call, legible};
+use super::remote::{NO_SOURCE, Patience, Remote, Unanswered, json_call, legible};
 use super::{LABEL, Mirrors, Place, written};
 use crate::control_access::Access;
 use crate::snapshots::{Kept, Snapshotting, now};
@@ -239,7 +239,7 @@ fn words(why: &Unanswered) -> String {
             "the source refuses: {} Make one there: anabranch token create NAME --scope replicate",
             sentence(&why.what)
         ),
-        "" => why.what.clone(),
+        "" | NO_SOURCE => why.what.clone(),
         _ => format!("the source refuses: {}", why.what),
     }
 }
