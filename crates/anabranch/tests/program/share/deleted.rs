@@ -99,26 +99,46 @@ fn without_a_retention_nothing_comes_back() {
     assert!(machine.deleted().is_empty());
 }
 
+/// Ends a command that is under way by killing the server after so long. Whether the command was told that it was done.
+fn kill_under(machine: &mut Machine, command: &str, after: Duration) -> bool {
+    let state = path(&machine.directory, "state");
+    let mut asked = program(&["share", command, "place"]);
+    let mut asked =
+        asked.args(["--state", &state]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(after);
+    machine.server.take().unwrap().end_with("KILL");
+    asked.wait().unwrap().success()
+}
+
 #[test]
 fn a_server_killed_meanwhile_has_the_share_or_the_deleted_share() {
     let mut machine = Machine::serving();
     let place = machine.make_directory("place");
     machine.done(&["share", "create", "place", &place]);
-    let state = path(&machine.directory, "state");
-    for turn in 0..8 {
-        let is_there = machine.names().contains(&"place".to_owned());
+    // Kills come closer and closer to the moment at which it is done, from both sides.
+    let (mut after, mut early, mut late) = (Duration::from_millis(20), 0, 0);
+    let mut is_there = true;
+    for turn in 0.. {
+        if early >= 4 && late >= 4 {
+            break;
+        }
+        assert!(turn < 100, "{early} kills were early and {late} late");
         let command = if is_there { "remove" } else { "undelete" };
-        let mut asked = program(&["share", command, "place"]);
-        let mut asked =
-            asked.args(["--state", &state]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(5 * turn));
-        machine.server.take().unwrap().end_with("KILL");
-        asked.wait().unwrap();
+        let is_done = kill_under(&mut machine, command, after);
         machine.start(&[]);
-        let is_there = machine.names().contains(&"place".to_owned());
-        assert_eq!(machine.deleted().len(), usize::from(!is_there), "turn {turn}: {command}");
+        let was_there = std::mem::replace(&mut is_there, machine.names().contains(&"place".to_owned()));
+        if is_done {
+            assert_ne!(is_there, was_there, "turn {turn}: {command} was done, and is not");
+            (late, after) = (late + 1, after * 3 / 4);
+        } else {
+            (early, after) = (early + 1, after * 3 / 2 + Duration::from_millis(1));
+        }
+        let deleted = machine.deleted();
+        assert_eq!(deleted.len(), usize::from(!is_there), "turn {turn}: {command}");
+        assert!(deleted.iter().all(|share| share["directory"] == place), "turn {turn}: {deleted:?}");
         if is_there {
-            assert_eq!(machine.json(&["share", "show", "place"])["served"], true);
+            let share = machine.json(&["share", "show", "place"]);
+            assert_eq!((&share["served"], &share["directory"]), (&json!(true), &json!(place)), "turn {turn}");
         }
     }
 }
