@@ -375,14 +375,21 @@ def exchanged(source, replica, words):
     write(os.path.join(replica.share, "d", "of the replica"), os.urandom(50_000))
     os.unlink(os.path.join(replica.share, "link"))
     left, wanted = picture(source.share), picture(replica.share)
+    # Btrfs does not remove the default subvolume.
+    held = kept_for_others(source)[-1]
+    run("btrfs", "subvolume", "set-default", held, check=True)
     exchanged = source.replicate(*back, "--reverse", "--every", "1h")
     check("the former source becomes a replica", exchanged.returncode == 0 and source.status()["state"] in ("resync", "mirrored"), exchanged.stderr)
+    check("a snapshot that cannot be removed stays, and its destination, too", held in snapshots(source) and known(source), snapshots(source))
+    source.kill()
+    run("btrfs", "subvolume", "set-default", "5", DISK, check=True)
+    source.start()
     now = source.replicate("--now")
     check("it is like its former replica", now.returncode == 0 and seen(source) == wanted, now.stderr)
     check("nothing is missing in it", exact_picture(states(source)[-1]) == exact_picture(replica.share))
     kept = [at for at in snapshots(source) if ".before-revert." in at]
     check("what the former source had is a snapshot", left in [picture(at) for at in kept], kept)
-    check("the former source keeps nothing for its replica", not any(".replica-" in at for at in snapshots(source)), snapshots(source))
+    check("the former source keeps nothing for its replica", not (kept_for_others(source) or known(source)), snapshots(source))
     resync = replica.replicate("--resync")
     check("the former replica cannot go on meanwhile", resync.returncode != 0 and "has the destination" in resync.stderr, resync.stderr)
     change(replica.share, random.Random(11))
@@ -399,6 +406,48 @@ def exchanged(source, replica, words):
     change(source.share, random.Random(12))
     now = replica.replicate("--now")
     check("all is as in the beginning", now.returncode == 0 and seen(replica) == picture(source.share), now.stderr)
+    killed_while_exchanging([(source, words), (replica, back)], random.Random(13))
+
+
+def kept_for_others(server):
+    """The snapshots that a source keeps for its replicas."""
+    return [at for at in snapshots(server) if ".replica-" in at]
+
+
+def known(server):
+    """The destinations that a source knows."""
+    return json.loads(server.replicate("--destinations", "--json").stdout)["destinations"]
+
+
+def killed_while_exchanging(both, dice):
+    """A source is killed while it becomes a replica of its replica: it is one afterwards, or can be made one. At once, and a moment
+    later, each two times."""
+    (source, _), (replica, back) = both
+    for at in range(4):
+        replica.replicate("--break")
+        change(replica.share, dice)
+        before = len([at for at in snapshots(source) if ".before-revert." in at])
+        starting = subprocess.Popen([PROGRAM, "share", "replicate", source.name, *back, "--reverse", "--every", "1h", "--state", source.state],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(6000):
+            if len([at for at in snapshots(source) if ".before-revert." in at]) > before:
+                break
+            time.sleep(0.005)
+        time.sleep(dice.random() * 0.1 * (at % 2))
+        source.kill()
+        starting.wait()
+        source.start()
+        told = source.replicate("--status", "--json")
+        is_replica = told.returncode == 0 and json.loads(told.stdout)["state"] != "broken"
+        if not is_replica:
+            again = source.replicate(*back, "--reverse", "--every", "1h")
+            check(f"exchange {at}: a source that was killed before can become a replica", again.returncode == 0, again.stderr)
+        now = source.replicate("--now")
+        check(f"exchange {at}: it is a replica", now.returncode == 0 and seen(source) == picture(replica.share), now.stderr)
+        check(f"exchange {at}, {'late' if is_replica else 'early'}: it keeps nothing for its former replica",
+              not (kept_for_others(source) or known(source)), snapshots(source))
+        both.reverse()
+        (source, _), (replica, back) = both
 
 
 def races(source, words):

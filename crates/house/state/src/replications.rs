@@ -47,6 +47,8 @@ pub struct ReplicationRecord {
     pub toward: String,
     /// How many transfers were completed.
     pub transfers: u64,
+    /// The destination that has exchanged roles with this share, as long as snapshots are kept for it.
+    pub former: Option<u64>,
 }
 
 /// The token opens what the other server has.

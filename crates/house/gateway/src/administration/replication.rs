@@ -5,7 +5,7 @@
 //! meanwhile stays as the snapshot that going back makes.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use control::replications::{
@@ -47,6 +47,11 @@ impl Administration {
 
     pub(crate) fn remote(&self) -> Option<Arc<dyn Remote>> {
         self.remote.get().cloned()
+    }
+
+    /// This value, for threads that may outlast it.
+    pub(crate) fn this(&self) -> Weak<Self> {
+        Weak::clone(&self.this)
     }
 
     pub(crate) fn state(&self) -> &Arc<state::State> {
@@ -123,8 +128,9 @@ impl Administration {
         let (share, directory) = self.served_with_directory(name)?;
         let name = share.name().to_owned();
         self.check_is_free(&name, new.reverse)?;
+        self.end_former(&name);
         if new.reverse {
-            self.check_roles(&name, &source)?;
+            record.former = Some(self.check_roles(&name, &source)?);
         } else {
             self.check_has_no_destinations(&name)?;
         }
@@ -147,11 +153,7 @@ impl Administration {
         let served = self.serve_again(serving, &name, &mut idle);
         drop(idle);
         and_served(begun, served)?;
-        if let Some(former) = source.was_destination.filter(|_| new.reverse)
-            && let Err(why) = self.end_destination(&name, &former)
-        {
-            tracing::warn!(share = name, "snapshots for the former replica stay: {}", why.what);
-        }
+        self.end_former(&name);
         self.replications.of(&name).starts_anew();
         tracing::info!(share = name, from = record.from, "a share is a replica from now on");
         Ok(self.tell_replication(&record))
@@ -168,20 +170,39 @@ impl Administration {
         }
     }
 
-    /// Refuses to exchange roles with a share that was no replica of this one.
-    fn check_roles(&self, name: &str, source: &SourceShare) -> Result<()> {
+    /// Refuses to exchange roles with a share that was no replica of this one. Returns as which destination it is known.
+    fn check_roles(&self, name: &str, source: &SourceShare) -> Result<u64> {
         let known = self.state.destinations_of(name).map_err(failed)?.unwrap_or_default();
         let is_former = |id: u64| source.was_destination.as_ref() == Some(&written(id));
-        if !known.destinations.iter().any(|one| is_former(one.id)) {
+        let Some(former) = known.destinations.iter().find(|one| is_former(one.id)) else {
             let what =
                 format!("{} is no replica of the share {name} that was broken off", legible(&source.share));
             let advice = "Break it off there: anabranch share replicate NAME --break";
             return Err(Refusal::new(RefusalKind::InUse, what, advice));
-        }
+        };
         match known.destinations.iter().find(|one| !is_former(one.id)) {
             Some(other) => Err(has_destination(name, other.id)),
-            None => Ok(()),
+            None => Ok(former.id),
         }
+    }
+
+    /// Ends the destination that has exchanged roles with a share, if that was not done yet: the server was killed, or a snapshot could
+    /// not be removed. Returns which destination is still to be ended.
+    pub(crate) fn end_former(&self, share: &str) -> Option<u64> {
+        let record = self.state.replication_of(share).ok()??;
+        let former = record.former?;
+        let why = self.end_former_of(record, former).err()?;
+        tracing::warn!(share, "snapshots for the former replica stay for now: {}", why.what);
+        Some(former)
+    }
+
+    fn end_former_of(&self, record: ReplicationRecord, former: u64) -> Result<()> {
+        let known = self.state.destinations_of(&record.share).map_err(failed)?.unwrap_or_default();
+        // The record of a destination is the last that goes.
+        if known.destinations.iter().any(|one| one.id == former) {
+            self.end_destination(&record.share, &written(former))?;
+        }
+        self.state.keep_replication(&ReplicationRecord { former: None, ..record }).map_err(failed)
     }
 
     fn check_replication(&self, new: &NewReplication) -> Result<ReplicationRecord> {
@@ -255,6 +276,7 @@ impl Administration {
         let left = match (action, record.broken) {
             (ReplicationAction::Break, false) => self.leave_mirror(name, |record| record.broken = true)?,
             (ReplicationAction::Resync, true) => {
+                self.end_former(&record.share);
                 self.check_has_no_destinations(&record.share)?;
                 self.leave_mirror(name, |record| (record.broken, record.resync) = (false, true))?
             }
@@ -347,6 +369,8 @@ impl Administration {
                 tracing::warn!(share = record.share, "a replica cannot go back to what was complete");
             }
         }
+        // What cannot be ended now is a destination for `--forget`.
+        self.end_former(&record.share);
         self.state.forget_replication(&record.share).map_err(failed)?;
         let told = self.tell_replication(&record);
         self.replications.forget(&record.share);

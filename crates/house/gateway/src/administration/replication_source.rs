@@ -4,7 +4,7 @@
 
 use std::io::Write as _;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use storage::{
 
 use super::{Administration, failed, invalid};
 use crate::replication::{LABEL, Walk, read, written};
-use crate::snapshots::{Kept, asked, now};
+use crate::snapshots::{Kept, Turn, asked, now};
 
 type Result<T> = std::result::Result<T, Refusal>;
 
@@ -31,6 +31,14 @@ const ALIVE_EVERY: Duration = Duration::from_secs(5);
 /// How many destinations a share can have, as Azure NetApp Files has it.
 const DESTINATIONS_MAX: usize = 2;
 
+/// What is kept for the destinations of a share, with the turn for its snapshots.
+pub(super) struct KeptForDestinations<'a> {
+    share: Arc<Share>,
+    directory: PathBuf,
+    known: DestinationsRecord,
+    turn: Turn<'a>,
+}
+
 impl Administration {
     pub(super) fn all_destinations(&self, share: &str) -> Result<Destinations> {
         let name = self.one_share(share)?.name;
@@ -38,7 +46,8 @@ impl Administration {
         Ok(Destinations { destinations: known.destinations.iter().map(tell).collect() })
     }
 
-    /// Forgets a destination, with the snapshots that are kept for it.
+    /// Forgets a destination, with the snapshots that are kept for it. The record goes last: as long as there is one, somebody can have
+    /// the rest removed.
     pub(super) fn end_destination(&self, share: &str, id: &str) -> Result<Destination> {
         let id = read_id(id)?;
         let _turn = self.turn_of(share)?;
@@ -47,18 +56,26 @@ impl Administration {
         let at = known.destinations.iter().position(|one| one.id == id);
         self.replications.walks.end(id);
         let Some(at) = at else { return Err(no_destination(share.name())) };
+        self.remove_others(&share, &directory, id, &[])?;
         let gone = known.destinations.remove(at);
         self.state.keep_destinations(&known).map_err(failed)?;
-        self.remove_others(&share, &directory, id, &[])?;
         tracing::info!(share = share.name(), destination = written(id), "a destination is forgotten");
         Ok(tell(&gone))
     }
 
-    /// Removes what is kept for the destinations of a share that is to be removed. What cannot be removed now stays.
-    pub(super) fn end_destinations(&self, name: &str) {
-        let Ok(Some(known)) = self.state.destinations_of(name) else { return };
-        let Ok(_turn) = self.turn_of(name) else { return };
-        let Ok((share, directory)) = self.served_with_directory(name) else { return };
+    /// What is kept for the destinations of a share that is to be removed. None: nothing, or nobody can reach it now, and it stays.
+    pub(super) fn kept_for_destinations(&self, name: &str) -> Option<KeptForDestinations<'_>> {
+        let known = self.state.destinations_of(name).ok()??;
+        let turn = self.turn_of(name).ok()?;
+        let (share, directory) = self.served_with_directory(name).ok()?;
+        Some(KeptForDestinations { share, directory, known, turn })
+    }
+
+    /// Removes what is kept for the destinations of a share that was removed. What cannot be removed now stays. Not before the state
+    /// database says that the share is removed: destinations of a share that stays can go on from what they have.
+    pub(super) fn end_destinations(&self, kept: KeptForDestinations<'_>) {
+        let KeptForDestinations { share, directory, known, turn: _turn } = kept;
+        let name = share.name();
         for one in known.destinations {
             self.replications.walks.end(one.id);
             if let Err(why) = self.remove_others(&share, &directory, one.id, &[]) {

@@ -349,7 +349,7 @@ impl Administration {
     pub(super) fn end_share(&self, name: &str) -> Result<Share> {
         self.check_is_no_replica(&self.made_share(name)?.name)?;
         // In this order: the turn for snapshots, then the shares.
-        self.end_destinations(name);
+        let kept = self.kept_for_destinations(name);
         let mut idle = self.idle.lock();
         let record = self.made_share(name)?;
         self.check_is_no_replica(&record.name)?;
@@ -367,6 +367,9 @@ impl Administration {
             self.allot_opens();
         }
         drop(idle);
+        if let Some(kept) = kept {
+            self.end_destinations(kept);
+        }
         tracing::info!(share = record.name, "a share was removed");
         Ok(Share { served: false, restorable_until, ..self.tell_made(&record) })
     }

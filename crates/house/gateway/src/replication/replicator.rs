@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use replica::Takes;
+use replica::{Converged, Takes};
 use share::Terms;
 use storage::StoreThread;
 
@@ -68,6 +68,19 @@ fn caught<T>(transfer: impl FnOnce() -> Result<T, Ended>) -> Result<T, Ended> {
         .unwrap_or_else(|_| Err(Ended::Failed("a mistake of this program, which the log has".to_owned())))
 }
 
+/// Tells what a transfer has brought, and what is not in the replica.
+fn tell(share: &str, of: &str, figures: Converged, took: Duration) {
+    let Converged { files, bytes, left_out, too_deep, .. } = figures;
+    tracing::info!(share, of, files, bytes, seconds = took.as_secs_f64(), "a replica is up to date");
+    if left_out > 0 {
+        tracing::warn!(share, devices = left_out, "devices of the source are not in a replica");
+    }
+    if too_deep > 0 {
+        let (directories, deepest) = (too_deep, replica_wire::DEPTH_MAX);
+        tracing::warn!(share, directories, deepest, "what is too deep at the source is not in a replica");
+    }
+}
+
 impl Administration {
     /// Begins the transfers that are due.
     fn replicate(&self) {
@@ -106,9 +119,13 @@ impl Administration {
         let served = Arc::downgrade(&served);
         let takes = Takes { devices: terms.contains(Terms::DEVICES), set_id: terms.contains(Terms::SET_ID) };
         let (state, snapshotting) = (Arc::clone(self.state()), Arc::clone(self.snapshotting()));
-        let (record, of_thread) = (record.clone(), Arc::clone(&known));
+        let (mut record, of_thread) = (record.clone(), Arc::clone(&known));
+        let administration = self.this();
         let spawned = StoreThread::spawn("replica", move |thread| {
             let (share, begun) = (record.share.clone(), Instant::now());
+            if let Some(administration) = administration.upgrade() {
+                record.former = administration.end_former(&share);
+            }
             let every = Duration::from_secs(record.every);
             let run = Run {
                 state: &state,
@@ -123,28 +140,7 @@ impl Administration {
             };
             match caught(|| run.carry_out(thread)) {
                 Ok(record) => {
-                    let figures = progress.figures();
-                    tracing::info!(
-                        share,
-                        of = record.of,
-                        files = figures.files,
-                        bytes = figures.bytes,
-                        seconds = begun.elapsed().as_secs_f64(),
-                        "a replica is up to date"
-                    );
-                    if figures.left_out > 0 {
-                        let devices = figures.left_out;
-                        tracing::warn!(share, devices, "devices of the source are not in a replica");
-                    }
-                    if figures.too_deep > 0 {
-                        let (directories, deepest) = (figures.too_deep, replica_wire::DEPTH_MAX);
-                        tracing::warn!(
-                            share,
-                            directories,
-                            deepest,
-                            "what is too deep at the source is not in a replica"
-                        );
-                    }
+                    tell(&share, &record.of, progress.figures(), begun.elapsed());
                     of_thread.ended(None, begun, every);
                 }
                 Err(Ended::Stopped) => of_thread.stopped(),
