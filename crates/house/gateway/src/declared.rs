@@ -1,11 +1,12 @@
 //! The declarations of the configuration.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use auth::{Account, same_name};
+use state::PoolDirectory;
 
 use crate::cephfs::Cluster;
 use crate::replication::Mirrors;
@@ -80,6 +81,18 @@ impl Declared {
     /// The pool of this name.
     pub(crate) fn pool(&self, name: &str) -> Option<&PoolSettings> {
         self.pools.iter().find(|pool| same_share_name(&pool.name, name))
+    }
+
+    /// The pool in which the server made this directory: the one that is declared there now, whatever its name was then, or the one
+    /// of the name that is remembered.
+    pub(crate) fn pool_of(&self, directory: &Path, made: &PoolDirectory) -> Option<&PoolSettings> {
+        let there = self.pools.iter().find(|pool| directory.parent() == Some(pool.directory.as_path()));
+        there.or_else(|| self.pool(&made.pool))
+    }
+
+    /// The name of that pool; of one that is declared no more, the name that is remembered.
+    pub(crate) fn pool_name(&self, directory: &Path, made: &PoolDirectory) -> String {
+        self.pool_of(directory, made).map_or_else(|| made.pool.clone(), |pool| pool.name.clone())
     }
 
     /// The account of this name.

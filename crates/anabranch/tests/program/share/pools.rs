@@ -46,11 +46,15 @@ impl Machine {
 
     /// Starts a server that declares the pool.
     fn serve_pool(&mut self, more: &[&str]) {
+        self.serve_pool_named("fast", more);
+    }
+
+    fn serve_pool_named(&mut self, name: &str, more: &[&str]) {
         let config = path(&self.directory, "pools.toml");
         let overcommit = "[[pool]]\nname = \"loose\"\novercommit = \"yes\"\ndirectory";
         self.make_directory("loose");
         let text = format!(
-            "[[pool]]\nname = \"fast\"\ndirectory = \"{}\"\n{overcommit} = \"{}\"\n",
+            "[[pool]]\nname = \"{name}\"\ndirectory = \"{}\"\n{overcommit} = \"{}\"\n",
             path(&self.directory, "pool"),
             path(&self.directory, "loose")
         );
@@ -455,4 +459,34 @@ fn on_btrfs_a_share_of_a_pool_has_snapshots_which_go_with_it() {
     until("it is removed", || machine.pool_names() == ["kept"]);
     assert!(kept.join(".anabranch-snapshots").is_dir());
     machine.stop();
+}
+
+#[test]
+fn a_pool_that_was_renamed_has_its_shares() {
+    let Some(mut machine) = Machine::with_pool("a_pool_that_was_renamed_has_its_shares", &[]) else {
+        return;
+    };
+    for name in ["one", "two"] {
+        machine.create_in_pool(name);
+    }
+    machine.done(&["share", "remove", "two"]);
+    machine.stop();
+    machine.serve_pool_named("quick", &[]);
+    let pools = machine.json(&["pool", "list"])["pools"].as_array().unwrap().clone();
+    let names: Vec<_> = pools.iter().map(|pool| pool["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["loose", "quick"]);
+    let (quick, size) = (&pools[1], 64 << 20);
+    assert_eq!(
+        (&quick["shares"], &quick["deleted_shares"], &quick["promised"], &quick["problem"]),
+        (&json!(1), &json!(1), &json!(2 * size), &Value::Null)
+    );
+    assert_eq!(machine.json(&["share", "show", "one"])["pool"], "quick");
+    assert_eq!(machine.deleted()[0]["pool"], "quick");
+    machine.refused(&["quota", "set", "one", "/", "--hard", "1000TiB"], &["the shares of the pool quick"]);
+    machine.done(&["share", "create", "three", "--pool", "quick", "--size", "64MiB"]);
+    // Each goes with its directory, whatever the pool was called when it was made.
+    machine.done(&["share", "remove", "one"]);
+    machine.done(&["share", "purge", "one", "--yes"]);
+    machine.done(&["share", "purge", "two", "--yes"]);
+    until("the directories go", || machine.pool_names() == ["three"]);
 }

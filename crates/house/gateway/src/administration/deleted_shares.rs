@@ -16,6 +16,7 @@ use storage_local::PoolError;
 
 use super::shares::{NAME_ADVICE, check_directory};
 use super::{Administration, failed, invalid};
+use crate::declared::Declared;
 use crate::pools;
 use crate::retention::Retention;
 use crate::settings::{check_share_name, written_directory};
@@ -34,7 +35,8 @@ fn present() -> u64 {
 impl Administration {
     pub(super) fn all_deleted_shares(&self) -> Result<DeletedShares> {
         let deleted = self.state.deleted_shares().map_err(failed)?;
-        Ok(DeletedShares { shares: deleted.iter().map(tell).collect() })
+        let declared = self.declared();
+        Ok(DeletedShares { shares: deleted.iter().map(|one| tell(&declared, one)).collect() })
     }
 
     fn deleted_share(&self, id: u32) -> Result<state::DeletedShare> {
@@ -142,7 +144,7 @@ impl Administration {
             }
             _ => self.forget_deleted(&deleted)?,
         }
-        Ok(tell(&deleted))
+        Ok(tell(&self.declared(), &deleted))
     }
 
     /// Forgets a share with the directory that the server made, which is removed from now on if it is there.
@@ -239,11 +241,11 @@ impl Administration {
     }
 }
 
-fn tell(deleted: &state::DeletedShare) -> DeletedShare {
+fn tell(declared: &Declared, deleted: &state::DeletedShare) -> DeletedShare {
     let state::DeletedShare { number, deleted, until, is_of_copy, share } = deleted;
     let plan = if share.plan.is_empty() { Plan::Unlimited.to_string() } else { share.plan.clone() };
     let directory = written_directory(&share.directory, share.terms()).to_string_lossy().into_owned();
-    let pool = share.pool.as_ref().map(|made| made.pool.clone());
+    let pool = share.pool.as_ref().map(|made| declared.pool_name(&share.directory, made));
     let (deleted, until, by_command_only) = (*deleted, *until, *is_of_copy && pool.is_some());
     DeletedShare {
         id: *number,

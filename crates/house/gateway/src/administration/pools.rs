@@ -55,8 +55,8 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    fn note(&mut self, directory: &Path, made: &PoolDirectory) {
-        self.name.clone_from(&made.pool);
+    fn note(&mut self, name: String, directory: &Path, made: &PoolDirectory) {
+        self.name = name;
         let above = directory.parent().unwrap_or(directory).to_owned();
         self.place.get_or_insert_with(|| (above, made.pool_mark.clone()));
     }
@@ -158,21 +158,24 @@ impl Administration {
 
     /// What is known of each pool, by folded name.
     fn kept_pools(&self) -> Result<BTreeMap<String, Kept>> {
+        let declared = self.declared();
         let mut pools: BTreeMap<String, Kept> = BTreeMap::new();
         let deleted = self.state.deleted_shares().map_err(failed)?;
         let deleted = deleted.into_iter().map(|deleted| (deleted.share, true));
         let present = self.made_shares()?.into_iter().map(|share| (share, false));
         for (share, is_deleted) in present.chain(deleted) {
             let Some(made) = &share.pool else { continue };
-            let pool = pools.entry(folded_name(&made.pool)).or_default();
-            pool.note(&share.directory, made);
+            let name = declared.pool_name(&share.directory, made);
+            let pool = pools.entry(folded_name(&name)).or_default();
+            pool.note(name, &share.directory, made);
             let count = if is_deleted { &mut pool.deleted } else { &mut pool.shares };
             *count = count.saturating_add(1);
             pool.promised = pool.promised.saturating_add(size(&share));
         }
         for directory in self.state.abandoned_directories().map_err(failed)? {
-            let pool = pools.entry(folded_name(&directory.made.pool)).or_default();
-            pool.note(&directory.directory, &directory.made);
+            let name = declared.pool_name(&directory.directory, &directory.made);
+            let pool = pools.entry(folded_name(&name)).or_default();
+            pool.note(name, &directory.directory, &directory.made);
             pool.promised = pool.promised.saturating_add(directory.size);
             pool.removing.push(directory);
         }
@@ -188,11 +191,14 @@ impl Administration {
     ) -> problem::Result<((PathBuf, Pool), PoolSpace)> {
         let (path, pool) = pools::open(name, directory, &self.silent)?;
         let mut apart = Apart::from_state(self.state.directory());
-        for share in &self.declared().shares {
+        let declared = self.declared();
+        for share in &declared.shares {
             apart.take_unseen(&share.given.name, &share.directory);
         }
-        let is_of_it =
-            |share: &ShareRecord| share.pool.as_ref().is_some_and(|made| same_share_name(&made.pool, name));
+        let is_of_it = |share: &ShareRecord| {
+            let name_of = |made: &PoolDirectory| declared.pool_name(&share.directory, made);
+            share.pool.as_ref().is_some_and(|made| same_share_name(&name_of(made), name))
+        };
         for share in self.state.made_shares()?.iter().filter(|share| !is_of_it(share)) {
             apart.take_unseen(&share.name, &share.directory);
         }
@@ -275,8 +281,10 @@ impl Administration {
             return Err(invalid(what, "A share of a pool has a size: give the quota another hard limit."));
         };
         let (before, declared) = (size(record), self.declared());
-        let (Some(declared), true) = (declared.pool(&made.pool), to > before) else { return Ok(()) };
-        let kept = self.kept_pools()?.remove(&folded_name(&made.pool)).unwrap_or_default();
+        let (Some(declared), true) = (declared.pool_of(&record.directory, made), to > before) else {
+            return Ok(());
+        };
+        let kept = self.kept_pools()?.remove(&folded_name(&declared.name)).unwrap_or_default();
         let (_, space) = self.look_at_pool(&declared.name, &declared.directory, &kept).map_err(of_pool)?;
         check_promise(declared, space, kept.promised.saturating_sub(before).saturating_add(to))
     }

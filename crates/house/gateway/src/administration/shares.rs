@@ -88,7 +88,7 @@ impl Administration {
             recycle_bin: write_kept_bin(&record.recycle_bin),
             ransomware_alarm: write_kept_alarm(&record.ransomware_alarm),
             read_only: self.is_read_only(&record.name, record.terms()),
-            pool: record.pool.as_ref().map(|made| made.pool.clone()),
+            pool: record.pool.as_ref().map(|made| declared.pool_name(&record.directory, made)),
             size: record.pool.as_ref().map(|_| pools::size(record)),
             ..tell(&record.name, &record.directory, record.terms(), plan)
         }
