@@ -12,6 +12,9 @@ pub(crate) struct ShareUndelete {
     /// The name that it gets [default: the one that it had]
     #[arg(long = "as", value_name = "NEW")]
     pub(crate) new_name: Option<String>,
+    /// The directory that the server made in a pool was restored from a backup, and is that of the share from now on
+    #[arg(long)]
+    pub(crate) restored: bool,
     /// Which one, if several deleted shares had the name: its ID, as in `anabranch share list --deleted`
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<u32>,

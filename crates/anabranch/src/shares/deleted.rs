@@ -22,10 +22,11 @@ pub(super) fn list(asking: &Asking) -> Result<()> {
 }
 
 pub(super) fn undelete(undelete: &ShareUndelete) -> Result<()> {
-    let ShareUndelete { name, new_name, id, asking } = undelete;
+    let ShareUndelete { name, new_name, id, restored, asking } = undelete;
     let administrator = Administrator::find(asking, Intent::Change)?;
     let id = one(all(&administrator)?, name, *id)?.id;
-    let (path, how) = (format!("{LIST}/{id}/undelete"), Undelete { name: new_name.clone() });
+    let how = Undelete { name: new_name.clone(), restored: *restored };
+    let path = format!("{LIST}/{id}/undelete");
     let share: Share =
         administrator.call(("POST", &path), Some(&how), |here| here.undelete_share(id, &how))?;
     let text = || {

@@ -47,4 +47,7 @@ pub struct Undelete {
     /// The name that it gets. None: the one that it had.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// Whether the directory of a share of a pool was restored from a backup, and is that of the share from now on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub restored: bool,
 }

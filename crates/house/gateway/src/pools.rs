@@ -106,6 +106,17 @@ pub(crate) fn check_removable(
     }
 }
 
+/// Takes what was restored from a backup for the directory that the server made, and the directory above for that of the pool.
+///
+/// # Errors
+/// What stands against it.
+pub(crate) fn adopt(made: &PoolDirectory, directory: &Path) -> std::result::Result<(), PoolError> {
+    let (place, name) = place_of(directory);
+    let pool = made.pool_mark.parse().map_err(|_| PoolError::OtherPool)?;
+    let mark = made.mark.parse().map_err(|_| PoolError::NotMade)?;
+    Pool::open(place)?.adopt(&name, pool, mark)
+}
+
 /// What is wrong with a pool, and what to do.
 pub(crate) fn problem(name: &str, directory: &Path, error: PoolError) -> Problem {
     let place = directory.display();

@@ -106,10 +106,14 @@ impl Pool {
         if let Some(mark) = pool_mark::of_pool(&self.0)? {
             return Ok(mark);
         }
-        let mark = PoolMark::random()?;
+        self.set_mark(PoolMark::random()?)
+    }
+
+    /// Gives the pool a number unless it has one. Returns the one that it has then.
+    fn set_mark(&self, mark: PoolMark) -> std::result::Result<PoolMark, PoolError> {
         match pool_mark::mark_pool(&self.0, mark) {
             Ok(()) => Ok(mark),
-            // Somebody else was faster.
+            // It has one, or somebody else was faster.
             Err(Error::Exists) => pool_mark::of_pool(&self.0)?.ok_or(PoolError::OtherPool),
             Err(Error::NotSupported) => {
                 Err(PoolError::Unfit("it has no extended attributes of the kind `trusted`"))
@@ -164,6 +168,26 @@ impl Pool {
         fsync(&self.0).map_err(from_errno)
     }
 
+    /// Takes what has a name for the directory that the server made with this number, in the pool with its number: it was restored from a
+    /// backup, which has no marks or copies of them. Whether that is so, the administrator knows. What the server made for somebody else
+    /// stays that.
+    ///
+    /// # Errors
+    /// [`PoolError::Missing`] if nothing has the name, [`PoolError::NotMade`] if it is no directory or was made for somebody else,
+    /// [`PoolError::OtherPool`] if this is the directory of another pool.
+    pub fn adopt(&self, name: &str, pool: PoolMark, mark: PoolMark) -> std::result::Result<(), PoolError> {
+        let restored = open_directory(&self.0, name)?.ok_or(PoolError::Missing)?;
+        if pool_mark::of_directory(&restored)?.is_some_and(|known| known != mark) {
+            return Err(PoolError::NotMade);
+        }
+        if self.set_mark(pool)? != pool {
+            return Err(PoolError::OtherPool);
+        }
+        pool_mark::mark_directory(&restored, mark)?;
+        fsync(&restored).map_err(from_errno)?;
+        Ok(fsync(&self.0).map_err(from_errno)?)
+    }
+
     /// Removes what is left of a directory that no share ever had: it is empty. False: it has something in it, and stays.
     ///
     /// # Errors
@@ -201,12 +225,7 @@ impl Pool {
         name: &str,
         mark: PoolMark,
     ) -> std::result::Result<Option<OwnedFd>, PoolError> {
-        let opened = match openat(&self.0, name, DIRECTORY, Mode::empty()) {
-            Ok(opened) => opened,
-            Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::NOTDIR | Errno::LOOP) => return Err(PoolError::NotMade),
-            Err(errno) => return Err(from_errno(errno).into()),
-        };
+        let Some(opened) = open_directory(&self.0, name)? else { return Ok(None) };
         match pool_mark::of_directory(&opened)? {
             Some(known) if known == mark => Ok(Some(opened)),
             _ => Err(PoolError::NotMade),
@@ -220,6 +239,16 @@ impl Pool {
             Err(Errno::NOTEMPTY | Errno::NOTDIR | Errno::BUSY) => Ok(false),
             Err(errno) => Err(from_errno(errno)),
         }
+    }
+}
+
+/// The directory with a name. None: nothing has the name.
+fn open_directory(above: &OwnedFd, name: &str) -> std::result::Result<Option<OwnedFd>, PoolError> {
+    match openat(above, name, DIRECTORY, Mode::empty()) {
+        Ok(opened) => Ok(Some(opened)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(Errno::NOTDIR | Errno::LOOP) => Err(PoolError::NotMade),
+        Err(errno) => Err(from_errno(errno).into()),
     }
 }
 

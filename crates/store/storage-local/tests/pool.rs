@@ -267,3 +267,33 @@ fn a_pool_is_known_again() {
         assert!(matches!(Pool::open(Path::new("/proc")).unwrap().mark(), Err(PoolError::Unfit(_))));
     });
 }
+
+#[test]
+fn what_was_restored_is_adopted_if_nobody_else_has_it() {
+    in_each("what_was_restored_is_adopted_if_nobody_else_has_it", |place| {
+        let mark = place.make("data");
+        let other = place.make("other");
+        let (pool, random) = (PoolMark::random().unwrap(), || PoolMark::random().unwrap());
+        let adopt = |name: &str, mark| place.pool().adopt(name, pool, mark);
+        assert_eq!(adopt("none", mark), Err(PoolError::Missing));
+        assert_eq!(adopt("other", mark), Err(PoolError::NotMade), "it is that of somebody else");
+        symlink(place.at("data"), place.at("link")).unwrap();
+        assert_eq!(adopt("link", mark), Err(PoolError::NotMade));
+        assert_eq!(place.pool().check(pool), Err(PoolError::OtherPool), "what is refused changes nothing");
+        // What the server made, a directory without a mark, and a copy of one with a mark.
+        adopt("data", mark).unwrap();
+        place.pool().check(pool).unwrap();
+        assert_eq!(place.pool().adopt("data", random(), mark), Err(PoolError::OtherPool));
+        fs::create_dir(place.at("plain")).unwrap();
+        let plain = random();
+        adopt("plain", plain).unwrap();
+        succeeds("cp", &["-a", "--preserve=all"], &[&place.at("plain"), &place.at("copy")]);
+        let copy = random();
+        adopt("copy", copy).unwrap();
+        for (name, mark) in [("data", mark), ("other", other), ("plain", plain), ("copy", copy)] {
+            place.pool().check_removable(name, mark).unwrap();
+        }
+        fs::write(place.at("copy").join("file"), "x").unwrap();
+        assert_eq!(place.remove("copy", copy), Ok(true));
+    });
+}

@@ -490,3 +490,53 @@ fn a_pool_that_was_renamed_has_its_shares() {
     machine.done(&["share", "purge", "two", "--yes"]);
     until("the directories go", || machine.pool_names() == ["three"]);
 }
+
+#[test]
+fn what_was_restored_from_a_backup_comes_back_by_command() {
+    let Some(mut machine) = Machine::with_pool("what_was_restored_from_a_backup_comes_back_by_command", &[])
+    else {
+        return;
+    };
+    for name in ["one", "two"] {
+        fs::write(machine.create_in_pool(name).join("file"), name).unwrap();
+    }
+    machine.stop();
+    // Everything is restored on a new disk, without the marks.
+    fs::rename(machine.in_pool(""), machine.directory.path().join("lost")).unwrap();
+    for name in ["one", "two"] {
+        fs::create_dir_all(machine.in_pool(name)).unwrap();
+        fs::write(machine.in_pool(name).join("file"), name).unwrap();
+    }
+    machine.serve_pool(&[]);
+    assert_eq!(machine.json(&["share", "show", "one"])["served"], false);
+    let back = ["share", "undelete", "one", "--restored"];
+    machine.refused(&back, &["there is no deleted share one"]);
+    machine.done(&["share", "remove", "one"]);
+    machine.refused(&["share", "undelete", "one"], &["cannot be served", "share undelete NAME --restored"]);
+    machine.refused(&["share", "purge", "one", "--yes"], &["is not removed"]);
+    // What is not there is not restored.
+    fs::rename(machine.in_pool("one"), machine.in_pool("elsewhere")).unwrap();
+    machine.refused(&back, &["/one does not exist"]);
+    symlink(machine.in_pool("elsewhere"), machine.in_pool("one")).unwrap();
+    machine.refused(&back, &["is not taken for a restored one: it is no directory"]);
+    fs::remove_file(machine.in_pool("one")).unwrap();
+    fs::rename(machine.in_pool("elsewhere"), machine.in_pool("one")).unwrap();
+    assert_eq!(machine.done(&back), "The share one is back.\n");
+    assert_eq!(machine.json(&["share", "show", "one"])["served"], true);
+    assert_eq!(fs::read(machine.in_pool("one").join("file")).unwrap(), b"one");
+    // The pool is known again, so the others are served.
+    machine.stop();
+    machine.serve_pool(&[]);
+    assert_eq!(machine.json(&["share", "show", "two"])["served"], true);
+    assert_eq!(machine.pool()["problem"], Value::Null);
+    // From now on the directory goes with its share, as any other of the pool, and nobody else's does.
+    machine.done(&["share", "remove", "one"]);
+    machine.done(&["share", "purge", "one", "--yes"]);
+    until("it is removed", || machine.pool_names() == ["two"]);
+    machine.done(&["share", "remove", "two"]);
+    machine.refused(&["share", "purge", "two", "--yes"], &["not the directory that the server made"]);
+    let place = machine.make_directory("place");
+    machine.done(&["share", "create", "place", &place]);
+    machine.done(&["share", "remove", "place"]);
+    machine.refused(&["share", "undelete", "place", "--restored"], &["is of no pool"]);
+}

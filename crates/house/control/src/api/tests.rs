@@ -321,7 +321,7 @@ fn of_shares() -> [(&'static str, Value); 9] {
         ),
         ("DeletedShares", json(DeletedShares::default())),
         ("DeletedShare", json(DeletedShare::default())),
-        ("Undelete", json(Undelete { name: Some(String::new()) })),
+        ("Undelete", json(Undelete { name: Some(String::new()), restored: true })),
         ("ShareChange", json(a_share_change())),
         ("Rules", json(Rules::default())),
         ("RulesChange", json(all_rules())),

@@ -70,7 +70,7 @@ impl Administration {
     }
 
     /// Brings a share back, and serves it if a server is running. If it cannot be served, the reason is kept.
-    pub(super) fn bring_back(&self, id: u32, Undelete { name }: &Undelete) -> Result<Share> {
+    pub(super) fn bring_back(&self, id: u32, Undelete { name, restored }: &Undelete) -> Result<Share> {
         let mut idle = self.idle.lock();
         let mut back = self.deleted_share(id)?;
         if let Some(name) = name {
@@ -78,7 +78,7 @@ impl Administration {
                 .map_err(|why| invalid(format!("the share {name:?}: {why}"), NAME_ADVICE))?;
             back.share.name.clone_from(name);
         }
-        self.check_back(&back.share)?;
+        self.check_back(&back.share, *restored)?;
         if let Err(refusal) = self.check_policy(&back.share.name, &back.share.snapshot_policy) {
             tracing::warn!(
                 share = back.share.name,
@@ -86,6 +86,9 @@ impl Administration {
                 refusal.what
             );
             back.share.snapshot_policy.clear();
+        }
+        if let Some(made) = back.share.pool.as_ref().filter(|_| *restored) {
+            self.adopt(&back.share.name, &back.share.directory, made)?;
         }
         if !self.state.undelete_share(&back).map_err(failed)? {
             let what = format!("the deleted share {id} was changed meanwhile");
@@ -101,8 +104,8 @@ impl Administration {
         Ok(self.tell_made(share))
     }
 
-    /// Whether there is room for a share that comes back.
-    fn check_back(&self, share: &ShareRecord) -> Result<()> {
+    /// Whether there is room for a share that comes back. `restored`: the directory was restored from a backup.
+    fn check_back(&self, share: &ShareRecord, restored: bool) -> Result<()> {
         let (name, made) = (&share.name, self.made_shares()?);
         self.check_name_is_free(name, &made).map_err(|Refusal { kind, what, .. }| {
             Refusal::new(kind, what, "Bring it back under another name: --as NEW")
@@ -113,7 +116,12 @@ impl Administration {
         }
         check_directory(name, &share.directory, share.terms())?;
         match &share.pool {
+            Some(_) if restored => {}
             Some(made) => self.check_is_there(&share.directory, made)?,
+            None if restored => {
+                let what = format!("the directory of the share {name} is of no pool, and has no mark");
+                return Err(invalid(what, "Bring the share back without --restored."));
+            }
             None => {
                 self.check_outside_pools(name, &share.directory)?;
                 self.check_stays(name, &share.directory)?;
@@ -204,7 +212,25 @@ impl Administration {
             None => "its storage does not answer".to_owned(),
         };
         let what = format!("the directory {} cannot be served: {why}", directory.display());
-        Err(Refusal::new(RefusalKind::Directory, what, "Put the directory back that the server made."))
+        let advice = "Put the directory back that the server made. If this one was restored from a backup: share undelete NAME --restored";
+        Err(Refusal::new(RefusalKind::Directory, what, advice))
+    }
+
+    /// Takes the directory of a share for the one that the server made, because it was restored from a backup.
+    fn adopt(&self, share: &str, directory: &Path, made: &PoolDirectory) -> Result<()> {
+        let (place, _) = pools::place_of(directory);
+        let asked = (directory.to_owned(), made.clone());
+        let why = match self.silent.answer(place, move || pools::adopt(&asked.1, &asked.0)) {
+            Some(Ok(())) => {
+                tracing::info!(share, directory = %directory.display(), "a directory that was restored is that of a share of a pool");
+                return Ok(());
+            }
+            Some(Err(PoolError::NotMade)) => "it is no directory, or that of another share".to_owned(),
+            Some(Err(error)) => error.to_string(),
+            None => "its storage does not answer".to_owned(),
+        };
+        let what = format!("the directory {} is not taken for a restored one: {why}", directory.display());
+        Err(Refusal::new(RefusalKind::Directory, what, "Restore the directory in its place, and try again."))
     }
 
     /// The directories in pools that are to be removed. Nobody makes one meanwhile.
@@ -299,7 +325,7 @@ mod tests {
     }
 
     fn named(name: &str) -> Undelete {
-        Undelete { name: Some(name.to_owned()) }
+        Undelete { name: Some(name.to_owned()), ..Undelete::default() }
     }
 
     #[test]
