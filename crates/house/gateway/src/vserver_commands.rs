@@ -113,9 +113,7 @@ impl Host {
     fn begin_vserver(&self, ownership: &Ownership, new: NewVserver) -> Result<(Began, Phases)> {
         let name = ownership.vserver();
         let mut phases = Phases::default();
-        if let Some(followed) = ownership.followed() {
-            phases.session = timed(|| self.end_session(followed, &new))?.1;
-        }
+        phases.session = timed(|| self.end_left_sessions(ownership, &new))?.1;
         let records = ownership.records().map_err(|error| lost(name, &error))?;
         let opener = VserverOpener {
             records: records.clone(),
@@ -147,13 +145,17 @@ impl Host {
         Ok((Began { vserver, directories, raised }, phases))
     }
 
-    /// Ends what the gateway before has left in the storage: it may not write there any more.
-    fn end_session(&self, before: &Followed, new: &NewVserver) -> Result<()> {
-        let is_in_cephfs = new.shares.iter().any(|share| cephfs::path_of(&share.directory).is_some());
-        if !is_in_cephfs || before.session.is_empty() || before.session == self.session {
+    /// Ends what gateways before have left in the storage: they may not write there any more. What cannot be ended stays written down for
+    /// whoever serves the vserver next.
+    fn end_left_sessions(&self, ownership: &Ownership, new: &NewVserver) -> Result<()> {
+        if !new.shares.iter().any(|share| cephfs::path_of(&share.directory).is_some()) {
             return Ok(());
         }
-        self.administration.ceph().end_session(&before.session)
+        for session in ownership.left_sessions() {
+            self.administration.ceph().end_session(session)?;
+            ownership.session_has_ended(session).map_err(|error| lost(ownership.vserver(), &error))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn end_vserver(&self, name: &str) -> Result<bool> {

@@ -37,6 +37,7 @@ mod world;
 
 use std::io::Read;
 use std::net::TcpStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anabranch_gateway::Cause;
@@ -176,7 +177,7 @@ fn a_vserver_that_cannot_be_served_is_free_for_others() {
     let Some(world) = World::new("vservers that cannot be served") else { return };
     let (a, b) = (world.node("a"), world.node("b"));
     let data = world.data("data");
-    let refused = |vserver: &str, directory: &std::path::Path, cause, why: &str| {
+    let refused = |vserver: &str, directory: &Path, cause, why: &str| {
         let problem = a.serve(vserver, directory, None).map(|_| ()).unwrap_err();
         assert!(problem.cause == cause && problem.what.contains(why), "{problem}");
         b.own(vserver).end().unwrap();
@@ -239,4 +240,23 @@ fn a_gateway_that_loses_its_place_answers_nobody_and_lets_nothing_go() {
     let kept = PersistentOpenTable(ownership.records().unwrap().store()).all().unwrap();
     assert!(kept.iter().any(|open| open.id == id.persistent), "{kept:?}");
     node.stop();
+}
+
+#[test]
+fn a_session_that_cannot_be_ended_is_left_for_whoever_serves_next() {
+    let Some(world) = World::new("a takeover that fails halfway") else { return };
+    let dead = world.member_with("dead", "anabranch-dead").unwrap();
+    let Begun::Owned(_) = dead.own("files").unwrap() else { panic!("others serve it") };
+    dead.leave().unwrap();
+    // There is no Ceph here, so nobody can end it.
+    for name in ["a", "b"] {
+        let node = world.node(name);
+        let problem = node.serve("files", Path::new("cephfs:/files"), None).map(|_| ()).unwrap_err();
+        assert!(problem.what.contains("the session of anabranch-dead in CephFS"), "{problem}");
+        node.stop();
+    }
+    let Begun::Owned(next) = world.member("c").unwrap().own("files").unwrap() else {
+        panic!("others serve it")
+    };
+    assert_eq!(next.left_sessions(), ["anabranch-dead"]);
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use acl::Sid;
 use anabranch_gateway::kerberos::KerberosSettings;
-use anabranch_gateway::settings::{Settings, ShareSettings};
+use anabranch_gateway::settings::{CephPlace, Settings, ShareSettings};
 use anabranch_gateway::{
     Gateway, NewVserver, PortmapSockets, Prepared, Problem, Reach, Sockets, VserverShare,
 };
@@ -75,7 +75,12 @@ impl World {
 
     /// A gateway of this name, of which there is nothing but its place among the others.
     pub(crate) fn member(&self, name: &str) -> Result<Member, Holder> {
-        Member::join(self.store.gateway(name), name, "").unwrap()
+        self.member_with(name, "")
+    }
+
+    /// The same, whose storage knows it by this session.
+    pub(crate) fn member_with(&self, name: &str, session: &str) -> Result<Member, Holder> {
+        Member::join(self.store.gateway(name), name, session).unwrap()
     }
 
     /// An empty directory that all gateways have, and all users may use.
@@ -93,7 +98,9 @@ impl World {
         write_keytab(&keytab, &[&SERVICE]);
         let kerberos =
             KerberosSettings { keytab: Some(keytab), domains: vec![domain()], ..KerberosSettings::default() };
-        let settings = Settings { shares, kerberos, ..Settings::new(state) };
+        let configuration = self.directory.path().join("no ceph.conf");
+        let ceph = CephPlace { configuration, ..CephPlace::default() };
+        let settings = Settings { shares, kerberos, ceph, ..Settings::new(state) };
         let prepared = Prepared::new(&settings, DESCRIPTORS).unwrap();
         let sockets = Sockets {
             smb: vec![listen(None)],

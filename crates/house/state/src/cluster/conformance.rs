@@ -43,6 +43,8 @@ pub fn check(gateway: NewGateway<'_>) {
     who_listens_is_told(gateway);
     a_vserver_is_handed_over(gateway);
     a_dead_gateway_is_followed(gateway);
+    a_session_is_left_until_it_has_been_ended(gateway);
+    a_vserver_is_taken_again_by_its_owner(gateway);
     gateways_agree_on_who_serves_what(gateway);
 }
 
@@ -395,8 +397,8 @@ fn a_dead_gateway_is_followed(gateway: NewGateway<'_>) {
     dead.leave().unwrap();
     let again = owned(join(gateway, "node c").own("x").unwrap());
     assert_eq!(again.owner(), &Owner { epoch: 2, gateway: "node c".into() });
-    let followed = again.followed().unwrap();
-    assert_eq!((&*followed.gateway, &*followed.session), ("node c", "session of node c"));
+    assert_eq!(again.followed().map(|followed| &*followed.gateway), Some("node c"));
+    assert!(again.left_sessions().is_empty(), "it is its own");
     is_refused(&before.records().unwrap().store().write(&Batch::default()).unwrap_err());
     is_refused(&before.end().unwrap_err());
 
@@ -423,11 +425,54 @@ fn a_dead_gateway_is_followed(gateway: NewGateway<'_>) {
     };
     assert_eq!(third.owner(), &Owner { epoch: 3, gateway: "node d".into() });
     assert_eq!(third.followed().map(|followed| &*followed.gateway), Some("node c"));
+    assert_eq!(third.left_sessions(), ["session of node c"]);
     is_refused(&again.records().unwrap().store().write(&Batch::default()).unwrap_err());
     third.end().unwrap();
     let last = super::last_owner(&*store, "x").unwrap().unwrap();
     assert!(!last.has_it && !last.answers);
     assert_eq!(owned(other.own("x").unwrap()).followed(), None, "it was handed over");
+}
+
+/// Whoever fails to end what an owner before has left leaves that to the next, and so on.
+fn a_session_is_left_until_it_has_been_ended(gateway: NewGateway<'_>) {
+    let first = join(gateway, "node g");
+    owned(first.own("y").unwrap());
+    first.leave().unwrap();
+    let second = join(gateway, "node h");
+    let failed = owned(second.own("y").unwrap());
+    assert_eq!(failed.left_sessions(), ["session of node g"]);
+    // It could not end that, and lets the vserver go; the next one dies before it has ended it.
+    failed.end().unwrap();
+    let third = join(gateway, "node i");
+    let dies = owned(third.own("y").unwrap());
+    assert_eq!((dies.followed(), dies.left_sessions()), (None, &["session of node g".to_owned()][..]));
+    third.leave().unwrap();
+    let again = owned(second.own("y").unwrap());
+    assert_eq!(again.left_sessions(), ["session of node g", "session of node i"]);
+    again.session_has_ended("session of node i").unwrap();
+    again.end().unwrap();
+    let back = owned(join(gateway, "node g").own("y").unwrap());
+    assert!(back.left_sessions().is_empty(), "who is back goes on by its own session");
+    back.end().unwrap();
+    assert!(owned(second.own("y").unwrap()).left_sessions().is_empty(), "it was handed over");
+}
+
+/// A gateway that has given up what it serves takes it anew, and nobody else may.
+fn a_vserver_is_taken_again_by_its_owner(gateway: NewGateway<'_>) {
+    let (one, other) = (join(gateway, "node j"), join(gateway, "node k"));
+    let before = owned(one.own("z").unwrap());
+    before.answers().unwrap();
+    assert!(one.renew().unwrap());
+    assert_eq!(served_by(one.own("z").unwrap()), *before.owner());
+    assert_eq!(served_by(other.own_again("z").unwrap()), *before.owner(), "it is another's");
+    let now = owned(one.own_again("z").unwrap());
+    assert_eq!(now.owner(), &Owner { epoch: 2, gateway: "node j".into() });
+    assert_eq!((now.followed(), now.left_sessions()), (None, &[][..]));
+    is_not_owner(&before.records().unwrap().store().write(&Batch::default()).unwrap_err(), 2);
+    let last = super::last_owner(&*gateway("somebody"), "z").unwrap().unwrap();
+    assert!(last.has_it && !last.answers);
+    assert!(one.renew().unwrap());
+    assert_eq!(served_by(other.own("z").unwrap()), *now.owner());
 }
 
 fn is_refused(late: &StoreError) {

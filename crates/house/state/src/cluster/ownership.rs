@@ -5,6 +5,7 @@
 //! it. Who ends serving says so as its last change; then any gateway may take the group. A gateway that does not say so keeps it as long
 //! as it holds its lease. When the lease has run out, any gateway may take the group, and fences the one before first.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,8 @@ const FROM: &[u8] = b"from";
 const SESSION: &[u8] = b"session";
 /// A key there: it is there once clients are answered.
 const ANSWERS: &[u8] = b"answers";
+/// Sessions with the storage that owners before have left, by name: they are to be ended before anything is served.
+const LEFT: Table = Table { name: "left-sessions", form: Form::TextToBytes };
 /// How often another may be faster until that is an error.
 const TRIES: u32 = 16;
 
@@ -55,6 +58,7 @@ pub struct Ownership {
     vserver: String,
     owner: Owner,
     followed: Option<Followed>,
+    left: Vec<String>,
 }
 
 /// A gateway that has ended, or lost its lease, without handing over what it served.
@@ -62,8 +66,6 @@ pub struct Ownership {
 pub struct Followed {
     /// The gateway.
     pub gateway: String,
-    /// Its session with the storage, which is to be ended before anything is served.
-    pub session: String,
     /// How long it took to fence it.
     pub fenced_in: Duration,
 }
@@ -134,29 +136,44 @@ impl Member {
     /// # Errors
     /// The store does not answer, or others take the vserver again and again.
     pub fn own(&self, vserver: &str) -> Result<Begun, StoreError> {
+        self.owned(vserver, false)
+    }
+
+    /// The same for a vserver that this gateway may own already, and does not serve any more: whatever it still writes in the epoch before
+    /// is refused.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn own_again(&self, vserver: &str) -> Result<Begun, StoreError> {
+        self.owned(vserver, true)
+    }
+
+    fn owned(&self, vserver: &str, is_given_up_here: bool) -> Result<Begun, StoreError> {
         let group = group(vserver);
         for _ in 0..TRIES {
             let seen = self.store.owner(&group)?;
-            let followed = match &seen {
-                None => None,
-                Some(owner) => match self.served(&group, owner)? {
-                    Served::No => None,
-                    Served::Over => continue,
-                    Served::From(address, session) => {
-                        let before = Holder { gateway: owner.gateway.clone(), address };
-                        if self.is_alive(&before)? {
-                            return Ok(Begun::By(owner.clone()));
-                        }
-                        let begun = Instant::now();
-                        self.store.fence(&before)?;
-                        Some(Followed { gateway: before.gateway, session, fenced_in: begun.elapsed() })
+            let before = match &seen {
+                None => Served::No,
+                Some(owner) => self.served(&group, owner)?,
+            };
+            let followed = match before {
+                Served::Over => continue,
+                Served::No => None,
+                Served::By(holder) if is_given_up_here && holder == self.holder => None,
+                Served::By(holder) => {
+                    if self.is_alive(&holder)? {
+                        let epoch = seen.map_or(0, |owner| owner.epoch);
+                        return Ok(Begun::By(Owner { epoch, gateway: holder.gateway }));
                     }
-                },
+                    let begun = Instant::now();
+                    self.store.fence(&holder)?;
+                    Some(Followed { gateway: holder.gateway, fenced_in: begun.elapsed() })
+                }
             };
             let Some(owner) = self.store.take(&group, seen.as_ref())? else { continue };
-            if self.is_written_down(&group, &owner)? {
+            if let Some(left) = self.write_down(&group, &owner)? {
                 let (store, vserver) = (Arc::clone(&self.store), vserver.to_owned());
-                return Ok(Begun::Owned(Ownership { store, vserver, owner, followed }));
+                return Ok(Begun::Owned(Ownership { store, vserver, owner, followed, left }));
             }
         }
         Err(format!("others have taken the vserver {vserver} {TRIES} times meanwhile").into())
@@ -168,29 +185,34 @@ impl Member {
     }
 
     fn served(&self, group: &str, owner: &Owner) -> Result<Served, StoreError> {
-        let records = self.store.records(group, owner)?;
-        let found = records.read(SERVED, FROM);
-        Ok(match unless_over(found)? {
-            None => Served::Over,
-            Some(None) => Served::No,
-            Some(Some(address)) => match unless_over(records.read(SERVED, SESSION))? {
-                None => Served::Over,
-                Some(session) => {
-                    Served::From(String::from_utf8(address)?, String::from_utf8(session.unwrap_or_default())?)
-                }
-            },
-        })
+        let found = self.store.records(group, owner)?.read(SERVED, FROM);
+        let Some(address) = unless_over(found)? else { return Ok(Served::Over) };
+        let address = address.map(String::from_utf8).transpose()?;
+        Ok(address
+            .map_or(Served::No, |address| Served::By(Holder { gateway: owner.gateway.clone(), address })))
     }
 
-    /// Writes down that this gateway serves the group. False: it belongs to another already.
-    fn is_written_down(&self, group: &str, owner: &Owner) -> Result<bool, StoreError> {
-        let changes = vec![
+    /// Writes down that this gateway serves the group, and in the same step, that the session of the owner before is to be ended. The
+    /// sessions that are to be ended; None: the group belongs to another already.
+    fn write_down(&self, group: &str, owner: &Owner) -> Result<Option<Vec<String>>, StoreError> {
+        let records = self.store.records(group, owner)?;
+        // Nobody writes in an epoch before any more.
+        let Some(last) = unless_over(records.read(SERVED, SESSION))? else { return Ok(None) };
+        let Some(left) = unless_over(records.scan(LEFT))? else { return Ok(None) };
+        let last = last.map(String::from_utf8).transpose()?.filter(|session| !session.is_empty());
+        let left = left.into_iter().map(|(session, _)| String::from_utf8(session));
+        let mut left = left.chain(last.map(Ok)).collect::<Result<BTreeSet<_>, _>>()?;
+        // It goes on by its own: that ends with this gateway.
+        left.remove(&self.session);
+        let mut changes = vec![
             SERVED.put(FROM, self.holder.address.as_bytes()),
             SERVED.put(SESSION, self.session.as_bytes()),
             SERVED.remove(ANSWERS),
+            LEFT.remove(self.session.as_bytes()),
         ];
-        let written = self.store.records(group, owner)?.write(&changes.into());
-        Ok(unless_over(written)?.is_some())
+        changes.extend(left.iter().map(|session| LEFT.put(session.as_bytes(), b"")));
+        let written = unless_over(records.write(&changes.into()))?;
+        Ok(written.map(|_| left.into_iter().collect()))
     }
 }
 
@@ -229,8 +251,7 @@ pub fn last_owner(store: &dyn ClusterStore, vserver: &str) -> Result<Option<Last
 /// Whether the owner of a group serves it.
 enum Served {
     No,
-    /// From this address, with this session.
-    From(String, String),
+    By(Holder),
     /// The group has another owner by now.
     Over,
 }
@@ -260,6 +281,19 @@ impl Ownership {
         self.followed.as_ref()
     }
 
+    /// The sessions with the storage that owners before have left, without the own one: each is to be ended before anything is served.
+    pub fn left_sessions(&self) -> &[String] {
+        &self.left
+    }
+
+    /// Writes down that a session that was left has been ended.
+    ///
+    /// # Errors
+    /// The store does not answer, or the group has another owner already ([`NotOwner`]).
+    pub fn session_has_ended(&self, session: &str) -> Result<(), StoreError> {
+        self.store()?.write(&vec![LEFT.remove(session.as_bytes())].into()).map(drop)
+    }
+
     /// What the vserver remembers, as long as this gateway owns it.
     ///
     /// # Errors
@@ -281,7 +315,8 @@ impl Ownership {
         self.store()?.write(&vec![SERVED.put(ANSWERS, b"")].into()).map(drop)
     }
 
-    /// Lets any gateway take the vserver. Nothing of it is served here any more, and nothing is written after this.
+    /// Lets any gateway take the vserver. Nothing of it is served here any more, and nothing is written after this. Sessions that were left
+    /// and have not been ended stay written down.
     ///
     /// # Errors
     /// The store does not answer, or the group has another owner already ([`NotOwner`]).
