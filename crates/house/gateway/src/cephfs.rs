@@ -11,10 +11,13 @@ use storage_ceph::{CephOptions, CephStore, Mount, MountError, Place};
 
 use crate::in_time;
 use crate::problem::{self, Cause, Problem};
+use crate::session_ends::SessionEnds;
 
 /// What a directory in CephFS begins with, in place of a directory of this machine.
 const SCHEME: &str = "cephfs:";
 
+/// How long the end of another gateway's session may take until whoever waits for it is told.
+const END: Duration = Duration::from_secs(10);
 /// How long the end of the session may take.
 const LEAVE: Duration = Duration::from_secs(5);
 
@@ -25,6 +28,7 @@ pub(crate) struct Cluster {
     /// Held while the file system is being mounted, so that this happens once, and while it is asked whether it still is. It stays
     /// mounted for shares to come: unmounting waits for the cluster.
     mount: Mutex<Option<Arc<Mount>>>,
+    ends: Arc<SessionEnds>,
 }
 
 /// A share to be opened in CephFS.
@@ -82,7 +86,7 @@ pub(crate) fn check(place: &Place) -> problem::Result<()> {
 
 impl Cluster {
     pub(crate) fn new(place: Place) -> Self {
-        Self { place, mount: Mutex::default() }
+        Self { place, ..Self::default() }
     }
 
     /// Opens a directory as a store that no other gateway serves at the same time. The cluster may take its time to answer.
@@ -102,13 +106,15 @@ impl Cluster {
     /// Ends the session of another gateway, which may not read or write in the file system any more.
     ///
     /// # Errors
-    /// The cluster does not answer, or does not admit this gateway.
+    /// The cluster does not answer in time, or does not admit this gateway.
     pub(crate) fn end_session(&self, gateway: &str) -> problem::Result<()> {
-        let end = || storage_ceph::end_session(&self.place, gateway);
-        // Whoever comes next would not know that it has to be ended.
-        end().or_else(|_| end()).map_err(|error| {
-            let what = format!("the session of {gateway} in CephFS cannot be ended: {error}");
-            Problem::new(Cause::Silent, what, error.advice())
+        let (place, session) = (self.place.clone(), gateway.to_owned());
+        self.ends.ended(gateway, END, move || {
+            let end = || storage_ceph::end_session(&place, &session);
+            end().or_else(|_| end()).map_err(|error| {
+                let what = format!("the session of {session} in CephFS cannot be ended: {error}");
+                Problem::new(Cause::Silent, what, error.advice())
+            })
         })
     }
 

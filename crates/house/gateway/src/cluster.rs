@@ -2,10 +2,12 @@
 //! them is to serve which vserver. Commands change the register; each gateway looks at it, and does its part ([`keeper`]). So a command
 //! may be given to any gateway, and one that was not there when something was decided does its part when it is back.
 
+mod beginnings;
 mod calls;
 mod definition;
 mod keeper;
 mod placement;
+mod troubles;
 
 use std::fmt;
 use std::sync::Arc;

@@ -57,6 +57,7 @@ mod renewal;
 pub mod replication;
 pub mod retention;
 mod servers;
+mod session_ends;
 pub mod settings;
 mod sid_names;
 mod smb_quic;

@@ -60,38 +60,59 @@ impl Host {
 
     pub(crate) fn serve_vserver(&self, new: NewVserver) -> Result<()> {
         check_vserver_name(&new.name).map_err(|why| Problem::new(Cause::Settings, why, ""))?;
-        let _one = self.vservers.beginning.lock();
+        let Some(_alone) = self.vservers.alone(&new.name) else {
+            let what = format!("the vserver {} begins or ends here already", new.name);
+            return Err(Problem::new(Cause::Silent, what, ""));
+        };
         let begun = Instant::now();
         let ownership = self.own(&new.name)?;
         let owned_in = begun.elapsed();
-        match self.begin_vserver(&ownership, new) {
-            Ok((begun, phases)) => {
-                let (name, epoch) = (ownership.vserver().to_owned(), ownership.owner().epoch);
+        // It may wait for a metadata server, so nothing is held meanwhile that others need.
+        let ended = timed(|| self.end_left_sessions(&ownership, &new));
+        let one = self.vservers.beginning.lock();
+        let begun = ended.and_then(|((), session)| {
+            self.begin_vserver(&ownership, new, Phases { session, ..Phases::default() })
+        });
+        match begun {
+            Ok((began, phases)) => {
                 tell_phases(&ownership, owned_in, phases);
-                let Began { vserver, directories, raised } = begun;
-                if let Err(error) = ownership.answers() {
-                    vserver.abandon();
-                    drop(raised);
-                    let _ = ownership.end();
-                    return Err(lost(&name, &error));
-                }
-                self.vservers.enter(Served { ownership, vserver, directories, raised });
-                if !self.has_place() {
-                    // The others have ended meanwhile.
-                    self.vservers.abandon_all();
-                    return Err(no_place(&name));
-                }
+                self.enter(ownership, began)?;
+                drop(one);
                 self.administration.allot_opens();
-                tracing::info!(vserver = name, epoch, "serving the vserver");
                 Ok(())
             }
             Err(problem) => {
-                let name = ownership.vserver().to_owned();
-                if let Err(error) = ownership.end() {
-                    tracing::error!("{}", lost(&name, &error));
-                }
+                drop(one);
+                self.let_go(ownership);
                 Err(problem)
             }
+        }
+    }
+
+    /// Enters a vserver that listens already in the list.
+    fn enter(&self, ownership: Ownership, Began { vserver, directories, raised }: Began) -> Result<()> {
+        let (name, epoch) = (ownership.vserver().to_owned(), ownership.owner().epoch);
+        if let Err(error) = ownership.answers() {
+            drop(raised);
+            vserver.abandon();
+            self.let_go(ownership);
+            return Err(lost(&name, &error));
+        }
+        self.vservers.enter(Served { ownership, vserver, directories, raised });
+        if !self.has_place() {
+            // The others have ended meanwhile.
+            self.vservers.abandon_all();
+            return Err(no_place(&name));
+        }
+        tracing::info!(vserver = name, epoch, "serving the vserver");
+        Ok(())
+    }
+
+    /// Lets any gateway have a vserver that is not served here.
+    fn let_go(&self, ownership: Ownership) {
+        let name = ownership.vserver().to_owned();
+        if let Err(error) = ownership.end() {
+            tracing::error!("{}", lost(&name, &error));
         }
     }
 
@@ -110,10 +131,13 @@ impl Host {
         }
     }
 
-    fn begin_vserver(&self, ownership: &Ownership, new: NewVserver) -> Result<(Began, Phases)> {
+    fn begin_vserver(
+        &self,
+        ownership: &Ownership,
+        new: NewVserver,
+        mut phases: Phases,
+    ) -> Result<(Began, Phases)> {
         let name = ownership.vserver();
-        let mut phases = Phases::default();
-        phases.session = timed(|| self.end_left_sessions(ownership, &new))?.1;
         let records = ownership.records().map_err(|error| lost(name, &error))?;
         let opener = VserverOpener {
             records: records.clone(),

@@ -1,6 +1,6 @@
 //! The vservers that a gateway serves beside its own shares: each is served as long as the gateway owns it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -23,8 +23,23 @@ const NAME_MAX: usize = 15;
 pub(crate) struct Vservers {
     /// Guards the list, by name. It is held for look-ups only.
     served: Mutex<BTreeMap<String, Served>>,
+    /// Guards the names of those that begin or end at this moment.
+    under_way: Mutex<BTreeSet<String>>,
     /// Held while one begins, so that no two begin to serve one directory. It guards no data.
     pub(crate) beginning: Mutex<()>,
+}
+
+/// Nothing else begins or ends a vserver while this lives.
+#[derive(Debug)]
+pub(crate) struct Alone<'a> {
+    vservers: &'a Vservers,
+    name: String,
+}
+
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        self.vservers.under_way.lock().remove(&self.name);
+    }
 }
 
 /// A vserver, and why it may be served here.
@@ -84,9 +99,25 @@ impl Vservers {
         }
     }
 
+    /// None: something begins or ends the vserver already.
+    pub(crate) fn alone(&self, name: &str) -> Option<Alone<'_>> {
+        let is_alone = self.under_way.lock().insert(name.to_owned());
+        is_alone.then(|| Alone { vservers: self, name: name.to_owned() })
+    }
+
+    /// Whether a vserver begins or ends at this moment.
+    pub(crate) fn is_under_way(&self, name: &str) -> bool {
+        self.under_way.lock().contains(name)
+    }
+
     /// Enters a vserver that listens already.
     pub(crate) fn enter(&self, served: Served) {
         self.served.lock().insert(served.ownership.vserver().to_owned(), served);
+    }
+
+    /// Whether a vserver is in the list.
+    pub(crate) fn is_served(&self, name: &str) -> bool {
+        self.served.lock().contains_key(name)
     }
 
     /// Takes a vserver out of the list.

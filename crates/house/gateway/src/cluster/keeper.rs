@@ -1,14 +1,15 @@
 //! The thread that does what the register says: it keeps the gateway's place, ends vservers that are to be elsewhere, begins those that
 //! are to be here, and looks after the gateways that come after this one.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use state::cluster::{GatewayRecord, LastOwner, Member, Register, Seen, VserverRecord, last_owner, living};
 
-use super::{Seat, Wake, definition, placement};
+use super::beginnings::Beginnings;
+use super::{Seat, Wake, placement, troubles};
 use crate::problem::{Cause, Problem, Result};
 use crate::reach::VserverAddress;
 
@@ -18,8 +19,6 @@ const LOOK: Duration = Duration::from_millis(250);
 const READ: Duration = Duration::from_secs(1);
 /// How long to wait after a failure.
 const FAILED: Duration = Duration::from_secs(1);
-/// How long to wait before a vserver that cannot be served is tried again.
-const AGAIN: Duration = Duration::from_secs(5);
 /// How long a gateway that was not seen yet may take to be there, before others have what it is to serve.
 const START: Duration = Duration::from_secs(10);
 
@@ -58,8 +57,7 @@ struct Keeper {
     since: Option<Instant>,
     /// The gateways that were there since then.
     seen: HashSet<String>,
-    /// When vservers could not be served.
-    failed: BTreeMap<String, Instant>,
+    beginnings: Beginnings,
 }
 
 /// Takes away the addresses that a gateway on this machine has left which was killed: nothing is served here yet.
@@ -79,7 +77,9 @@ fn withdraw_left(vservers: &[Seen<VserverRecord>]) {
 impl Keeper {
     fn pass(&mut self, seat: &Arc<Seat>) -> Result<()> {
         if seat.gives_up_lost_place() {
-            *self = Self::default();
+            // What begins finds by itself that the place is lost.
+            let beginnings = std::mem::take(&mut self.beginnings);
+            *self = Self { beginnings, ..Self::default() };
         }
         let Some(register) = seat.register()? else {
             let what = format!("nobody has made a cluster in the pool {}", seat.settings.pool);
@@ -91,7 +91,7 @@ impl Keeper {
         };
         if self.read.is_none_or(|read| read.elapsed() >= READ) {
             if self.read.is_none() {
-                self.failed.clear();
+                self.beginnings.try_again();
             }
             self.read = Some(Instant::now());
             self.gateways = register.gateways().map_err(|error| seat.failed(&error))?;
@@ -127,7 +127,7 @@ impl Keeper {
                 Ok(_) => seat.tell(register),
                 Err(problem) => {
                     tracing::error!("{problem}");
-                    write_trouble(register, &name, Some(&format!("{}: {}", seat.name(), problem.what)));
+                    troubles::write(register, &name, Some((seat.name(), &problem)));
                 }
             }
         }
@@ -135,34 +135,23 @@ impl Keeper {
 
     /// Begins the vservers that are to be here.
     fn begin_own(&mut self, seat: &Arc<Seat>, register: &Arc<Register>) -> Result<()> {
-        let served: HashSet<_> = seat.host.vservers.owners().into_iter().map(|(name, _)| name).collect();
+        self.beginnings.look();
+        let vservers = &seat.host.vservers;
         for Seen { record, .. } in &self.vservers {
-            let waits = self.failed.get(&record.name).is_some_and(|at| at.elapsed() < AGAIN);
-            if record.gateway != seat.name() || served.contains(&record.name) || waits {
+            let name = &*record.name;
+            if record.gateway != seat.name() || !self.beginnings.may_begin(name) {
                 continue;
             }
-            if seat.is_served_elsewhere(register, &record.name)? {
+            // What begins is in the list before it is not under way any more.
+            if vservers.is_under_way(name)
+                || vservers.is_served(name)
+                || seat.is_served_elsewhere(register, name)?
+            {
                 continue;
             }
-            let begun = definition::definition(record)
-                .map_err(|why| Problem::new(Cause::Settings, why, ""))
-                .and_then(|new| seat.host.serve_vserver(new));
-            match begun {
-                Ok(()) => {
-                    self.failed.remove(&record.name);
-                    write_trouble(register, &record.name, None);
-                    seat.tell(register);
-                }
-                Err(problem) => {
-                    tracing::error!(vserver = record.name, "the vserver cannot be served here: {problem}");
-                    self.failed.insert(record.name.clone(), Instant::now());
-                    let why = [&problem.what, &problem.advice].map(String::as_str).join(". ");
-                    write_trouble(
-                        register,
-                        &record.name,
-                        Some(&format!("{}: {}", seat.name(), why.trim_end())),
-                    );
-                }
+            if let Err(error) = self.beginnings.begin(seat, register, record) {
+                tracing::error!(vserver = name, "no thread to serve the vserver: {error}");
+                self.beginnings.has_failed(name);
             }
         }
         Ok(())
@@ -200,16 +189,6 @@ impl Keeper {
             }
         }
         Ok(())
-    }
-}
-
-fn write_trouble(register: &Register, vserver: &str, why: Option<&str>) {
-    let is_there = || register.trouble(vserver).is_ok_and(|trouble| trouble.is_some());
-    if why.is_none() && !is_there() {
-        return;
-    }
-    if let Err(error) = register.set_trouble(vserver, why) {
-        tracing::warn!(vserver, "the trouble of the vserver is not written down: {error}");
     }
 }
 
