@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -28,6 +29,8 @@ pub(crate) struct Cluster {
     /// Held while the file system is being mounted, so that this happens once, and while it is asked whether it still is. It stays
     /// mounted for shares to come: unmounting waits for the cluster.
     mount: Mutex<Option<Arc<Mount>>>,
+    /// How many sessions the cluster has ended. It is raised while the mount is held.
+    ended: AtomicU64,
     ends: Arc<SessionEnds>,
 }
 
@@ -135,7 +138,17 @@ impl Cluster {
 
     /// The mount whose session the cluster has ended, if there was one. The next share is opened in a new one.
     pub(crate) fn take_if_ended(&self) -> Option<Arc<Mount>> {
-        self.mount.lock().take_if(|mount| mount.is_ended())
+        let mut mount = self.mount.lock();
+        let ended = mount.take_if(|mount| mount.is_ended());
+        if ended.is_some() {
+            self.ended.fetch_add(1, Ordering::SeqCst);
+        }
+        ended
+    }
+
+    /// The number of the session in which shares are opened from now on. What was opened in one of a lower number does nothing any more.
+    pub(crate) fn session(&self) -> u64 {
+        self.ended.load(Ordering::SeqCst)
     }
 
     fn mounted(&self, gateway: &str) -> Result<Arc<Mount>, MountError> {

@@ -98,6 +98,15 @@ impl Vserver {
         withdraw(&shares);
     }
 
+    /// The same, and waits until connections have ended: the server can listen at the same addresses again. False: some do not end.
+    #[must_use]
+    pub(crate) fn give_up(self) -> bool {
+        let Self { shares, listeners, .. } = self;
+        let is_over = listeners.end(CLEAN_UP);
+        withdraw(&shares);
+        is_over
+    }
+
     /// The same as [`Vserver::end`], when the shards have ended.
     ///
     /// # Errors

@@ -90,7 +90,8 @@ impl Host {
     }
 
     /// Enters a vserver that listens already in the list.
-    fn enter(&self, ownership: Ownership, Began { vserver, directories, raised }: Began) -> Result<()> {
+    fn enter(&self, ownership: Ownership, began: Began) -> Result<()> {
+        let Began { vserver, directories, session, raised } = began;
         let (name, epoch) = (ownership.vserver().to_owned(), ownership.owner().epoch);
         if let Err(error) = ownership.answers() {
             drop(raised);
@@ -98,7 +99,7 @@ impl Host {
             self.let_go(ownership);
             return Err(lost(&name, &error));
         }
-        self.vservers.enter(Served { ownership, vserver, directories, raised });
+        self.vservers.enter(Served { ownership, vserver, directories, session, raised });
         if !self.has_place() {
             // The others have ended meanwhile.
             self.vservers.abandon_all();
@@ -112,6 +113,7 @@ impl Host {
     fn let_go(&self, ownership: Ownership) {
         let name = ownership.vserver().to_owned();
         if let Err(error) = ownership.end() {
+            self.vservers.note_given_up(&name);
             tracing::error!("{}", lost(&name, &error));
         }
     }
@@ -122,9 +124,16 @@ impl Host {
         let held = membership.as_ref().filter(|membership| membership.holds());
         let member = held.map(|membership| Arc::clone(&membership.member)).ok_or_else(|| no_place(name))?;
         drop(membership);
-        match member.own(name).map_err(|error| lost(name, &error))? {
-            Begun::Owned(ownership) => Ok(ownership),
-            Begun::By(Owner { gateway, .. }) => {
+        let is_given_up = self.vservers.take_given_up(name);
+        let begun = if is_given_up { member.own_again(name) } else { member.own(name) };
+        match begun {
+            Err(error) => {
+                // It may be owned all the same.
+                self.vservers.note_given_up(name);
+                Err(lost(name, &error))
+            }
+            Ok(Begun::Owned(ownership)) => Ok(ownership),
+            Ok(Begun::By(Owner { gateway, .. })) => {
                 let what = format!("the vserver {name} is served by the gateway {gateway}");
                 Err(Problem::new(Cause::Silent, what, "That gateway has to end it first."))
             }
@@ -146,6 +155,7 @@ impl Host {
             opens_max: self.administration.opens_with(new.shares.len()),
             access_log: self.lent.access_log.clone(),
         };
+        let session = is_in_cephfs(&new).then(|| self.administration.ceph().session());
         let apart = self.administration.apart()?;
         let ((table, directories), took) = timed(|| opener.open_all(&new.shares, apart))?;
         phases.shares = took;
@@ -166,13 +176,13 @@ impl Host {
             Ok(vserver)
         })?;
         phases.servers = took;
-        Ok((Began { vserver, directories, raised }, phases))
+        Ok((Began { vserver, directories, session, raised }, phases))
     }
 
     /// Ends what gateways before have left in the storage: they may not write there any more. What cannot be ended stays written down for
     /// whoever serves the vserver next.
     fn end_left_sessions(&self, ownership: &Ownership, new: &NewVserver) -> Result<()> {
-        if !new.shares.iter().any(|share| cephfs::path_of(&share.directory).is_some()) {
+        if !is_in_cephfs(new) {
             return Ok(());
         }
         for session in ownership.left_sessions() {
@@ -194,6 +204,7 @@ impl Host {
 struct Began {
     vserver: Vserver,
     directories: Directories,
+    session: Option<u64>,
     raised: service_address::Raised,
 }
 
@@ -227,6 +238,10 @@ fn tell_phases(ownership: &Ownership, owned_in: Duration, phases: Phases) {
         servers_ms = servers.as_millis(),
         "the vserver was taken over from the gateway {gateway}, which does not hold its lease any more"
     );
+}
+
+fn is_in_cephfs(new: &NewVserver) -> bool {
+    new.shares.iter().any(|share| cephfs::path_of(&share.directory).is_some())
 }
 
 fn no_place(name: &str) -> Problem {

@@ -25,6 +25,8 @@ pub(crate) struct Vservers {
     served: Mutex<BTreeMap<String, Served>>,
     /// Guards the names of those that begin or end at this moment.
     under_way: Mutex<BTreeSet<String>>,
+    /// Guards the names of those that this gateway may own still, and does not serve.
+    given_up: Mutex<BTreeSet<String>>,
     /// Held while one begins, so that no two begin to serve one directory. It guards no data.
     pub(crate) beginning: Mutex<()>,
 }
@@ -48,6 +50,8 @@ pub(crate) struct Served {
     pub(crate) ownership: Ownership,
     pub(crate) vserver: Vserver,
     pub(crate) directories: Directories,
+    /// The session with CephFS in which its shares were opened; None: none of them is in CephFS.
+    pub(crate) session: Option<u64>,
     /// Its addresses are here as long as this is.
     pub(crate) raised: Raised,
 }
@@ -108,6 +112,49 @@ impl Vservers {
     /// Whether a vserver begins or ends at this moment.
     pub(crate) fn is_under_way(&self, name: &str) -> bool {
         self.under_way.lock().contains(name)
+    }
+
+    /// Notes that this gateway may own a vserver that it does not serve.
+    pub(crate) fn note_given_up(&self, name: &str) {
+        self.given_up.lock().insert(name.to_owned());
+    }
+
+    /// Whether that was noted. It is forgotten.
+    pub(crate) fn take_given_up(&self, name: &str) -> bool {
+        self.given_up.lock().remove(name)
+    }
+
+    /// Ends those whose shares are in a session with CephFS before this one, which the cluster has ended: their clients get errors. They can
+    /// be begun again, in the next epoch.
+    pub(crate) fn give_up_before(&self, session: u64) {
+        let is_ended = |served: &Served| served.session.is_some_and(|of| of < session);
+        let served = self.served.lock();
+        let ended = served.iter().filter(|(_, served)| is_ended(served)).map(|(name, _)| name.clone());
+        let ended: Vec<_> = ended.collect();
+        drop(served);
+        std::thread::scope(|scope| {
+            for name in ended {
+                scope.spawn(move || self.give_up(&name));
+            }
+        });
+    }
+
+    fn give_up(&self, name: &str) {
+        // Whoever ends it already needs nothing of this.
+        let Some(_alone) = self.alone(name) else { return };
+        self.note_given_up(name);
+        let Some(Served { vserver, raised, .. }) = self.take(name) else { return };
+        tracing::error!(
+            vserver = name,
+            "the Ceph cluster has ended the session of this gateway: the vserver begins anew"
+        );
+        drop(raised);
+        if !vserver.give_up() {
+            tracing::error!(
+                vserver = name,
+                "connections of the vserver have not ended: a storage does not answer"
+            );
+        }
     }
 
     /// Enters a vserver that listens already.

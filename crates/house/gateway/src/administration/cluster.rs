@@ -1,5 +1,6 @@
 //! The session with the Ceph cluster, which the cluster may end while shares are served: another session of the same gateway began, an
-//! administrator has evicted it, or nothing was heard of it for too long.
+//! administrator has evicted it, or nothing was heard of it for too long. Shares of the gateway itself are opened again; vservers end here,
+//! and begin anew as one of the cluster's gateways does its part.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +26,11 @@ impl Administration {
             std::thread::sleep(LOOK);
             let Some(administration) = administration.upgrade() else { return };
             // It is held until its shares have ended, so that none of their clients has to wait for its end.
-            let ended = administration.declared().ceph.take_if_ended();
+            let ceph = administration.ceph();
+            let ended = ceph.take_if_ended();
+            if let Some(serving) = &administration.serving {
+                serving.vservers.give_up_before(ceph.session());
+            }
             if ended.is_some() {
                 administration.open_again();
             }
