@@ -133,6 +133,38 @@ check "it has the address no more" soon eval '! ip -n "$net-a" addr show dev eth
 check "and listens nowhere any more" soon eval '! in_ns a grep -q ":0801 00000000:0000 0A " /proc/net/tcp'
 check "and is a gateway again" eval 'soon eval "at a cluster status | grep -q \"has its place\""'
 check "the other serves the vserver" serves a files b
+
+# The metadata server ends the session of the owner, which is b, at 192.0.2.2.
+active_mds() { in_ns hub "$lab" active-mds | sed 's/^mds.//'; }
+session_of_b() {
+  in_ns hub "$lab" ceph tell "mds.$(active_mds)" session ls 2>/dev/null | python3 -c '
+import json, sys
+print([s["id"] for s in json.load(sys.stdin) if "192.0.2.2:" in s["inst"] and s["client_metadata"].get("uuid", "").startswith("anabranch")][-1])'
+}
+epoch() { at a vserver list | awk '$1 == "files" { print $4 }'; }
+ip netns exec "$net-client" "$vservers" hold 192.0.2.10:2049 evicted 12 >"$scratch/hold-evicted" 2>&1 &
+hold=$!
+soon grep -q '^writing' "$scratch/hold-evicted"
+before=$(epoch)
+check "evicted: the session of the owner is ended" in_ns hub "$lab" ceph tell "mds.$(active_mds)" client evict "id=$(session_of_b)"
+check "evicted: the owner notices" soon grep -q 'the Ceph cluster has ended the session of this gateway: the vserver begins anew' "$scratch/log-b"
+check "evicted: it serves the vserver again, in another epoch" soon eval 'serves a files b && [ "$(epoch)" -gt "$before" ]'
+wait $hold
+check "evicted: the open file and the lock are back, and what was acknowledged is there" [ $? = 0 ]
+cat "$scratch/hold-evicted"
+
+# No metadata server answers when the owner dies.
+mds() { local one; for one in a b; do kill "-$1" "$(cat "$CEPH_LAB_DIR/run/mds.$one.pid")"; done; }
+mds STOP
+kill -KILL "${pid[b]}"; wait "${pid[b]}" 2>/dev/null; unset 'pid[b]'
+check "silent: the other says what it waits for" soon grep -q 'is not ended yet: no metadata server answers' "$scratch/log-a"
+check "silent: so does the list of vservers" eval 'at a vserver list | grep -q "no metadata server answers"'
+refused "silent: it begins others meanwhile, as far as they can" "the storage of cephfs:/more does not answer" at a vserver create more --address 192.0.2.11%eth0 --share x=cephfs:/more --smb off
+mds CONT
+check "silent: it takes over when one answers again" soon serves a files a
+serve b
+check "silent: the gateway that died is back" eval 'soon eval "at b cluster status | grep -q \"has its place\""'
+check "silent: and has the vserver again" at a vserver move files b
 kill -TERM "${pid[b]}"; wait "${pid[b]}"
 check "a gateway stops as it should" [ $? = 0 ]
 unset 'pid[b]'
