@@ -16,7 +16,7 @@ pub struct Cluster {
     pub pool: String,
     /// Whether that gateway has its place, so that it may serve vservers.
     pub has_place: bool,
-    /// Why it has none. None: it has one, or has not joined.
+    /// Why it has none, or cannot do a part of its work; and what cannot be read. None: it has one, or has not joined.
     pub problem: Option<String>,
     /// All gateways that have joined, by name.
     pub gateways: Vec<ClusterGateway>,

@@ -37,6 +37,11 @@ impl Problem {
     pub(crate) fn new(cause: Cause, what: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { cause, what: what.into(), advice: advice.into() }
     }
+
+    /// The same, of a vserver.
+    pub(crate) fn of_vserver(self, name: &str) -> Self {
+        Self { what: format!("the vserver {name}: {}", self.what), ..self }
+    }
 }
 
 impl fmt::Display for Problem {

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 pub use one_machine::OneMachine;
 pub use ownership::{Begun, Followed, LEASE, LastOwner, Member, Ownership, last_owner, living};
-pub use register::{GatewayRecord, Register, Seen, VserverRecord, VserverShareRecord};
+pub use register::{GatewayRecord, Listed, Register, Seen, Unreadable, VserverRecord, VserverShareRecord};
 
 use crate::store::{Store, StoreError};
 

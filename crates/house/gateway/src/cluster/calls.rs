@@ -10,7 +10,8 @@ use control::cluster::{
 };
 use control::{Refusal, RefusalKind};
 use state::cluster::{
-    GatewayRecord, LastOwner, Register, Seen, VserverRecord, VserverShareRecord, last_owner, living,
+    GatewayRecord, LastOwner, Listed, Register, Seen, Unreadable, VserverRecord, VserverShareRecord,
+    last_owner, living,
 };
 use state::store::StoreError;
 
@@ -23,6 +24,9 @@ type Result<T> = std::result::Result<T, Refusal>;
 const JOIN: Duration = Duration::from_secs(8);
 /// How long a vserver may take to be served, or to end.
 const MOVE: Duration = Duration::from_secs(40);
+/// What to do about a record that cannot be read.
+const LATER: &str =
+    "It is damaged, or a later version of this program has written it: install that version here.";
 /// How often to look whether that is so.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -52,6 +56,18 @@ fn too_quick() -> Refusal {
     refused(RefusalKind::Busy, "somebody has changed the same at this moment", "Look, and try again.")
 }
 
+fn unreadable(record: &Unreadable) -> Refusal {
+    refused(RefusalKind::Failed, &record.what, LATER)
+}
+
+/// The record of this name, if there is one.
+fn found_in<T>(listed: Listed<T>, is_it: impl Fn(&T) -> bool, name: &str) -> Result<Option<Seen<T>>> {
+    if let Some(record) = listed.unreadable(name) {
+        return Err(unreadable(record));
+    }
+    Ok(listed.seen.into_iter().find(|seen| is_it(&seen.record)))
+}
+
 impl Seat {
     fn asked_register(&self) -> Result<Arc<Register>> {
         let register = self.register().map_err(failed)?;
@@ -65,22 +81,21 @@ impl Seat {
         failed(self.trouble(error))
     }
 
-    fn all_gateways(&self, register: &Register) -> Result<Vec<Seen<GatewayRecord>>> {
+    fn all_gateways(&self, register: &Register) -> Result<Listed<GatewayRecord>> {
         register.gateways().map_err(|error| self.no_answer(&error))
     }
 
     fn one_gateway(&self, register: &Register, name: &str) -> Result<Seen<GatewayRecord>> {
-        let found = self.all_gateways(register)?.into_iter().find(|seen| seen.record.name == name);
-        found.ok_or_else(|| no_gateway(name))
+        found_in(self.all_gateways(register)?, |record| record.name == name, name)?
+            .ok_or_else(|| no_gateway(name))
     }
 
-    fn all_vservers(&self, register: &Register) -> Result<Vec<Seen<VserverRecord>>> {
+    fn all_vservers(&self, register: &Register) -> Result<Listed<VserverRecord>> {
         register.vservers().map_err(|error| self.no_answer(&error))
     }
 
     fn one_vserver(&self, register: &Register, name: &str) -> Result<Seen<VserverRecord>> {
-        let found = self.all_vservers(register)?.into_iter().find(|seen| seen.record.name == name);
-        found.ok_or_else(|| {
+        found_in(self.all_vservers(register)?, |record| record.name == name, name)?.ok_or_else(|| {
             let what = format!("there is no vserver {name}");
             refused(RefusalKind::NotFound, what, "`anabranch vserver list` lists the vservers.")
         })
@@ -184,7 +199,11 @@ impl Seat {
 
     /// Checks that nobody has what a new vserver is to have.
     fn check_free(&self, register: &Register, new: &VserverRecord) -> Result<()> {
-        for Seen { record, .. } in self.all_vservers(register)? {
+        let all = self.all_vservers(register)?;
+        if let Some(record) = all.unreadable(&new.name) {
+            return Err(unreadable(record));
+        }
+        for Seen { record, .. } in all.seen {
             if record.name == new.name {
                 return Err(name_taken(&new.name));
             }
@@ -205,13 +224,19 @@ fn name_taken(name: &str) -> Refusal {
 impl ClusterGateways for Seat {
     fn cluster(&self) -> Result<Cluster> {
         let register = self.asked_register()?;
-        let vservers = self.all_vservers(&register)?;
+        let (vservers, all) = (self.all_vservers(&register)?, self.all_gateways(&register)?);
+        let mut problems: Vec<_> = self.problem.lock().clone().into_iter().collect();
+        problems.extend(all.unreadable.iter().chain(&vservers.unreadable).map(|record| record.what.clone()));
         let mut gateways = Vec::new();
-        for Seen { record, .. } in self.all_gateways(&register)? {
-            let holder = living(&**register.store(), &record.name).map_err(|error| self.no_answer(&error))?;
+        for Seen { record, .. } in all.seen {
+            let holder = living(&**register.store(), &record.name).unwrap_or_else(|error| {
+                problems
+                    .push(format!("it is not known whether the gateway {} is there: {error}", record.name));
+                None
+            });
             let is_of = |seen: &&Seen<VserverRecord>| seen.record.gateway == record.name;
             gateways.push(ClusterGateway {
-                vservers: vservers.iter().filter(is_of).map(|seen| seen.record.name.clone()).collect(),
+                vservers: vservers.seen.iter().filter(is_of).map(|seen| seen.record.name.clone()).collect(),
                 name: record.name,
                 version: record.version,
                 is_alive: holder.is_some(),
@@ -223,7 +248,7 @@ impl ClusterGateways for Seat {
             gateway: self.name().to_owned(),
             pool: self.settings.pool.clone(),
             has_place: self.host.has_place(),
-            problem: self.problem.lock().clone(),
+            problem: (!problems.is_empty()).then(|| problems.join("; ")),
             gateways,
         })
     }
@@ -249,7 +274,7 @@ impl ClusterGateways for Seat {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             is_drained: false,
         };
-        let seen = self.all_gateways(&register)?.into_iter().find(|seen| seen.record.name == record.name);
+        let seen = found_in(self.all_gateways(&register)?, |found| found.name == record.name, &record.name)?;
         let is_entered = match &seen {
             None => register.add_gateway(&record),
             Some(seen) if seen.record == record => Ok(true),
@@ -278,7 +303,8 @@ impl ClusterGateways for Seat {
     fn leave(&self, gateway: &str) -> Result<Cluster> {
         let register = self.asked_register()?;
         let seen = self.one_gateway(&register, gateway)?;
-        let of_it = self.all_vservers(&register)?.into_iter().find(|seen| seen.record.gateway == gateway);
+        let of_it =
+            self.all_vservers(&register)?.seen.into_iter().find(|seen| seen.record.gateway == gateway);
         if let Some(Seen { record, .. }) = of_it {
             let what = format!("the gateway {gateway} is to serve the vserver {}", record.name);
             let advice = format!("Move them first: anabranch vserver drain {gateway}");
@@ -314,10 +340,10 @@ impl ClusterGateways for Seat {
         }
         let mut moved = Vec::new();
         loop {
-            let all = self.all_vservers(&register)?;
+            let all = self.all_vservers(&register)?.seen;
             let Some(next) = all.iter().find(|seen| seen.record.gateway == gateway) else { break };
             let gateways: Vec<_> =
-                self.all_gateways(&register)?.into_iter().map(|seen| seen.record).collect();
+                self.all_gateways(&register)?.seen.into_iter().map(|seen| seen.record).collect();
             let records: Vec<_> = all.iter().map(|seen| seen.record.clone()).collect();
             let to = self.open_gateway(&register, &gateways, &records, gateway).map_err(failed)?;
             let to = to.ok_or_else(|| {
@@ -333,7 +359,22 @@ impl ClusterGateways for Seat {
     fn vservers(&self) -> Result<Vservers> {
         let register = self.asked_register()?;
         let all = self.all_vservers(&register)?;
-        let vservers = all.iter().map(|seen| self.told(&register, &seen.record)).collect::<Result<_>>()?;
+        let told = |seen: &Seen<VserverRecord>| {
+            self.told(&register, &seen.record).unwrap_or_else(|refusal| Vserver {
+                name: seen.record.name.clone(),
+                gateway: seen.record.gateway.clone(),
+                problem: Some(refusal.what),
+                ..Vserver::default()
+            })
+        };
+        let damaged = |unreadable: &Unreadable| Vserver {
+            name: unreadable.name.clone(),
+            problem: Some(unreadable.what.clone()),
+            ..Vserver::default()
+        };
+        let mut vservers: Vec<_> = all.seen.iter().map(told).collect();
+        vservers.extend(all.unreadable.iter().map(damaged));
+        vservers.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(Vservers { vservers })
     }
 

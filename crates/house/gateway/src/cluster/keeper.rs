@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use state::cluster::{GatewayRecord, LastOwner, Member, Register, Seen, VserverRecord, last_owner, living};
+use state::cluster::{
+    GatewayRecord, LastOwner, Listed, Member, Register, Seen, VserverRecord, last_owner, living,
+};
 
 use super::beginnings::Beginnings;
 use super::{Seat, Wake, placement, troubles};
@@ -26,21 +28,20 @@ const START: Duration = Duration::from_secs(10);
 pub(super) fn keep(seat: &Arc<Seat>, woken: &Receiver<Wake>) {
     let mut keeper = Keeper::default();
     loop {
-        let wait = match keeper.pass(seat) {
-            Ok(()) => LOOK,
-            Err(problem) => {
-                seat.note(Some(&problem));
-                FAILED
-            }
+        let (wait, problem) = match keeper.pass(seat) {
+            Ok(problem) => (LOOK, problem),
+            Err(problem) => (FAILED, Some(problem)),
         };
+        seat.note(problem.as_ref());
         match woken.recv_timeout(wait) {
             Ok(Wake::Look) => keeper.read = None,
             Err(RecvTimeoutError::Timeout) => {}
             Ok(Wake::End) | Err(RecvTimeoutError::Disconnected) => return,
         }
         while let Ok(wake) = woken.try_recv() {
-            if wake == Wake::End {
-                return;
+            match wake {
+                Wake::Look => keeper.read = None,
+                Wake::End => return,
             }
         }
     }
@@ -51,8 +52,10 @@ pub(super) fn keep(seat: &Arc<Seat>, woken: &Receiver<Wake>) {
 struct Keeper {
     /// When the register was read; None: it is to be read.
     read: Option<Instant>,
-    gateways: Vec<Seen<GatewayRecord>>,
-    vservers: Vec<Seen<VserverRecord>>,
+    gateways: Listed<GatewayRecord>,
+    vservers: Listed<VserverRecord>,
+    /// Which records cannot be read, as far as the log says so.
+    unreadable: HashSet<String>,
     /// Since when this gateway has its place.
     since: Option<Instant>,
     /// The gateways that were there since then.
@@ -75,7 +78,11 @@ fn withdraw_left(vservers: &[Seen<VserverRecord>]) {
 }
 
 impl Keeper {
-    fn pass(&mut self, seat: &Arc<Seat>) -> Result<()> {
+    /// What stands in the way of a part of it, while the rest was done.
+    ///
+    /// # Errors
+    /// Nothing can be done.
+    fn pass(&mut self, seat: &Arc<Seat>) -> Result<Option<Problem>> {
         if seat.gives_up_lost_place() {
             // What begins finds by itself that the place is lost.
             let beginnings = std::mem::take(&mut self.beginnings);
@@ -89,35 +96,56 @@ impl Keeper {
                 "Make it once, at any gateway: anabranch cluster init",
             ));
         };
-        if self.read.is_none_or(|read| read.elapsed() >= READ) {
-            if self.read.is_none() {
-                self.beginnings.try_again();
-            }
-            self.read = Some(Instant::now());
-            self.gateways = register.gateways().map_err(|error| seat.failed(&error))?;
-            self.vservers = register.vservers().map_err(|error| seat.failed(&error))?;
-        }
-        if !self.gateways.iter().any(|seen| seen.record.name == seat.name()) {
+        self.read(seat, &register)?;
+        if !self.is_member(seat.name()) {
             seat.leave_place();
             self.since = None;
-            seat.note(None);
-            return Ok(());
+            return Ok(None);
         }
         if !seat.host.has_place() {
             seat.take_place(&register)?;
-            withdraw_left(&self.vservers);
+            withdraw_left(&self.vservers.seen);
             (self.since, self.seen) = (Some(Instant::now()), HashSet::new());
         }
-        seat.note(None);
-        self.look_after(seat, &register)?;
+        let after = self.look_after(seat, &register);
         self.end_others(seat, &register);
-        self.begin_own(seat, &register)
+        let own = self.begin_own(seat, &register);
+        Ok(after.or(own))
+    }
+
+    /// Reads the register, if that is due, and says once which of its records cannot be read.
+    fn read(&mut self, seat: &Seat, register: &Register) -> Result<()> {
+        if self.read.is_some_and(|read| read.elapsed() < READ) {
+            return Ok(());
+        }
+        if self.read.is_none() {
+            self.beginnings.try_again();
+        }
+        self.read = Some(Instant::now());
+        self.gateways = register.gateways().map_err(|error| seat.failed(&error))?;
+        self.vservers = register.vservers().map_err(|error| seat.failed(&error))?;
+        let unreadable = self.gateways.unreadable.iter().chain(&self.vservers.unreadable);
+        let unreadable: HashSet<_> = unreadable.map(|unreadable| unreadable.what.clone()).collect();
+        for what in unreadable.difference(&self.unreadable) {
+            tracing::error!("{what}: it stays as it is, and the others are looked after");
+        }
+        self.unreadable = unreadable;
+        Ok(())
+    }
+
+    /// Whether a gateway is one of the cluster. One whose record cannot be read stays what it is.
+    fn is_member(&self, name: &str) -> bool {
+        self.gateways.seen.iter().any(|seen| seen.record.name == name)
+            || self.gateways.unreadable(name).is_some()
     }
 
     /// Ends the vservers that are not to be here.
     fn end_others(&self, seat: &Arc<Seat>, register: &Arc<Register>) {
         let is_own = |name: &str| {
-            self.vservers.iter().any(|seen| seen.record.name == name && seen.record.gateway == seat.name())
+            let mut records = self.vservers.seen.iter().map(|seen| &seen.record);
+            // One whose record cannot be read any more stays where it is.
+            records.any(|record| record.name == name && record.gateway == seat.name())
+                || self.vservers.unreadable(name).is_some()
         };
         for (name, _) in seat.host.vservers.owners() {
             if is_own(&name) {
@@ -133,61 +161,92 @@ impl Keeper {
         }
     }
 
-    /// Begins the vservers that are to be here.
-    fn begin_own(&mut self, seat: &Arc<Seat>, register: &Arc<Register>) -> Result<()> {
+    /// Begins the vservers that are to be here. What stands in the way of one of them.
+    fn begin_own(&mut self, seat: &Arc<Seat>, register: &Arc<Register>) -> Option<Problem> {
         self.beginnings.look();
-        let vservers = &seat.host.vservers;
-        for Seen { record, .. } in &self.vservers {
+        let (vservers, mut problem) = (&seat.host.vservers, None);
+        for Seen { record, .. } in &self.vservers.seen {
             let name = &*record.name;
             if record.gateway != seat.name() || !self.beginnings.may_begin(name) {
                 continue;
             }
             // What begins is in the list before it is not under way any more.
-            if vservers.is_under_way(name)
-                || vservers.is_served(name)
-                || seat.is_served_elsewhere(register, name)?
-            {
+            if vservers.is_under_way(name) || vservers.is_served(name) {
                 continue;
+            }
+            match seat.is_served_elsewhere(register, name) {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(why) => {
+                    problem = problem.or_else(|| Some(why.of_vserver(name)));
+                    self.beginnings.has_failed(name);
+                    continue;
+                }
             }
             if let Err(error) = self.beginnings.begin(seat, register, record) {
                 tracing::error!(vserver = name, "no thread to serve the vserver: {error}");
                 self.beginnings.has_failed(name);
             }
         }
-        Ok(())
+        problem
     }
 
     /// Looks whether the gateways after this one are there, up to the first that is, and has others serve what those do not that are
-    /// not.
-    fn look_after(&mut self, seat: &Arc<Seat>, register: &Arc<Register>) -> Result<()> {
-        let gateways: Vec<_> = self.gateways.iter().map(|seen| seen.record.clone()).collect();
+    /// not. What stands in the way of a part of it.
+    fn look_after(&mut self, seat: &Arc<Seat>, register: &Arc<Register>) -> Option<Problem> {
+        let gateways: Vec<_> = self.gateways.seen.iter().map(|seen| seen.record.clone()).collect();
+        let mut problem = None;
         for other in placement::after(seat.name(), &gateways) {
-            if seat.is_alive(register, other)? {
-                self.seen.insert(other.to_owned());
-                break;
+            match seat.is_alive(register, other) {
+                Ok(true) => {
+                    self.seen.insert(other.to_owned());
+                    break;
+                }
+                Ok(false) => {}
+                Err(why) => {
+                    problem = problem.or(Some(why));
+                    continue;
+                }
             }
             let is_starting = self.since.is_none_or(|since| since.elapsed() < START);
             if is_starting && !self.seen.contains(other) {
                 continue;
             }
-            for n in 0..self.vservers.len() {
-                let Some(seen) = self.vservers.get(n).filter(|seen| seen.record.gateway == other) else {
-                    continue;
-                };
-                let records: Vec<_> = self.vservers.iter().map(|seen| seen.record.clone()).collect();
-                let Some(to) = seat.open_gateway(register, &gateways, &records, other)? else { break };
-                tracing::warn!(
-                    vserver = seen.record.name,
-                    "the gateway {other} does not hold its lease any more: the vserver comes to the gateway {to}"
-                );
-                let record = VserverRecord { gateway: to, ..seen.record.clone() };
-                // Somebody who was faster has decided something else.
-                register.change_vserver(seen, Some(&record)).map_err(|error| seat.failed(&error))?;
-                let read = register.vservers().map_err(|error| seat.failed(&error))?;
-                self.vservers = read;
-                seat.tell(register);
+            let of_other = self.vservers.seen.iter().filter(|seen| seen.record.gateway == other);
+            let of_other: Vec<_> = of_other.cloned().collect();
+            for seen in of_other {
+                let name = &seen.record.name;
+                if let Err(why) = self.give_to_another(seat, register, &gateways, &seen) {
+                    problem = problem.or_else(|| Some(why.of_vserver(name)));
+                }
             }
         }
+        problem
+    }
+
+    /// Has another gateway serve a vserver of one that is not there.
+    fn give_to_another(
+        &mut self,
+        seat: &Arc<Seat>,
+        register: &Arc<Register>,
+        gateways: &[GatewayRecord],
+        seen: &Seen<VserverRecord>,
+    ) -> Result<()> {
+        let records: Vec<_> = self.vservers.seen.iter().map(|seen| seen.record.clone()).collect();
+        let other = &*seen.record.gateway;
+        let Some(to) = seat.open_gateway(register, gateways, &records, other)? else { return Ok(()) };
+        let record = VserverRecord { gateway: to, ..seen.record.clone() };
+        let is_changed = register.change_vserver(seen, Some(&record)).map_err(|error| seat.failed(&error))?;
+        // If not, somebody who was faster has decided something else.
+        if is_changed {
+            tracing::warn!(
+                vserver = record.name,
+                "the gateway {other} does not hold its lease any more: the vserver comes to the gateway {}",
+                record.gateway
+            );
+        }
+        self.vservers = register.vservers().map_err(|error| seat.failed(&error))?;
+        seat.tell(register);
         Ok(())
     }
 }
@@ -278,6 +337,9 @@ impl Seat {
     }
 
     /// The gateway to which a vserver of another one comes. None: no gateway is there to which it may.
+    ///
+    /// # Errors
+    /// It is not known of some whether they are there, and none of the others is.
     pub(super) fn open_gateway(
         &self,
         register: &Arc<Register>,
@@ -285,12 +347,18 @@ impl Seat {
         vservers: &[VserverRecord],
         not: &str,
     ) -> Result<Option<String>> {
+        let mut problem = None;
         for gateway in placement::best_first(gateways, vservers, self.name()) {
-            if gateway != not && self.is_alive(register, gateway)? {
-                return Ok(Some(gateway.to_owned()));
+            if gateway == not {
+                continue;
+            }
+            match self.is_alive(register, gateway) {
+                Ok(true) => return Ok(Some(gateway.to_owned())),
+                Ok(false) => {}
+                Err(why) => problem = problem.or(Some(why)),
             }
         }
-        Ok(None)
+        problem.map_or(Ok(None), Err)
     }
 
     /// Whether another gateway serves a vserver, and is there.

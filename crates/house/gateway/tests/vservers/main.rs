@@ -4,11 +4,13 @@
 extern crate krb5 as anabranch_krb5;
 extern crate nfs_server as anabranch_nfs_server;
 
+mod cluster;
 /// The client of SMB that the tests of that server use.
 mod client {
     pub(crate) use crate::protection::Protection;
     pub(crate) use crate::raw::Client;
 }
+mod faulty;
 #[allow(dead_code, reason = "the tests of NFS use the rest")]
 #[path = "../../../../front/nfs-server/tests/gss/client.rs"]
 mod gss;

@@ -52,7 +52,7 @@ pub(crate) struct At {
 
 pub(crate) struct World {
     pub(crate) directory: TempDir,
-    store: OneMachine,
+    pub(crate) store: OneMachine,
 }
 
 impl World {
@@ -92,6 +92,14 @@ impl World {
     }
 
     pub(crate) fn node(&self, name: &str) -> Node {
+        let gateway = self.gateway(name);
+        let member = Arc::new(self.member(name).unwrap());
+        gateway.join(Arc::clone(&member)).unwrap();
+        Node { gateway, member }
+    }
+
+    /// A gateway that has no place among others.
+    pub(crate) fn gateway(&self, name: &str) -> Gateway {
         let state = self.directory.path().join(format!("state of {name}"));
         let shares = vec![ShareSettings::new("own", self.data(&format!("own of {name}")))];
         let keytab = self.directory.path().join(format!("keytab of {name}"));
@@ -109,10 +117,7 @@ impl World {
             control: listen(None),
             portmap: PortmapSockets::default(),
         };
-        let gateway = Gateway::start(prepared, sockets, Arc::new(NoProgram)).unwrap();
-        let member = Arc::new(self.member(name).unwrap());
-        gateway.join(Arc::clone(&member)).unwrap();
-        Node { gateway, member }
+        Gateway::start(prepared, sockets, Arc::new(NoProgram)).unwrap()
     }
 }
 

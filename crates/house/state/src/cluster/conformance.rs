@@ -46,6 +46,7 @@ pub fn check(gateway: NewGateway<'_>) {
     a_session_is_left_until_it_has_been_ended(gateway);
     a_vserver_is_taken_again_by_its_owner(gateway);
     gateways_agree_on_who_serves_what(gateway);
+    who_cannot_be_read_is_told_apart(gateway);
 }
 
 fn until(taken: Taken) -> Instant {
@@ -479,6 +480,35 @@ fn is_refused(late: &StoreError) {
     assert!(late.is::<Fenced>() || late.is::<NotOwner>(), "{late}");
 }
 
+/// One record that cannot be read does not hide the others.
+fn who_cannot_be_read_is_told_apart(gateway: NewGateway<'_>) {
+    let store = gateway("node e");
+    let register = Register::open(&store).unwrap().unwrap();
+    let record = |name: &str| VserverRecord { name: name.to_owned(), ..VserverRecord::default() };
+    for name in ["sound", "swapped"] {
+        assert!(register.add_vserver(&record(name)).unwrap());
+    }
+    let owner = store.owner("cluster").unwrap().unwrap();
+    let records = store.records("cluster", &owner).unwrap();
+    let vservers = Table { name: "vservers", form: Form::TextToBytes };
+    let of_another = records.read(vservers, b"sound").unwrap().unwrap();
+    let damage = vec![
+        vservers.put(b"damaged", b"{"),
+        vservers.put(b"later", br#"{"name":"later","form":2}"#),
+        vservers.put(b"swapped", &of_another),
+        Table { name: "gateways", form: Form::TextToBytes }.put(b"node x", b"\xff"),
+    ];
+    assert!(records.write(&damage.into()).unwrap());
+    let listed = register.vservers().unwrap();
+    assert_eq!(listed.seen.iter().map(|seen| &*seen.record.name).collect::<Vec<_>>(), ["sound"]);
+    let unreadable: Vec<_> = listed.unreadable.iter().map(|unreadable| &*unreadable.name).collect();
+    assert_eq!(unreadable, ["damaged", "later", "swapped"]);
+    assert!(listed.unreadable("later").unwrap().what.starts_with("the record of the vserver later is not"));
+    let gateways = register.gateways().unwrap();
+    assert!(gateways.unreadable("node x").is_some() && gateways.unreadable("node e").is_none());
+    assert!(!register.add_vserver(&record("later")).unwrap(), "its name is taken");
+}
+
 fn gateways_agree_on_who_serves_what(gateway: NewGateway<'_>) {
     let (a, b) = (gateway("node e"), gateway("node f"));
     assert!(Register::open(&a).unwrap().is_none(), "nobody has made one");
@@ -492,25 +522,25 @@ fn gateways_agree_on_who_serves_what(gateway: NewGateway<'_>) {
     };
     assert!(of_a.add_vserver(&record("node e")).unwrap());
     assert!(!of_b.add_vserver(&record("node f")).unwrap(), "the name is taken");
-    let seen = of_b.vservers().unwrap().remove(0);
+    let seen = of_b.vservers().unwrap().seen.remove(0);
     assert_eq!(seen.record, record("node e"));
     assert!(of_a.change_vserver(&seen, Some(&record("node f"))).unwrap());
     assert!(!of_b.change_vserver(&seen, None).unwrap(), "it is not what was seen");
-    let seen = of_b.vservers().unwrap().remove(0);
+    let seen = of_b.vservers().unwrap().seen.remove(0);
     assert_eq!(seen.record.gateway, "node f");
     of_b.set_trouble("v", Some("node f: no such interface")).unwrap();
     assert_eq!(of_a.trouble("v").unwrap().as_deref(), Some("node f: no such interface"));
     of_b.set_trouble("v", None).unwrap();
     assert_eq!(of_a.trouble("v").unwrap(), None);
     assert!(of_b.change_vserver(&seen, None).unwrap());
-    assert!(of_a.vservers().unwrap().is_empty());
+    assert!(of_a.vservers().unwrap().seen.is_empty());
 
     let one = GatewayRecord { name: "node e".to_owned(), version: "1".to_owned(), is_drained: false };
     assert!(of_a.add_gateway(&one).unwrap() && !of_b.add_gateway(&one).unwrap());
-    let seen = of_b.gateways().unwrap().remove(0);
+    let seen = of_b.gateways().unwrap().seen.remove(0);
     let drained = GatewayRecord { is_drained: true, ..one };
     assert!(of_b.change_gateway(&seen, Some(&drained)).unwrap());
-    assert_eq!(of_a.gateways().unwrap().remove(0).record, drained);
+    assert_eq!(of_a.gateways().unwrap().seen.remove(0).record, drained);
     let (told, heard) = mpsc::channel();
     let listening = of_b.listen(Box::new(move || told.send(()).unwrap_or_default())).unwrap();
     of_a.tell().unwrap();

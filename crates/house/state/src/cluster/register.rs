@@ -78,6 +78,59 @@ pub struct Seen<T> {
     kept: Vec<u8>,
 }
 
+/// All records of one kind, by name.
+#[derive(Debug, Clone)]
+pub struct Listed<T> {
+    /// Those that can be read.
+    pub seen: Vec<Seen<T>>,
+    /// The others.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// A record that is damaged, or was written by a later version of this program. Nobody changes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unreadable {
+    /// Whose record it is.
+    pub name: String,
+    /// What is wrong, in words.
+    pub what: String,
+}
+
+/// What has a name of its own among the records of its kind.
+trait Named {
+    /// What it is, in words.
+    const KIND: &'static str;
+    fn name(&self) -> &str;
+}
+
+impl Named for GatewayRecord {
+    const KIND: &'static str = "gateway";
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Named for VserverRecord {
+    const KIND: &'static str = "vserver";
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl<T> Default for Listed<T> {
+    fn default() -> Self {
+        Self { seen: Vec::new(), unreadable: Vec::new() }
+    }
+}
+
+impl<T> Listed<T> {
+    /// What is wrong with the record of this name, if it cannot be read.
+    #[must_use]
+    pub fn unreadable(&self, name: &str) -> Option<&Unreadable> {
+        self.unreadable.iter().find(|unreadable| unreadable.name == name)
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct Register {
@@ -133,7 +186,7 @@ impl Register {
     ///
     /// # Errors
     /// The store does not answer, as for all calls here.
-    pub fn gateways(&self) -> Result<Vec<Seen<GatewayRecord>>, StoreError> {
+    pub fn gateways(&self) -> Result<Listed<GatewayRecord>, StoreError> {
         self.all(GATEWAYS)
     }
 
@@ -161,7 +214,7 @@ impl Register {
     ///
     /// # Errors
     /// As above.
-    pub fn vservers(&self) -> Result<Vec<Seen<VserverRecord>>, StoreError> {
+    pub fn vservers(&self) -> Result<Listed<VserverRecord>, StoreError> {
         self.all(VSERVERS)
     }
 
@@ -191,7 +244,7 @@ impl Register {
     /// As above.
     pub fn trouble(&self, vserver: &str) -> Result<Option<String>, StoreError> {
         let found = self.records.read(TROUBLES, vserver.as_bytes())?;
-        Ok(found.map(String::from_utf8).transpose()?)
+        Ok(found.map(|why| String::from_utf8_lossy(&why).into_owned()))
     }
 
     /// Writes down why a vserver is not served.
@@ -222,13 +275,19 @@ impl Register {
         self.store.listen(TOPIC, Box::new(move |_| heard()))
     }
 
-    fn all<T: DeserializeOwned>(&self, table: Table) -> Result<Vec<Seen<T>>, StoreError> {
-        let read = |(_, kept): (Vec<u8>, Vec<u8>)| {
-            let record = serde_json::from_slice(&kept)
-                .map_err(|error| format!("a record of {} is not readable: {error}", table.name))?;
-            Ok(Seen { record, kept })
-        };
-        self.records.scan(table)?.into_iter().map(read).collect()
+    fn all<T: DeserializeOwned + Named>(&self, table: Table) -> Result<Listed<T>, StoreError> {
+        let mut listed = Listed::default();
+        for (name, kept) in self.records.scan(table)? {
+            let name = String::from_utf8_lossy(&name).into_owned();
+            match read(&name, &kept) {
+                Ok(record) => listed.seen.push(Seen { record, kept }),
+                Err(why) => {
+                    let what = format!("the record of the {} {name} is not readable: {why}", T::KIND);
+                    listed.unreadable.push(Unreadable { name, what });
+                }
+            }
+        }
+        Ok(listed)
     }
 
     fn change(
@@ -245,4 +304,16 @@ impl Register {
         let expected = vec![table.expect(name.as_bytes(), seen)];
         self.records.write(&Batch { expected, changes: vec![change] })
     }
+}
+
+/// The record that is kept under this name.
+///
+/// # Errors
+/// It is none, in words.
+fn read<T: DeserializeOwned + Named>(name: &str, kept: &[u8]) -> Result<T, String> {
+    let record: T = serde_json::from_slice(kept).map_err(|error| error.to_string())?;
+    if record.name() != name {
+        return Err(format!("it says that it is that of {}", record.name()));
+    }
+    Ok(record)
 }

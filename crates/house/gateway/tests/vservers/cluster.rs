@@ -1,0 +1,135 @@
+//! Gateways that do what the register of a cluster says.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anabranch_gateway::Gateway;
+use anabranch_gateway::settings::ClusterSettings;
+use control::Administration as _;
+use control::cluster::ClusterGateways;
+use state::cluster::{ClusterStore, GatewayRecord, Register, VserverRecord, VserverShareRecord};
+use state::store::{Form, Table};
+
+use crate::faulty::Faulty;
+use crate::world::{HOME, PATIENCE, World};
+
+/// How often to look whether something is so.
+const LOOK: Duration = Duration::from_millis(20);
+/// The group and the table of the register that has the vservers.
+const REGISTER: &str = "cluster";
+const VSERVERS: Table = Table { name: "vservers", form: Form::TextToBytes };
+
+/// Waits until this is so.
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// A cluster with these gateways, of which none is there.
+fn cluster(world: &World, gateways: &[&str]) -> Register {
+    let register = Register::make(&world.store.gateway("test")).unwrap().unwrap();
+    for name in gateways {
+        let record = GatewayRecord { name: (*name).to_owned(), ..GatewayRecord::default() };
+        assert!(register.add_gateway(&record).unwrap());
+    }
+    register
+}
+
+/// A vserver of NFS with one share, which is to be served by this gateway.
+fn vserver(name: &str, gateway: &str, directory: &Path) -> VserverRecord {
+    let free = TcpListener::bind((HOME, 0)).unwrap().local_addr().unwrap();
+    let share = VserverShareRecord {
+        name: "data".to_owned(),
+        directory: directory.display().to_string(),
+        ..VserverShareRecord::default()
+    };
+    VserverRecord {
+        name: name.to_owned(),
+        gateway: gateway.to_owned(),
+        addresses: vec![HOME.to_string()],
+        smb: None,
+        nfs: Some(free.port()),
+        shares: vec![share],
+    }
+}
+
+/// Makes a gateway one of the cluster.
+fn begin(
+    gateway: &mut Gateway,
+    name: &str,
+    connect: impl Fn() -> Arc<dyn ClusterStore> + Send + Sync + 'static,
+) -> Arc<dyn ClusterGateways> {
+    let settings = ClusterSettings { gateway: name.to_owned(), pool: "a test".to_owned() };
+    gateway.be_of_cluster(settings, Box::new(move || Ok(connect()))).unwrap();
+    gateway.administration().cluster_gateways().unwrap()
+}
+
+fn served(gateway: &Gateway) -> Vec<String> {
+    gateway.vservers().into_iter().map(|(name, _)| name).collect()
+}
+
+fn stop(gateway: Gateway) {
+    assert!(gateway.stop().unwrap().within(PATIENCE));
+}
+
+#[test]
+fn what_cannot_be_looked_after_keeps_no_other_vserver_from_being_served() {
+    let Some(world) = World::new("records that cannot be read") else { return };
+    let register = cluster(&world, &["a", "bad"]);
+    for name in ["bad", "damaged", "good"] {
+        assert!(register.add_vserver(&vserver(name, "a", &world.data(name))).unwrap());
+    }
+    let of_test = world.store.gateway("test");
+    let records = of_test.records(REGISTER, &of_test.owner(REGISTER).unwrap().unwrap()).unwrap();
+    assert!(records.write(&vec![VSERVERS.put(b"damaged", b"{")].into()).unwrap());
+
+    let mut gateway = world.gateway("a");
+    let store = Faulty::new(world.store.gateway("a"));
+    let gateways = begin(&mut gateway, "a", move || store.clone());
+    until("the one without faults is served", || served(&gateway) == ["good"]);
+    let problem = gateways.cluster().unwrap().problem.unwrap();
+    assert!(problem.contains("the record of the vserver damaged is not readable"), "{problem}");
+    assert!(problem.contains("not known whether the gateway bad is there"), "{problem}");
+    let told = gateways.vservers().unwrap().vservers;
+    let of = |name: &str| told.iter().find(|told| told.name == name).unwrap();
+    let why = |name: &str| of(name).problem.clone().unwrap_or_default();
+    assert!(why("bad").contains("a fault of the test"), "{}", why("bad"));
+    assert!(
+        why("damaged").contains("the record of the vserver damaged is not readable"),
+        "{}",
+        why("damaged")
+    );
+    assert_eq!((of("good").served_by.as_deref(), &of("good").problem), (Some("a"), &None));
+
+    // A vserver whose record is damaged while it is served stays where it is.
+    assert!(records.write(&vec![VSERVERS.put(b"good", b"{")].into()).unwrap());
+    until("the damage is known", || {
+        gateways.vservers().unwrap().vservers.iter().all(|told| told.problem.is_some())
+    });
+    assert!(register.add_vserver(&vserver("last", "a", &world.data("last"))).unwrap());
+    until("another one is served", || served(&gateway).contains(&"last".to_owned()));
+    assert_eq!(served(&gateway), ["good", "last"]);
+    stop(gateway);
+}
+
+#[test]
+fn a_vserver_that_waits_for_something_keeps_no_other_one_waiting() {
+    let Some(world) = World::new("a vserver that begins slowly") else { return };
+    let register = cluster(&world, &["a"]);
+    for name in ["silent", "with-others"] {
+        assert!(register.add_vserver(&vserver(name, "a", &world.data(name))).unwrap());
+    }
+    let mut gateway = world.gateway("a");
+    let store = Faulty::new(world.store.gateway("a"));
+    let connected = Arc::clone(&store);
+    begin(&mut gateway, "a", move || connected.clone());
+    until("the other one is served", || served(&gateway) == ["with-others"]);
+    store.answer();
+    until("both are served", || served(&gateway) == ["silent", "with-others"]);
+    stop(gateway);
+}
