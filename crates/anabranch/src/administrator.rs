@@ -1,5 +1,7 @@
 //! Who carries out a command: the server that runs, or where none does, this program in the state directory.
 
+use std::time::Duration;
+
 use control::Refusal;
 use gateway::Administration;
 use serde::Serialize;
@@ -94,8 +96,30 @@ impl Administrator {
         body: Option<&impl Serialize>,
         here: impl FnOnce(&Administration) -> std::result::Result<T, Refusal>,
     ) -> Result<T> {
+        self.carry_out(here, |access| control_client::call(access, method, path, body))
+    }
+
+    /// The same of a call for whose answer it waits that long.
+    ///
+    /// # Errors
+    /// It is refused, or the server cannot be asked.
+    pub(crate) fn call_within<T: DeserializeOwned>(
+        &self,
+        patience: Duration,
+        (method, path): (&str, &str),
+        body: Option<&impl Serialize>,
+        here: impl FnOnce(&Administration) -> std::result::Result<T, Refusal>,
+    ) -> Result<T> {
+        self.carry_out(here, |access| control_client::call_within(patience, access, method, path, body))
+    }
+
+    fn carry_out<T>(
+        &self,
+        here: impl FnOnce(&Administration) -> std::result::Result<T, Refusal>,
+        ask: impl FnOnce(&Access) -> control_client::Result<T>,
+    ) -> Result<T> {
         match self {
-            Self::Server(access) => Ok(control_client::call(access, method, path, body)?),
+            Self::Server(access) => Ok(ask(access)?),
             Self::Here(administration) => here(administration)
                 .map_err(|refusal| Problem::new(Cause::Refused, refusal.what, refusal.advice)),
         }

@@ -1,13 +1,15 @@
 //! `anabranch cluster` and `anabranch vserver`: gateways of a cluster, and the servers that they pass on to each other.
 
 use std::fmt::Write;
+use std::time::Duration;
 
 use control::Administration as _;
 use control::cluster::{
-    Cluster, ClusterGateway, ClusterGateways, Drained, NewVserver, Vserver, VserverMove, VserverShare,
-    Vservers,
+    CALL_MAX, Cluster, ClusterGateway, ClusterGateways, Drained, NewVserver, Vserver, VserverMove,
+    VserverShare, Vservers,
 };
 use control_client::path_part;
+use gateway::Administration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -22,7 +24,10 @@ const CLUSTER: &str = "/v1/cluster";
 const GATEWAYS: &str = "/v1/cluster/gateways";
 const VSERVERS: &str = "/v1/vservers";
 
-/// A call that only a running server carries out.
+/// How long to wait for the answer to a call that changes something.
+const PATIENCE: Duration = CALL_MAX.saturating_add(Duration::from_secs(10));
+
+/// A call that only a running server carries out. One that changes something waits until what it asks for is so.
 fn ask<T: DeserializeOwned>(
     asking: &Asking,
     call: (&str, &str),
@@ -30,7 +35,11 @@ fn ask<T: DeserializeOwned>(
     here: impl FnOnce(&dyn ClusterGateways) -> std::result::Result<T, control::Refusal>,
 ) -> Result<T> {
     let administrator = Administrator::find(asking, Intent::Look)?;
-    administrator.call(call, body, |administration| here(&*administration.cluster_gateways()?))
+    let here = |administration: &Administration| here(&*administration.cluster_gateways()?);
+    if call.0 == "GET" {
+        return administrator.call(call, body, here);
+    }
+    administrator.call_within(PATIENCE, call, body, here)
 }
 
 /// The same without a body.

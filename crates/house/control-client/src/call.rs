@@ -53,7 +53,11 @@ pub fn post_patiently<T: DeserializeOwned>(access: &Access, path: &str) -> Resul
     call_within(STORAGE_PATIENCE, access, "POST", path, None::<&()>)
 }
 
-fn call_within<T: DeserializeOwned>(
+/// Makes a call for whose answer the caller waits that long, with a body in JSON or without one.
+///
+/// # Errors
+/// Those of [`call`].
+pub fn call_within<T: DeserializeOwned>(
     patience: Duration,
     access: &Access,
     method: &str,
@@ -241,7 +245,38 @@ fn refused(access: &Access, status: u16, body: &[u8]) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+
     use super::*;
+
+    /// Asks a server that answers each call when it is told to.
+    #[test]
+    fn an_answer_is_waited_for_as_long_as_the_caller_says() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let access =
+            Access { address: listener.local_addr().unwrap(), token: "t".to_owned(), certificate: None };
+        let (answer, told) = std::sync::mpsc::channel::<()>();
+        let server = std::thread::spawn(move || {
+            let mut held = Vec::new();
+            for _ in 0..2 {
+                let (mut stream, _) = listener.accept().unwrap();
+                let (mut request, mut byte) = (Vec::new(), [0]);
+                while !request.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() == 1 {
+                    request.extend(byte);
+                }
+                told.recv().unwrap();
+                let _ = stream.write_all(b"HTTP/1.0 200 OK\r\n\r\n7");
+                held.push(stream);
+                held.truncate(1);
+            }
+        });
+        let ask = |patience| call_within::<u8>(patience, &access, "POST", "/", None::<&()>);
+        assert!(matches!(ask(Duration::from_millis(10)), Err(Error::Unreachable { .. })));
+        answer.send(()).unwrap();
+        answer.send(()).unwrap();
+        assert_eq!(ask(Duration::from_secs(60)).unwrap(), 7);
+        server.join().unwrap();
+    }
 
     #[test]
     fn names_are_parts_of_paths() {

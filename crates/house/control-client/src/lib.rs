@@ -11,5 +11,5 @@ mod error;
 mod known_server;
 mod patient;
 
-pub use call::{answers, call, get, path_part, post_patiently, stream};
+pub use call::{answers, call, call_within, get, path_part, post_patiently, stream};
 pub use error::{Error, Result};

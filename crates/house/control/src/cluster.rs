@@ -2,10 +2,14 @@
 //! that carries it out.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::Refusal;
+
+/// How long a call that changes something takes at most: whoever makes it waits for longer before it says that nobody answers.
+pub const CALL_MAX: Duration = Duration::from_secs(180);
 
 /// The cluster, as one of its gateways sees it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,9 +11,11 @@ use crate::About;
 use crate::administration::Refusal;
 use crate::api::{JsonReply, administer, read};
 use crate::cluster::{Cluster, ClusterGateways, Drained, NewVserver, Vserver, VserverMove, Vservers};
+use crate::contents::LongAnswer;
 use crate::logged::Concerned;
 
 type OfServer = State<Arc<About>>;
+type Long = Extension<LongAnswer>;
 
 /// Asks the gateway on a thread that may wait.
 async fn ask<T: Send + 'static>(
@@ -23,49 +25,73 @@ async fn ask<T: Send + 'static>(
     administer(about, move |administration| work(&*administration.cluster_gateways()?)).await
 }
 
+/// Has the gateway change something, and wait until it is so: for [`CALL_MAX`](crate::cluster::CALL_MAX) at most, however long connections
+/// may last.
+async fn change<T: Send + 'static>(
+    about: Arc<About>,
+    Extension(long): Long,
+    work: impl FnOnce(&dyn ClusterGateways) -> Result<T, Refusal> + Send + 'static,
+) -> JsonReply<T> {
+    long.expect();
+    ask(about, work).await
+}
+
 pub(crate) async fn show(State(about): OfServer) -> JsonReply<Cluster> {
     ask(about, |gateways| gateways.cluster()).await
 }
 
-pub(crate) async fn init(State(about): OfServer) -> JsonReply<Cluster> {
-    ask(about, |gateways| gateways.init()).await
+pub(crate) async fn init(State(about): OfServer, long: Long) -> JsonReply<Cluster> {
+    change(about, long, |gateways| gateways.init()).await
 }
 
-pub(crate) async fn join(State(about): OfServer) -> JsonReply<Cluster> {
-    ask(about, |gateways| gateways.join()).await
+pub(crate) async fn join(State(about): OfServer, long: Long) -> JsonReply<Cluster> {
+    change(about, long, |gateways| gateways.join()).await
 }
 
-pub(crate) async fn leave(State(about): OfServer, Path(gateway): Path<String>) -> JsonReply<Cluster> {
-    ask(about, move |gateways| gateways.leave(&gateway)).await
+pub(crate) async fn leave(
+    State(about): OfServer,
+    Path(gateway): Path<String>,
+    long: Long,
+) -> JsonReply<Cluster> {
+    change(about, long, move |gateways| gateways.leave(&gateway)).await
 }
 
-pub(crate) async fn drain(State(about): OfServer, Path(gateway): Path<String>) -> JsonReply<Drained> {
-    ask(about, move |gateways| gateways.drain(&gateway)).await
+pub(crate) async fn drain(
+    State(about): OfServer,
+    Path(gateway): Path<String>,
+    long: Long,
+) -> JsonReply<Drained> {
+    change(about, long, move |gateways| gateways.drain(&gateway)).await
 }
 
 pub(crate) async fn vservers(State(about): OfServer) -> JsonReply<Vservers> {
     ask(about, |gateways| gateways.vservers()).await
 }
 
-pub(crate) async fn create(State(about): OfServer, body: Bytes) -> Response {
+pub(crate) async fn create(State(about): OfServer, long: Long, body: Bytes) -> Response {
     let new: NewVserver = match read(&body) {
         Ok(new) => new,
         Err(refusal) => return refusal.into_response(),
     };
     let concerned = Concerned(new.name.clone());
-    let made: JsonReply<Vserver> = ask(about, move |gateways| gateways.create_vserver(&new)).await;
+    let made: JsonReply<Vserver> = change(about, long, move |gateways| gateways.create_vserver(&new)).await;
     (Extension(concerned), made).into_response()
 }
 
 pub(crate) async fn move_to(
     State(about): OfServer,
     Path(name): Path<String>,
+    long: Long,
     body: Bytes,
 ) -> JsonReply<Vserver> {
     let to: VserverMove = read(&body)?;
-    ask(about, move |gateways| gateways.move_vserver(&name, &to)).await
+    change(about, long, move |gateways| gateways.move_vserver(&name, &to)).await
 }
 
-pub(crate) async fn remove(State(about): OfServer, Path(name): Path<String>) -> JsonReply<Vserver> {
-    ask(about, move |gateways| gateways.remove_vserver(&name)).await
+pub(crate) async fn remove(
+    State(about): OfServer,
+    Path(name): Path<String>,
+    long: Long,
+) -> JsonReply<Vserver> {
+    change(about, long, move |gateways| gateways.remove_vserver(&name)).await
 }

@@ -3,9 +3,14 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use super::*;
+use crate::cluster::{Cluster, ClusterGateways, Drained, NewVserver, Vserver, VserverMove, Vservers};
 use crate::tokens::{KnownToken, MadeToken, NewToken, Scope, TokenInfo, Tokens};
 
+/// A short time for a connection.
+const CONNECTION_TIME: Duration = Duration::from_millis(100);
+
 /// An administration without shares or users.
+#[derive(Debug)]
 struct Nobody;
 
 fn none<T>() -> Result<T, Refusal> {
@@ -164,8 +169,8 @@ impl Administration for Nobody {
     fn remove_policy(&self, name: &str) -> Result<policies::Policy, Refusal> {
         Err(Refusal::new(RefusalKind::InUse, name, ""))
     }
-    fn cluster_gateways(&self) -> Result<Arc<dyn cluster::ClusterGateways>, Refusal> {
-        none()
+    fn cluster_gateways(&self) -> Result<Arc<dyn ClusterGateways>, Refusal> {
+        Ok(Arc::new(Self))
     }
     fn pools(&self) -> Result<pools::Pools, Refusal> {
         Ok(pools::Pools::default())
@@ -279,6 +284,39 @@ pub(crate) fn about() -> Arc<About> {
     Arc::new(About::new(subject, Transport::Plain))
 }
 
+/// Moves and lists vservers slowly.
+impl ClusterGateways for Nobody {
+    fn cluster(&self) -> Result<Cluster, Refusal> {
+        none()
+    }
+    fn init(&self) -> Result<Cluster, Refusal> {
+        none()
+    }
+    fn join(&self) -> Result<Cluster, Refusal> {
+        none()
+    }
+    fn leave(&self, _: &str) -> Result<Cluster, Refusal> {
+        none()
+    }
+    fn drain(&self, _: &str) -> Result<Drained, Refusal> {
+        none()
+    }
+    fn vservers(&self) -> Result<Vservers, Refusal> {
+        std::thread::sleep(10 * CONNECTION_TIME);
+        Ok(Vservers::default())
+    }
+    fn create_vserver(&self, _: &NewVserver) -> Result<Vserver, Refusal> {
+        none()
+    }
+    fn move_vserver(&self, name: &str, VserverMove { gateway }: &VserverMove) -> Result<Vserver, Refusal> {
+        std::thread::sleep(10 * CONNECTION_TIME);
+        Ok(Vserver { name: name.to_owned(), gateway: gateway.clone(), ..Vserver::default() })
+    }
+    fn remove_vserver(&self, _: &str) -> Result<Vserver, Refusal> {
+        none()
+    }
+}
+
 pub(crate) struct Served {
     pub(crate) control: Control,
     pub(crate) address: SocketAddr,
@@ -366,7 +404,7 @@ fn health_and_metrics_are_served_until_it_is_dropped() {
 
 #[test]
 fn an_answer_that_is_made_while_it_is_sent_may_take_long() {
-    let limits = ControlLimits { connection_time: Duration::from_millis(100), ..ControlLimits::default() };
+    let limits = ControlLimits { connection_time: CONNECTION_TIME, ..ControlLimits::default() };
     let Served { control: _control, address, tokens, .. } = serve_within(limits);
     let token = Token::new([5; 32]);
     let (name, scope) = ("replicas".to_owned(), Scope::Replicate);
@@ -383,6 +421,20 @@ fn an_answer_that_is_made_while_it_is_sent_may_take_long() {
         let answer = ask(path);
         assert!(answer.starts_with("HTTP/1.0 403 "), "{path}: {}", &answer[..answer.len().min(200)]);
     }
+}
+
+#[test]
+fn a_call_on_vservers_may_take_long() {
+    let limits = ControlLimits { connection_time: CONNECTION_TIME, ..ControlLimits::default() };
+    let Served { control: _control, address, token, .. } = serve_within(limits);
+    let ask = |method: &str, path: &str, body: &str| {
+        let (token, length) = (token.as_str(), body.len());
+        let head = format!("{method} {path} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {token}");
+        send(address, &format!("{head}\r\nContent-Length: {length}\r\n\r\n{body}"))
+    };
+    let answer = ask("POST", "/v1/vservers/files/move", "{\"gateway\": \"b\"}");
+    assert!(answer.starts_with("HTTP/1.0 200 ") && answer.contains("\"gateway\":\"b\""), "{answer}");
+    assert_eq!(ask("GET", "/v1/vservers", ""), "", "what only looks is cut off as everything else");
 }
 
 #[test]

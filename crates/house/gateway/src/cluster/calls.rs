@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use control::cluster::{
-    Cluster, ClusterGateway, ClusterGateways, Drained, NewVserver, Vserver, VserverMove, VserverShare,
-    Vservers,
+    CALL_MAX, Cluster, ClusterGateway, ClusterGateways, Drained, NewVserver, Vserver, VserverMove,
+    VserverShare, Vservers,
 };
 use control::{Refusal, RefusalKind};
 use state::cluster::{
@@ -15,7 +15,7 @@ use state::cluster::{
 };
 use state::store::StoreError;
 
-use super::{Seat, definition};
+use super::{Seat, definition, troubles};
 use crate::problem::Problem;
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -24,6 +24,11 @@ type Result<T> = std::result::Result<T, Refusal>;
 const JOIN: Duration = Duration::from_secs(8);
 /// How long a vserver may take to be served, or to end.
 const MOVE: Duration = Duration::from_secs(40);
+/// How long the vservers of a gateway that is drained are moved one after the other. What is left then is told.
+const DRAIN: Duration = Duration::from_secs(60);
+/// How long the rest of a call may take: some questions to the store, each of which it answers within seconds or not at all.
+const REST: Duration = Duration::from_secs(60);
+const _: () = assert!(MOVE.as_secs() + DRAIN.as_secs() + REST.as_secs() <= CALL_MAX.as_secs());
 /// What to do about a record that cannot be read.
 const LATER: &str =
     "It is damaged, or a later version of this program has written it: install that version here.";
@@ -54,6 +59,14 @@ fn not_there(name: &str) -> Refusal {
 
 fn too_quick() -> Refusal {
     refused(RefusalKind::Busy, "somebody has changed the same at this moment", "Look, and try again.")
+}
+
+fn not_all_moved(gateway: &str, moved: usize, left: usize) -> Refusal {
+    let what = format!(
+        "{left} vservers are left at the gateway {gateway}, to which no more come: {moved} have moved in {} s",
+        DRAIN.as_secs()
+    );
+    refused(RefusalKind::Busy, what, format!("To go on: anabranch vserver drain {gateway}"))
 }
 
 fn unreadable(record: &Unreadable) -> Refusal {
@@ -160,8 +173,9 @@ impl Seat {
                 return Ok(());
             }
             let trouble = register.trouble(&record.name).map_err(|error| self.no_answer(&error))?;
-            if let Some(why) = trouble {
-                let what = format!("the vserver {} cannot be served: {why}", record.name);
+            // What another gateway has written may be older, or about its own part.
+            if let Some(trouble) = trouble.filter(|trouble| troubles::is_of(trouble, &record.gateway)) {
+                let what = format!("the vserver {} cannot be served: {trouble}", record.name);
                 return Err(refused(RefusalKind::Busy, what, ""));
             }
             if Instant::now() >= deadline {
@@ -338,9 +352,15 @@ impl ClusterGateways for Seat {
                 return Err(too_quick());
             }
         }
-        let mut moved = Vec::new();
+        let (deadline, mut moved) = (Instant::now() + DRAIN, Vec::new());
         loop {
             let all = self.all_vservers(&register)?.seen;
+            if Instant::now() >= deadline {
+                let left = all.iter().filter(|seen| seen.record.gateway == gateway).count();
+                if left > 0 {
+                    return Err(not_all_moved(gateway, moved.len(), left));
+                }
+            }
             let Some(next) = all.iter().find(|seen| seen.record.gateway == gateway) else { break };
             let gateways: Vec<_> =
                 self.all_gateways(&register)?.seen.into_iter().map(|seen| seen.record).collect();

@@ -24,3 +24,24 @@ fn told(gateway: &str, problem: &Problem) -> String {
     let why = why.trim_end_matches([' ', '.']);
     format!("{gateway}{SAYS}{why}")
 }
+
+/// Whether this gateway has written down a trouble.
+pub(super) fn is_of(trouble: &str, gateway: &str) -> bool {
+    trouble.strip_prefix(gateway).is_some_and(|rest| rest.starts_with(SAYS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Cause;
+
+    #[test]
+    fn a_trouble_is_of_the_gateway_that_tells_it() {
+        let problem = Problem::new(Cause::Silent, "no interface eth9", "Look");
+        let trouble = told("a", &problem);
+        assert_eq!(trouble, "a: no interface eth9. Look");
+        assert_eq!(told("a", &Problem { advice: String::new(), ..problem }), "a: no interface eth9");
+        assert!(is_of(&trouble, "a"));
+        assert!(!is_of(&trouble, "b") && !is_of(&trouble, "") && !is_of("ab: no", "a"));
+    }
+}

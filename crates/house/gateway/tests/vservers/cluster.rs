@@ -2,14 +2,17 @@
 
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anabranch_gateway::Gateway;
 use anabranch_gateway::settings::ClusterSettings;
 use control::Administration as _;
-use control::cluster::ClusterGateways;
-use state::cluster::{ClusterStore, GatewayRecord, Register, VserverRecord, VserverShareRecord};
+use control::cluster::{ClusterGateways, NewVserver, VserverShare};
+use state::cluster::{
+    Begun, ClusterStore, GatewayRecord, Member, Register, Seen, VserverRecord, VserverShareRecord,
+};
 use state::store::{Form, Table};
 
 use crate::faulty::Faulty;
@@ -131,5 +134,73 @@ fn a_vserver_that_waits_for_something_keeps_no_other_one_waiting() {
     until("the other one is served", || served(&gateway) == ["with-others"]);
     store.answer();
     until("both are served", || served(&gateway) == ["silent", "with-others"]);
+    stop(gateway);
+}
+
+/// A gateway of which there is nothing but its place in the cluster, which it keeps as long as this lives.
+struct Absent {
+    member: Arc<Member>,
+    end: Option<mpsc::Sender<()>>,
+    renewing: Option<JoinHandle<()>>,
+}
+
+impl Absent {
+    fn new(world: &World, name: &str) -> Self {
+        let member = Arc::new(world.member(name).unwrap());
+        let (renewed, (end, ended)) = (Arc::clone(&member), mpsc::channel());
+        let renewing = std::thread::spawn(move || {
+            while ended.recv_timeout(Duration::from_millis(500)) == Err(mpsc::RecvTimeoutError::Timeout) {
+                let _ = renewed.renew();
+            }
+        });
+        Self { member, end: Some(end), renewing: Some(renewing) }
+    }
+}
+
+impl Drop for Absent {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        self.renewing.take().unwrap().join().unwrap();
+    }
+}
+
+/// The vserver that a command of the test makes.
+fn asked(name: &str, gateway: &str) -> NewVserver {
+    let share = VserverShare {
+        name: "data".to_owned(),
+        directory: "cephfs:/data".to_owned(),
+        ..VserverShare::default()
+    };
+    NewVserver {
+        name: name.to_owned(),
+        gateway: Some(gateway.to_owned()),
+        addresses: vec![HOME.to_string()],
+        nfs_port: Some(2049),
+        shares: vec![share],
+        ..NewVserver::default()
+    }
+}
+
+fn record_of(register: &Register, name: &str) -> Option<Seen<VserverRecord>> {
+    register.vservers().unwrap().seen.into_iter().find(|seen| seen.record.name == name)
+}
+
+#[test]
+fn who_waits_for_a_gateway_listens_to_no_other() {
+    let Some(world) = World::new("troubles of other gateways") else { return };
+    let register = cluster(&world, &["a", "b"]);
+    let b = Absent::new(&world, "b");
+    let mut gateway = world.gateway("a");
+    let store = world.store.gateway("a");
+    let gateways = begin(&mut gateway, "a", move || Arc::clone(&store));
+    let creating = std::thread::spawn(move || gateways.create_vserver(&asked("files", "b")));
+    until("the vserver is entered", || record_of(&register, "files").is_some());
+    register.set_trouble("files", Some("a: what it had before is not ended")).unwrap();
+    // For as long as the one who waits looks several times.
+    std::thread::sleep(20 * LOOK);
+    let Begun::Owned(ownership) = b.member.own("files").unwrap() else { panic!("others serve it") };
+    ownership.answers().unwrap();
+    let made = creating.join().unwrap().unwrap();
+    assert_eq!(made.served_by.as_deref(), Some("b"));
     stop(gateway);
 }
