@@ -174,14 +174,20 @@ impl Seat {
             }
             let trouble = register.trouble(&record.name).map_err(|error| self.no_answer(&error))?;
             // What another gateway has written may be older, or about its own part.
-            if let Some(trouble) = trouble.filter(|trouble| troubles::is_of(trouble, &record.gateway)) {
+            if let Some(trouble) =
+                trouble.as_ref().filter(|trouble| troubles::is_of(trouble, &record.gateway))
+            {
                 let what = format!("the vserver {} cannot be served: {trouble}", record.name);
                 return Err(refused(RefusalKind::Busy, what, ""));
             }
             if Instant::now() >= deadline {
                 let (name, gateway) = (&record.name, &record.gateway);
                 let what = format!("the gateway {gateway} does not serve the vserver {name} yet");
-                return Err(refused(RefusalKind::Busy, what, "Its log says why."));
+                return Err(refused(
+                    RefusalKind::Busy,
+                    what,
+                    trouble.as_deref().unwrap_or("Its log says why."),
+                ));
             }
             std::thread::sleep(LOOK);
         }
