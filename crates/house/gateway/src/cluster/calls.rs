@@ -196,8 +196,7 @@ impl Seat {
     /// Has a gateway serve a vserver, or leaves it where it is.
     fn moved(&self, register: &Arc<Register>, seen: &Seen<VserverRecord>, to: &str) -> Result<Vserver> {
         let record = VserverRecord { gateway: to.to_owned(), ..seen.record.clone() };
-        let clear = |name: &str| register.set_trouble(name, None).map_err(|error| self.no_answer(&error));
-        clear(&record.name)?;
+        register.set_trouble(&record.name, None).map_err(|error| self.no_answer(&error))?;
         if record != seen.record {
             let is_changed = register.change_vserver(seen, Some(&record));
             if !is_changed.map_err(|error| self.no_answer(&error))? {
@@ -205,16 +204,27 @@ impl Seat {
             }
         }
         self.tell(register);
-        if let Err(refusal) = self.until_served(register, &record) {
-            let now = self.one_vserver(register, &record.name)?;
-            if record != seen.record && now.record == record {
-                clear(&record.name)?;
-                register.change_vserver(&now, Some(&seen.record)).map_err(|e| self.no_answer(&e))?;
+        let served = self.until_served(register, &record);
+        if served.is_err() && record != seen.record {
+            self.undo(register, &record, Some(&seen.record));
+        }
+        served?;
+        self.told(register, &record)
+    }
+
+    /// Takes back what this call has written, unless somebody has changed it meanwhile.
+    fn undo(&self, register: &Arc<Register>, written: &VserverRecord, before: Option<&VserverRecord>) {
+        let seen = Seen::written(written.clone());
+        match seen.and_then(|seen| register.change_vserver(&seen, before)) {
+            Ok(true) => {
+                if let Err(error) = register.set_trouble(&written.name, None) {
+                    tracing::warn!("the trouble of the vserver {} stays written down: {error}", written.name);
+                }
                 self.tell(register);
             }
-            return Err(refusal);
+            Ok(false) => {}
+            Err(error) => tracing::error!("what a command has changed is not taken back: {error}"),
         }
-        self.told(register, &record)
     }
 
     /// Checks that nobody has what a new vserver is to have.
@@ -418,9 +428,7 @@ impl ClusterGateways for Seat {
         self.tell(&register);
         if let Err(refusal) = self.until_served(&register, &record) {
             // What was never served is not kept.
-            let seen = self.one_vserver(&register, &record.name)?;
-            register.change_vserver(&seen, None).map_err(|error| self.no_answer(&error))?;
-            self.tell(&register);
+            self.undo(&register, &record, None);
             return Err(refusal);
         }
         self.told(&register, &record)

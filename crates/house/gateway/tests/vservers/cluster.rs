@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use anabranch_gateway::Gateway;
 use anabranch_gateway::settings::ClusterSettings;
-use control::Administration as _;
-use control::cluster::{ClusterGateways, NewVserver, VserverShare};
+use control::cluster::{ClusterGateways, NewVserver, Vserver, VserverMove, VserverShare};
+use control::{Administration as _, Refusal};
 use state::cluster::{
     Begun, ClusterStore, GatewayRecord, Member, Register, Seen, VserverRecord, VserverShareRecord,
 };
@@ -202,5 +202,71 @@ fn who_waits_for_a_gateway_listens_to_no_other() {
     ownership.answers().unwrap();
     let made = creating.join().unwrap().unwrap();
     assert_eq!(made.served_by.as_deref(), Some("b"));
+    stop(gateway);
+}
+
+#[test]
+fn a_command_that_fails_takes_back_what_it_has_written_and_nothing_else() {
+    let Some(world) = World::new("commands that fail") else { return };
+    let register = cluster(&world, &["a", "b"]);
+    let _b = Absent::new(&world, "b");
+    let mut gateway = world.gateway("a");
+    let store = world.store.gateway("a");
+    let gateways = begin(&mut gateway, "a", move || Arc::clone(&store));
+    // Again and again: the gateway that has served it may take it away.
+    let fail = |name: &str, calling: JoinHandle<_>| {
+        while !calling.is_finished() {
+            register.set_trouble(name, Some("b: there is no interface")).unwrap();
+            std::thread::sleep(LOOK);
+        }
+        let called: Result<Vserver, Refusal> = calling.join().unwrap();
+        called.unwrap_err()
+    };
+    let changed = |name: &str, change: &dyn Fn(&mut VserverRecord)| {
+        let seen = record_of(&register, name).unwrap();
+        let mut to = seen.record.clone();
+        change(&mut to);
+        assert!(register.change_vserver(&seen, Some(&to)).unwrap());
+        to
+    };
+    for is_changed in [false, true] {
+        let asked = asked("new", "b");
+        let creating = std::thread::spawn({
+            let gateways = Arc::clone(&gateways);
+            move || gateways.create_vserver(&asked)
+        });
+        until("the new vserver is entered", || record_of(&register, "new").is_some());
+        let other = is_changed.then(|| changed("new", &|record| record.nfs = Some(2050)));
+        fail("new", creating);
+        assert_eq!(record_of(&register, "new").map(|seen| seen.record), other);
+    }
+    let seen = record_of(&register, "new").unwrap();
+    assert!(register.change_vserver(&seen, None).unwrap());
+
+    let before = vserver("old", "a", &world.data("old"));
+    assert!(register.add_vserver(&before).unwrap());
+    for what in ["as it was written", "changed", "gone"] {
+        until("it is served", || served(&gateway) == ["old"]);
+        let moving = std::thread::spawn({
+            let gateways = Arc::clone(&gateways);
+            move || gateways.move_vserver("old", &VserverMove { gateway: "b".to_owned() })
+        });
+        until("it is to move", || record_of(&register, "old").unwrap().record.gateway == "b");
+        let expected = match what {
+            "changed" => Some(changed("old", &|record| record.shares[0].is_read_only = true)),
+            "gone" => {
+                let seen = record_of(&register, "old").unwrap();
+                assert!(register.change_vserver(&seen, None).unwrap());
+                None
+            }
+            _ => Some(before.clone()),
+        };
+        let refusal = fail("old", moving);
+        assert!(refusal.what.contains("there is no interface"), "{what}: {}", refusal.what);
+        assert_eq!(record_of(&register, "old").map(|seen| seen.record), expected, "{what}");
+        if what == "changed" {
+            changed("old", &|record| *record = before.clone());
+        }
+    }
     stop(gateway);
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::{
     Begun, ClusterStore, Fenced, GatewayRecord, LastOwner, Member, NotOwner, Owner, Ownership, Register,
-    Taken, VserverRecord,
+    Seen, Taken, VserverRecord,
 };
 use crate::store::{Batch, Change, Form, KeyValue, StoreError, Table};
 
@@ -526,13 +526,16 @@ fn gateways_agree_on_who_serves_what(gateway: NewGateway<'_>) {
     assert_eq!(seen.record, record("node e"));
     assert!(of_a.change_vserver(&seen, Some(&record("node f"))).unwrap());
     assert!(!of_b.change_vserver(&seen, None).unwrap(), "it is not what was seen");
-    let seen = of_b.vservers().unwrap().seen.remove(0);
-    assert_eq!(seen.record.gateway, "node f");
+    assert_eq!(of_b.vservers().unwrap().seen.remove(0).record.gateway, "node f");
     of_b.set_trouble("v", Some("node f: no such interface")).unwrap();
     assert_eq!(of_a.trouble("v").unwrap().as_deref(), Some("node f: no such interface"));
     of_b.set_trouble("v", None).unwrap();
     assert_eq!(of_a.trouble("v").unwrap(), None);
-    assert!(of_b.change_vserver(&seen, None).unwrap());
+    // Whoever wrote something undoes that, and nothing else.
+    let written = Seen::written(record("node e")).unwrap();
+    assert!(!of_a.change_vserver(&written, None).unwrap(), "somebody has changed it");
+    let written = Seen::written(record("node f")).unwrap();
+    assert!(of_b.change_vserver(&written, None).unwrap());
     assert!(of_a.vservers().unwrap().seen.is_empty());
 
     let one = GatewayRecord { name: "node e".to_owned(), version: "1".to_owned(), is_drained: false };

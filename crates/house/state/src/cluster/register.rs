@@ -117,6 +117,17 @@ impl Named for VserverRecord {
     }
 }
 
+impl Seen<VserverRecord> {
+    /// A record as it was written by whoever calls this.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn written(record: VserverRecord) -> Result<Self, StoreError> {
+        let kept = serde_json::to_vec(&record)?;
+        Ok(Self { record, kept })
+    }
+}
+
 impl<T> Default for Listed<T> {
     fn default() -> Self {
         Self { seen: Vec::new(), unreadable: Vec::new() }
