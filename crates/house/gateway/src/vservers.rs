@@ -178,17 +178,14 @@ impl Vservers {
         served.iter().map(|(name, served)| (name.clone(), served.ownership.owner().clone())).collect()
     }
 
-    /// Ends all of them as they are, side by side: their clients get no answer any more, and nothing is written or let go.
+    /// Ends all of them as they are, side by side: their clients get no answer any more, and nothing is written or let go. Their addresses
+    /// go first: whoever serves them next has them already.
     pub(crate) fn abandon_all(&self) {
         let all = std::mem::take(&mut *self.served.lock());
-        std::thread::scope(|scope| {
-            for (name, Served { vserver, raised, .. }) in all {
-                scope.spawn(move || {
-                    tracing::error!(vserver = name, "the vserver is not served here any more");
-                    vserver.abandon();
-                    drop(raised);
-                });
-            }
+        let parts = |(name, served): (String, Served)| (served.raised, (name, served.vserver));
+        abandon(all.into_iter().map(parts), |(name, vserver)| {
+            tracing::error!(vserver = name, "the vserver is not served here any more");
+            vserver.abandon();
         });
     }
 
@@ -226,6 +223,18 @@ impl Served {
     }
 }
 
+/// Takes all addresses away, and then ends each of the rest on a thread of its own, because that may wait.
+fn abandon<A, V: Send>(all: impl Iterator<Item = (A, V)>, end: impl Fn(V) + Sync) {
+    let (addresses, rest): (Vec<_>, Vec<_>) = all.unzip();
+    drop(addresses);
+    let end = &end;
+    std::thread::scope(|scope| {
+        for one in rest {
+            scope.spawn(move || end(one));
+        }
+    });
+}
+
 /// The problem of a vserver that this gateway does not own any more, or cannot let go.
 pub(crate) fn lost(name: &str, error: &StoreError) -> Problem {
     Problem::new(Cause::State, format!("the records of the vserver {name}: {error}"), "")
@@ -238,7 +247,29 @@ pub(crate) fn ips(at: &[SocketAddr]) -> Vec<IpAddr> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    /// An address, which is counted when it is taken away.
+    struct Address<'a>(&'a AtomicUsize);
+
+    impl Drop for Address<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn addresses_go_before_anything_that_may_wait() {
+        let (gone, all) = (AtomicUsize::default(), 3);
+        let found = Mutex::new(Vec::new());
+        let vservers = (0..all).map(|number| (Address(&gone), number));
+        abandon(vservers, |number| found.lock().push((number, gone.load(Ordering::SeqCst))));
+        let mut found = found.into_inner();
+        found.sort_unstable();
+        assert_eq!(found, [(0, all), (1, all), (2, all)]);
+    }
 
     #[test]
     fn a_name_is_one_that_smb_clients_can_see() {
