@@ -136,19 +136,24 @@ impl Seat {
 
     /// The register; None: nobody has made the cluster.
     fn register(&self) -> Result<Option<Arc<Register>>> {
-        let store = self.store()?;
+        // It connects.
+        self.store()?;
+        self.listened_register().map_err(|error| self.failed(&error))
+    }
+
+    /// The register in the store that is connected to, on which this gateway listens from now on.
+    fn listened_register(&self) -> std::result::Result<Option<Arc<Register>>, StoreError> {
         let mut guard = self.connected.lock();
         let Some(connected) = guard.as_mut() else { return Ok(None) };
         if connected.register.is_none() {
-            let register = Register::open(&store).map_err(|error| self.trouble(&error))?;
-            connected.register = register.map(Arc::new);
+            connected.register = Register::open(&connected.store)?.map(Arc::new);
         }
         let Some(register) = &connected.register else { return Ok(None) };
         if connected.listening.as_ref().is_none_or(|listening| listening.is_broken()) {
             connected.listening = None;
             let wake = self.wake.clone();
             let heard = Box::new(move || wake.send(Wake::Look).unwrap_or_default());
-            connected.listening = Some(register.listen(heard).map_err(|error| self.trouble(&error))?);
+            connected.listening = Some(register.listen(heard)?);
         }
         Ok(Some(Arc::clone(register)))
     }

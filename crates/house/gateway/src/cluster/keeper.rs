@@ -265,7 +265,7 @@ impl Seat {
     }
 
     /// The problem of a call to the store. The store is connected to anew if that may help.
-    fn failed(&self, error: &state::store::StoreError) -> Problem {
+    pub(super) fn failed(&self, error: &state::store::StoreError) -> Problem {
         if error.is::<state::cluster::Fenced>() {
             self.disconnect();
         }

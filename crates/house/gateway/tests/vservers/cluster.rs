@@ -2,6 +2,7 @@
 
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -76,6 +77,7 @@ fn served(gateway: &Gateway) -> Vec<String> {
     gateway.vservers().into_iter().map(|(name, _)| name).collect()
 }
 
+/// Stops a gateway that nothing else refers to.
 fn stop(gateway: Gateway) {
     assert!(gateway.stop().unwrap().within(PATIENCE));
 }
@@ -117,6 +119,7 @@ fn what_cannot_be_looked_after_keeps_no_other_vserver_from_being_served() {
     assert!(register.add_vserver(&vserver("last", "a", &world.data("last"))).unwrap());
     until("another one is served", || served(&gateway).contains(&"last".to_owned()));
     assert_eq!(served(&gateway), ["good", "last"]);
+    drop(gateways);
     stop(gateway);
 }
 
@@ -268,5 +271,26 @@ fn a_command_that_fails_takes_back_what_it_has_written_and_nothing_else() {
             changed("old", &|record| *record = before.clone());
         }
     }
+    drop(gateways);
+    stop(gateway);
+}
+
+#[test]
+fn who_is_fenced_before_it_has_read_the_register_connects_anew() {
+    let Some(world) = World::new("a gateway that is fenced at its start") else { return };
+    cluster(&world, &["a"]);
+    let mut gateway = world.gateway("a");
+    let (store, is_first) = (world.store.clone(), AtomicBool::new(true));
+    let gateways = begin(&mut gateway, "a", move || {
+        let connection = store.gateway("a");
+        if is_first.swap(false, Ordering::SeqCst) {
+            connection.take_lease("a test", PATIENCE).unwrap();
+            let holder = connection.lease_holder("a test").unwrap().unwrap();
+            store.gateway("somebody").fence(&holder).unwrap();
+        }
+        connection
+    });
+    until("it has its place", || gateways.cluster().is_ok_and(|cluster| cluster.has_place));
+    drop(gateways);
     stop(gateway);
 }
