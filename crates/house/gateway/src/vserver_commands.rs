@@ -198,6 +198,13 @@ impl Host {
         self.administration.allot_opens();
         Ok(true)
     }
+
+    /// Lets any gateway have a vserver that was given up here. False: something begins or ends it.
+    pub(crate) fn let_go_given_up(&self, name: &str) -> Result<bool> {
+        let Some(_alone) = self.vservers.alone(name) else { return Ok(false) };
+        self.let_go(self.own(name)?);
+        Ok(true)
+    }
 }
 
 /// A vserver that listens.

@@ -119,6 +119,11 @@ impl Vservers {
         self.given_up.lock().insert(name.to_owned());
     }
 
+    /// Those of which that was noted.
+    pub(crate) fn given_up(&self) -> Vec<String> {
+        self.given_up.lock().iter().cloned().collect()
+    }
+
     /// Whether that was noted. It is forgotten.
     pub(crate) fn take_given_up(&self, name: &str) -> bool {
         self.given_up.lock().remove(name)

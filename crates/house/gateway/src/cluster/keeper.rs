@@ -147,16 +147,21 @@ impl Keeper {
             records.any(|record| record.name == name && record.gateway == seat.name())
                 || self.vservers.unreadable(name).is_some()
         };
-        for (name, _) in seat.host.vservers.owners() {
-            if is_own(&name) {
-                continue;
-            }
+        let served = seat.host.vservers.owners().into_iter().map(|(name, _)| name);
+        for name in served.filter(|name| !is_own(name)) {
             match seat.host.end_vserver(&name) {
                 Ok(_) => seat.tell(register),
                 Err(problem) => {
                     tracing::error!("{problem}");
                     troubles::write(register, &name, Some((seat.name(), &problem)));
                 }
+            }
+        }
+        for name in seat.host.vservers.given_up().into_iter().filter(|name| !is_own(name)) {
+            match seat.host.let_go_given_up(&name) {
+                Ok(true) => seat.tell(register),
+                Ok(false) => {}
+                Err(problem) => tracing::warn!("{problem}"),
             }
         }
     }

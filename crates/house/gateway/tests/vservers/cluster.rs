@@ -140,6 +140,31 @@ fn a_vserver_that_waits_for_something_keeps_no_other_one_waiting() {
     stop(gateway);
 }
 
+#[test]
+fn a_vserver_that_could_not_be_let_go_is_served_or_let_go_later() {
+    let Some(world) = World::new("a vserver that is given up") else { return };
+    let register = cluster(&world, &["a", "b"]);
+    let b = Absent::new(&world, "b");
+    for name in ["failing-moves", "failing-stays"] {
+        assert!(register.add_vserver(&vserver(name, "a", &world.data(name))).unwrap());
+    }
+    let mut gateway = world.gateway("a");
+    let store = Faulty::new(world.store.gateway("a"));
+    let connected = Arc::clone(&store);
+    begin(&mut gateway, "a", move || connected.clone());
+    for name in ["failing-moves", "failing-stays"] {
+        until("it cannot be served", || register.trouble(name).unwrap().is_some());
+    }
+    let seen = record_of(&register, "failing-moves").unwrap();
+    let to_b = VserverRecord { gateway: "b".to_owned(), ..seen.record.clone() };
+    assert!(register.change_vserver(&seen, Some(&to_b)).unwrap());
+    assert!(matches!(b.member.own("failing-moves").unwrap(), Begun::By(_)), "it is not let go");
+    store.heal();
+    until("it is let go", || matches!(b.member.own("failing-moves").unwrap(), Begun::Owned(_)));
+    until("the other one is served", || served(&gateway) == ["failing-stays"]);
+    stop(gateway);
+}
+
 /// A gateway of which there is nothing but its place in the cluster, which it keeps as long as this lives.
 struct Absent {
     member: Arc<Member>,

@@ -1,5 +1,6 @@
 //! A store in which gateways agree, of which parts fail or do not answer.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,9 @@ pub(crate) const BAD_LEASE: &str = "gateway bad";
 /// The group of a vserver that nobody can take before [`Faulty::answer`].
 pub(crate) const SILENT_GROUP: &str = "vserver silent";
 
+/// How the groups of vservers begin that can be taken, and are neither read nor written then, before [`Faulty::heal`].
+pub(crate) const FAILING_GROUPS: &str = "vserver failing";
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Faulty {
@@ -21,17 +25,37 @@ pub(crate) struct Faulty {
     /// Guards whether the silent group answers.
     answers: Mutex<bool>,
     answer: Condvar,
+    /// Guards which of the failing groups were used; None: they fail no more.
+    failing: Mutex<Option<HashSet<String>>>,
 }
 
 impl Faulty {
     pub(crate) fn new(store: Arc<dyn ClusterStore>) -> Arc<Self> {
-        Arc::new(Self { store, answers: Mutex::default(), answer: Condvar::new() })
+        let failing = Mutex::new(Some(HashSet::new()));
+        Arc::new(Self { store, answers: Mutex::default(), answer: Condvar::new(), failing })
     }
 
     /// The silent group answers from now on.
     pub(crate) fn answer(&self) {
         *self.answers.lock() = true;
         self.answer.notify_all();
+    }
+}
+
+impl Faulty {
+    /// No group fails any more.
+    pub(crate) fn heal(&self) {
+        *self.failing.lock() = None;
+    }
+
+    /// Each failing group is used once without a fault, by whoever takes it.
+    fn check_failing(&self, group: &str) -> Result<(), StoreError> {
+        let mut failing = self.failing.lock();
+        let used = failing.as_mut().filter(|_| group.starts_with(FAILING_GROUPS));
+        if used.is_none_or(|used| used.insert(group.to_owned())) {
+            return Ok(());
+        }
+        Err("a fault of the test".into())
     }
 }
 
@@ -69,6 +93,7 @@ impl ClusterStore for Faulty {
         self.store.take(group, instead_of)
     }
     fn records(&self, group: &str, owner: &Owner) -> Result<Arc<dyn Store>, StoreError> {
+        self.check_failing(group)?;
         self.store.records(group, owner)
     }
     fn tell(&self, topic: &str, message: &[u8]) -> Result<(), StoreError> {
