@@ -267,6 +267,7 @@ fn implicit(prepared: &Prepared, at: &Addresses) -> Own {
         smb: ips(&at.smb),
         nfs: ips(&at.nfs),
         has_network_locks: prepared.settings.portmap != Portmap::Off,
+        moves: false,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use acl::Sid;
 use nfs_server::Tls;
 use share::{AccessLog, Terms};
 use smb_server::KerberosKeys;
@@ -29,6 +30,8 @@ pub(crate) struct Lent {
     pub(crate) names: Arc<SidNames>,
     /// In which groups the users of NFS clients are.
     pub(crate) groups: Arc<GroupsHere>,
+    /// In whose domain the accounts are.
+    pub(crate) machine: Sid,
     keys: Option<KerberosKeys>,
 }
 
@@ -38,11 +41,9 @@ impl Lent {
     pub(crate) fn new(prepared: &Prepared, tls: Option<Arc<Tls>>) -> Result<Self> {
         let Prepared { settings, state, accounts, descriptors, access_log, .. } = prepared;
         warn_of_guests(settings);
-        let names = SidNames::start(
-            Arc::clone(accounts),
-            &smb_server::Config::default().server_name,
-            state.machine_sid()?,
-        );
+        let machine = state.machine_sid()?;
+        let server_name = smb_server::Config::default().server_name;
+        let names = SidNames::start(Arc::clone(accounts), &server_name, machine);
         let names = names.map_err(|e| {
             Problem::new(Cause::Serving, format!("cannot start a thread for the names of users: {e}"), "")
         })?;
@@ -62,6 +63,7 @@ impl Lent {
             tls,
             names: Arc::new(names),
             groups: Arc::new(groups),
+            machine,
             keys,
         })
     }

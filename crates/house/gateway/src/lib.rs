@@ -45,6 +45,7 @@ mod names;
 mod nfs_tls;
 mod numbers;
 mod opening;
+mod opens_by_name;
 mod passwords;
 mod pool_spaces;
 mod pools;

@@ -7,20 +7,26 @@ use net::{Listener, Listeners};
 use nfs_proto::v4::lease::LeaseTimes;
 use nfs_server::portmap::{Portmapper, Registration};
 use nfs_server::{Anonymous, HostLimits, NetworkLocks, NfsServer, Squashing};
-use smb_server::Interfaces;
+use smb_server::{Interfaces, PersistentOpens};
 use state::{LockHostTable, NfsClientTable, PersistentOpenTable};
 use storage::{StoreThread, View};
 
 use crate::iakerb;
 use crate::lent::Lent;
 use crate::names::Changed;
+use crate::opens_by_name::OpensByName;
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::sockets::PortmapSockets;
 use crate::vserver::Own;
 use crate::waiting::wait_for;
 
+fn persistent_opens(lent: &Lent, own: &Own) -> Arc<dyn PersistentOpens> {
+    let table = PersistentOpenTable(own.records.store());
+    if own.moves { Arc::new(OpensByName { table, machine: lent.machine }) } else { Arc::new(table) }
+}
+
 /// Restores the persistent opens of SMB clients, before any client is served.
-fn restore(smb: &Arc<smb_server::Server>, kept: Arc<PersistentOpenTable>) -> std::io::Result<()> {
+fn restore(smb: &Arc<smb_server::Server>, kept: Arc<dyn PersistentOpens>) -> std::io::Result<()> {
     let smb = Arc::clone(smb);
     let restored = StoreThread::spawn("restore", move |thread| {
         smb.keep_persistent_opens(kept, thread.may_wait(View::FRESH))
@@ -48,8 +54,7 @@ impl Servers {
         nfs.use_kerberos(lent.nfs_keys());
         smb.use_kerberos(lent.smb_keys());
         smb.use_iakerb(iakerb::kdc(&lent.settings)?).map_err(|e| iakerb::no_kdc(&e))?;
-        let kept = Arc::new(PersistentOpenTable(own.records.store()));
-        restore(&smb, kept).map_err(|e| {
+        restore(&smb, persistent_opens(lent, own)).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")
         })?;
         Ok(Self { smb, nfs })

@@ -168,6 +168,7 @@ impl Host {
             smb: ips(&addresses(&smb)?),
             nfs: ips(&addresses(&nfs)?),
             has_network_locks: false,
+            moves: true,
         };
         let (vserver, took) = timed(|| {
             let vserver = Vserver::new(&self.lent, own, self.listeners.make())?;
