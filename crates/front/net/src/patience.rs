@@ -8,9 +8,6 @@ use crate::notice::Notice;
 use crate::places::Place;
 use crate::{Limits, Protocol};
 
-/// A stranger that holds too much memory is disconnected after this time.
-const GREEDY_FOR: Duration = Duration::from_secs(10);
-
 /// The state that the loop of a connection reports.
 #[derive(Debug)]
 pub(crate) struct Signs {
@@ -70,10 +67,9 @@ async fn silent<P: Protocol>(protocol: &P, signs: &Signs, silence: Duration) {
     }
 }
 
-/// Resolves when a stranger that holds too much memory has had its time.
+/// Resolves when a stranger has to go because it has held too much memory.
 async fn greedy(signs: &Signs, stopped: &Notice) {
     stopped.given().await;
-    tokio::time::sleep(GREEDY_FOR).await;
     if signs.known.get() {
         std::future::pending::<()>().await;
     }

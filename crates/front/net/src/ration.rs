@@ -3,9 +3,9 @@
 //! A few KiB each are free. Beyond that all strangers share one budget, and each address may use part of it. Memory is
 //! requested for a whole frame at a time, so that of several incomplete frames, some are completed. The last quarter is
 //! for addresses that hold little, and freed memory goes first to an address that holds nothing; within an address, to the
-//! connection that was refused first. A connection that is refused has to wait. If that takes long, the largest of the
-//! connections that have held their memory for long is disconnected, of this address or of the one that holds most. A client that
-//! has identified itself holds nothing here.
+//! connection whose large frame was refused first. A connection that is refused has to wait. If that takes long, the largest of
+//! those that have held their memory for long is disconnected: one of this address, or one of the address that holds most. A client
+//! that has identified itself holds nothing here.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -24,14 +24,18 @@ pub const STRANGERS_BYTES_MAX: usize = 16 << 20;
 pub const STRANGERS_OF_ORIGIN_BYTES_MAX: usize = 4 << 20;
 /// The last quarter is for addresses that hold no more than this: one such call.
 const LATE_ORIGIN_BYTES_MAX: usize = (1 << 20) + 64 * 1024;
+/// What a connection may hold beside a large frame: TLS, QUIC, small frames.
+const SMALL_BYTES: usize = 128 * 1024;
 /// How long a refused connection waits before another one is disconnected.
 const REFUSED_PATIENCE: Duration = Duration::from_secs(2);
-/// How long a connection may hold memory that others wait for. The largest frames of well-behaved clients are complete by then,
-/// also if several come side by side over a slow link: four in 10 s need 4 Mbit/s.
+/// How long nobody is disconnected for what it holds. The largest frames of well-behaved clients are complete by then, also if several
+/// come side by side over a slow link: four in 10 s need 4 Mbit/s.
 const HELD_FOR: Duration = Duration::from_secs(10);
-/// An address that holds nothing and was refused, or the connection of an address that was refused, is served first, if it asks again
-/// within this time.
+/// An address that holds nothing and was refused, or a connection whose large frame was refused, is served first, if it asks again within
+/// this time.
 const FIRST_FOR: Duration = Duration::from_secs(1);
+/// How often to look among all addresses for somebody to be disconnected.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// The budget of all strangers, whatever their protocol.
 #[derive(Debug, Default)]
@@ -48,6 +52,8 @@ struct Table {
     origins: HashMap<Origin, Held>,
     /// An address that holds nothing, was refused and is served first, and when it last asked.
     first: Option<(Origin, Instant)>,
+    /// When it was last looked for somebody to be disconnected among all addresses.
+    looked: Option<Instant>,
     next: u64,
 }
 
@@ -59,13 +65,13 @@ struct Held {
     going: usize,
     /// The other connections, by how much they hold.
     holders: BTreeMap<(usize, u64), Holder>,
-    /// The connection that was refused first and is served first, and when it last asked.
+    /// The connection whose large frame was refused first and is served first, and when it last asked.
     first: Option<(u64, Instant)>,
 }
 
 #[derive(Debug)]
 struct Holder {
-    /// Since when it holds something.
+    /// Since when it holds a large frame, or something small.
     since: Instant,
     stopped: Arc<Notice>,
 }
@@ -142,15 +148,18 @@ impl Drop for Ration {
 }
 
 impl Table {
-    /// Whether a connection may hold this many more bytes.
+    /// Whether a connection may hold this many more bytes. One that holds a large frame already may be in the middle of it: the others
+    /// wait until it comes to its end.
     fn has_room(&mut self, ration: &Ration, more: usize, now: Instant) -> bool {
         let own = self.held_by(ration.origin);
-        let is_its_turn = self.origins.get(&ration.origin).is_none_or(|held| held.is_turn_of(ration, now));
+        let begins = ration.bytes <= SMALL_BYTES && ration.bytes.saturating_add(more) > SMALL_BYTES;
+        let is_turn = |held: &Held| held.is_turn_of(ration.number, now);
+        let is_its_turn = !begins || self.origins.get(&ration.origin).is_none_or(is_turn);
         let has_room = is_its_turn
             && own.saturating_add(more) <= STRANGERS_OF_ORIGIN_BYTES_MAX
             && self.may_have(ration.origin, own, more, now);
-        if is_its_turn
-            && ration.bytes == 0
+        if begins
+            && is_its_turn
             && let Some(held) = self.origins.get_mut(&ration.origin)
         {
             held.first = (!has_room).then_some((ration.number, now));
@@ -158,21 +167,29 @@ impl Table {
         has_room
     }
 
-    /// Tells a large holder to end that has held its memory for long, unless enough memory is about to become free already. The
-    /// holder is one of this address if the address has used up its own part, otherwise one of the address that holds most.
+    /// Tells a connection to end that has held its memory for long, unless enough memory is about to become free already. It is one of
+    /// this address if the address has used up its own part, otherwise one of the address that holds most.
     fn make_room(&mut self, origin: Origin, more: usize, now: Instant) {
         let own = self.origins.get(&origin);
         if own.is_some_and(|held| held.bytes.saturating_add(more) > STRANGERS_OF_ORIGIN_BYTES_MAX) {
             if own.is_some_and(|held| held.going < more) {
-                self.stop_largest_of(origin, now);
+                self.stop_one_of(origin, now);
             }
-        } else if self.going < more {
-            let staying = |held: &Held| held.bytes - held.going;
-            let most = self.origins.iter().max_by_key(|(_, held)| staying(held)).map(|(origin, _)| *origin);
+        } else if self.going < more && self.may_look(now) {
+            let of_long = self.origins.iter().filter(|(_, held)| held.long_holder(now).is_some());
+            let most = of_long.max_by_key(|(_, held)| held.bytes - held.going).map(|(origin, _)| *origin);
             if let Some(most) = most {
-                self.stop_largest_of(most, now);
+                self.stop_one_of(most, now);
             }
         }
+    }
+
+    fn may_look(&mut self, now: Instant) -> bool {
+        let is_due = self.looked.is_none_or(|at| now.saturating_duration_since(at) >= LOOK);
+        if is_due {
+            self.looked = Some(now);
+        }
+        is_due
     }
 
     fn held_by(&self, origin: Origin) -> usize {
@@ -194,12 +211,10 @@ impl Table {
         has_room
     }
 
-    /// Tells the largest holder of an address to end, of those that have held their memory for long.
-    fn stop_largest_of(&mut self, origin: Origin, now: Instant) {
+    /// Tells the largest connection of an address to end, of those that have held their memory for long.
+    fn stop_one_of(&mut self, origin: Origin, now: Instant) {
         let Some(held) = self.origins.get_mut(&origin) else { return };
-        let is_long = |holder: &Holder| now.saturating_duration_since(holder.since) >= HELD_FOR;
-        let largest = held.holders.iter().rev().find(|(_, holder)| is_long(holder)).map(|(place, _)| *place);
-        let Some(place) = largest else { return };
+        let Some(place) = held.long_holder(now) else { return };
         if let Some(largest) = held.holders.remove(&place) {
             let (bytes, _) = place;
             largest.stopped.give();
@@ -220,7 +235,8 @@ impl Table {
             self.going = self.going - ration.bytes + bytes;
         } else if bytes > 0 {
             let new = Holder { since: now, stopped: Arc::clone(&ration.stopped) };
-            held.holders.insert((bytes, ration.number), before.unwrap_or(new));
+            let is_as_before = (ration.bytes > SMALL_BYTES) == (bytes > SMALL_BYTES);
+            held.holders.insert((bytes, ration.number), before.filter(|_| is_as_before).unwrap_or(new));
         }
         if held.bytes == 0 {
             self.origins.remove(&ration.origin);
@@ -229,13 +245,19 @@ impl Table {
 }
 
 impl Held {
-    /// Whether no other connection of the address is served before this one. One that holds memory already may be in the middle of
-    /// a frame: the others wait until it comes to its end.
-    fn is_turn_of(&self, ration: &Ration, now: Instant) -> bool {
-        ration.bytes > 0
-            || self.first.is_none_or(|(first, at)| {
-                first == ration.number || now.saturating_duration_since(at) >= FIRST_FOR
-            })
+    /// Whether no other connection of the address is served before this one.
+    fn is_turn_of(&self, number: u64, now: Instant) -> bool {
+        self.first.is_none_or(|(first, at)| first == number || now.saturating_duration_since(at) >= FIRST_FOR)
+    }
+
+    /// The largest of the connections that have held their memory for long. Where some hold large frames, it is one of these: to
+    /// disconnect those that hold little would free little.
+    fn long_holder(&self, now: Instant) -> Option<(usize, u64)> {
+        let is_long = |holder: &Holder| now.saturating_duration_since(holder.since) >= HELD_FOR;
+        let ((largest, _), _) = self.holders.last_key_value()?;
+        let least = if *largest > SMALL_BYTES { SMALL_BYTES + 1 } else { 0 };
+        let candidates = self.holders.range((least, 0)..).rev();
+        candidates.into_iter().find(|(_, holder)| is_long(holder)).map(|(place, _)| *place)
     }
 }
 
@@ -314,15 +336,48 @@ mod tests {
     }
 
     #[test]
+    fn each_large_frame_has_its_time_and_who_holds_little_stays_beside_it() {
+        let rations = Arc::new(Rations::default());
+        let [mut busy, mut quiet] =
+            [holding(&rations, 1, SMALL_BYTES / 2), holding(&rations, 1, SMALL_BYTES / 2)];
+        let begun = Instant::now();
+        let later = begun + HELD_FOR;
+        assert!(busy.ask_at(3 * MIB, later), "a large frame begins");
+        let mut asking = from(&rations, 1);
+        assert!(!asking.ask_at(2 * MIB, later) && !asking.ask_at(2 * MIB, later + REFUSED_PATIENCE));
+        assert!(!is_stopped(&busy) && !is_stopped(&quiet));
+        assert!(!asking.ask_at(2 * MIB, later + HELD_FOR) && is_stopped(&busy) && !is_stopped(&quiet));
+        assert!(quiet.ask(0));
+    }
+
+    #[test]
+    fn an_address_whose_frames_are_short_shields_no_other() {
+        let rations = Arc::new(Rations::default());
+        let long = holding(&rations, 2, 3 * MIB);
+        let others: Vec<_> = (3..5).map(|last| holding(&rations, last, 4 * MIB)).collect();
+        let later = Instant::now() + HELD_FOR;
+        let mut short = from(&rations, 1);
+        assert!(short.ask_at(MIB, later));
+        let _late: Vec<_> = (10..14).map(|last| holding(&rations, last, MIB)).collect();
+        let mut asking = from(&rations, 9);
+        assert!(!asking.ask_at(MIB, later) && !asking.ask_at(MIB, later + REFUSED_PATIENCE));
+        assert!(
+            !is_stopped(&short) && others.iter().chain([&long]).filter(|one| is_stopped(one)).count() == 1
+        );
+    }
+
+    #[test]
     fn within_an_address_who_was_refused_first_is_served_first() {
         let rations = Arc::new(Rations::default());
         let mut busy = holding(&rations, 1, 3 * MIB + MIB / 2);
         let [mut first, mut second] = [from(&rations, 1), from(&rations, 1)];
+        let mut small = from(&rations, 1);
         let now = Instant::now();
         assert!(!first.ask_at(MIB, now), "too much for its address");
         assert!(!second.ask_at(MIB / 4, now), "the first waits");
         assert!(busy.ask_at(3 * MIB + MIB / 2 + 2 * FREE_BYTES, now), "it may be in the middle of a frame");
-        assert!(busy.ask_at(0, now) && first.ask_at(MIB, now) && second.ask_at(MIB / 4, now));
+        assert!(small.ask_at(SMALL_BYTES, now), "it does not wait for large ones");
+        assert!(busy.ask_at(SMALL_BYTES, now) && first.ask_at(MIB, now) && second.ask_at(MIB / 4, now));
         assert!(!busy.ask_at(3 * MIB, now) && second.ask_at(0, now) && !second.ask_at(MIB / 4, now));
         assert!(second.ask_at(MIB / 4, now + FIRST_FOR), "who was refused has not asked again");
     }
