@@ -4,71 +4,10 @@
 # and goes on. A client of ours connects anew every 10 ms; another one holds an open file and a lock, and writes. (root)
 #   takeover.sh [--show]    also prints what the commands print
 #   VSERVERS=PROGRAM        the example `vservers` of crates/house/gateway, built already
-top=$(cd "$(dirname "$0")/../.." && pwd)
-. "$top/tests/lab/guest/lib.sh"
-[ "$(id -u)" = 0 ] || { echo "not tested: takeover: namespaces need root"; finish; exit; }
-command -v ceph-osd >/dev/null && command -v ceph-mds >/dev/null && command -v ceph >/dev/null || {
-  [ -n "${CI:-}" ] && fail "ceph" "not installed" || echo "not tested: takeover: Ceph is not installed"
-  finish; exit
-}
-target=${CARGO_TARGET_DIR:-$top/target}/debug
-anabranch=${ANABRANCH:-$target/anabranch} vservers=${VSERVERS:-$target/examples/vservers}
-[ -x "$anabranch" ] && [ -x "$vservers" ] || { echo "build anabranch and the example vservers first"; exit 1; }
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/anabranch-takeover.XXXXXX")
-net=anabranch-takeover-$$
-lab=$top/tests/lab/ceph-lab
-export CEPH_LAB_DIR=$scratch/ceph CEPH_LAB_ADDR=192.0.2.250
-declare -A pid
-in_ns() { local node=$1; shift; ip netns exec "$net-$node" "$@"; }
-end_all() {
-  local p
-  for p in "${pid[@]}"; do kill -CONT "$p"; kill -KILL "$p"; done 2>/dev/null
-  in_ns hub "$lab" down >/dev/null 2>&1
-  for node in a b client hub; do ip netns del "$net-$node" 2>/dev/null; done
-  [ "$failed" = 0 ] && rm -rf "$scratch"
-}
-trap end_all EXIT
-nets() {
-  ip netns add "$net-hub" && ip -n "$net-hub" link add br0 type bridge || return 1
-  ip -n "$net-hub" link set lo up && ip -n "$net-hub" link set br0 up && ip -n "$net-hub" addr add 192.0.2.250/24 dev br0 || return 1
-  local node host=0
-  for node in a b client; do
-    host=$((host + 1))
-    ip netns add "$net-$node" && ip -n "$net-hub" link add "to-$node" type veth peer name eth0 netns "$net-$node" || return 1
-    ip -n "$net-hub" link set "to-$node" master br0 up
-    ip -n "$net-$node" link set lo up && ip -n "$net-$node" link set eth0 up && ip -n "$net-$node" addr add "192.0.2.$host/24" dev eth0 || return 1
-  done
-}
-nets || { echo "not tested: takeover: this machine makes no bridge between namespaces"; finish; exit; }
-in_ns hub "$lab" up || exit 1
-conf=$CEPH_LAB_DIR/ceph.conf
-in_ns hub "$lab" ceph auth get-or-create client.anabranch mds 'allow rw fsname=lab' mon 'profile rbd, allow r fsname=lab' \
-  osd 'allow rw tag cephfs data=lab, allow rwx pool=gw.state' >>"$CEPH_LAB_DIR/keyring" || exit 1
-in_ns hub /usr/bin/python3 - "$conf" <<'PY' || exit 1
-import sys, cephfs
-fs = cephfs.LibCephFS(conffile=sys.argv[1], auth_id="admin")
-fs.mount()
-for name in ("/files", "/more"):
-    fs.mkdir(name, 0o777)
-    fs.chmod(name, 0o777)
-fs.shutdown()
-PY
-# soon COMMAND...: true within a minute.
-soon() { local until=$((SECONDS + 60)); while [ $SECONDS -lt $until ]; do "$@" >/dev/null 2>&1 && return 0; sleep 0.05; done; "$@"; }
-serve() {
-  : >"$scratch/ready-$1"
-  setpriv --pdeathsig KILL -- ip netns exec "$net-$1" "$anabranch" serve --state "$scratch/state-$1" --smb off --nfs off --nfs-lease 10 --control 127.0.0.1:8080 --ceph-config "$conf" \
-    --cluster-gateway "${2:-$1}" --cluster-pool "${3:-gw.state}" >"$scratch/ready-$1" 2>>"$scratch/log-$1" </dev/null &
-  pid[$1]=$!
-  soon grep -q '^ready ' "$scratch/ready-$1"
-}
-# at NODE COMMAND...: a command of the administrator's of this machine.
-at() {
-  local node=$1; shift
-  [ "$show" = '' ] || echo "$node\$ anabranch $*" >&2
-  in_ns "$node" "$anabranch" "$@" --state "$scratch/state-$node" 2>&1 | if [ "$show" = '' ]; then cat; else tee -a /dev/stderr; fi
-  return "${PIPESTATUS[0]}"
-}
+vservers=${VSERVERS:-${CARGO_TARGET_DIR:-$(dirname "$0")/../../target}/debug/examples/vservers}
+[ -x "$vservers" ] || { echo "build the example vservers first"; exit 1; }
+name=takeover network=192.0.2 flags=()
+. "$(dirname "$0")/two-gateways.sh"
 show=${1:-}
 # refused NAME TEXT COMMAND...: the command fails, and says this.
 refused() {
@@ -76,7 +15,6 @@ refused() {
   if said=$("$@"); then fail "$name" "it was not refused: $said"
   elif grep -q -- "$text" <<<"$said"; then pass "$name"; else fail "$name" "$said"; fi
 }
-serves() { at "$1" vserver list | grep -q "^$2 *$3 *served "; }
 
 serve a; serve b
 check "two gateways start that are in no cluster yet" eval 'grep -q "^ready" "$scratch/ready-a" && grep -q "^ready" "$scratch/ready-b"'
@@ -124,14 +62,14 @@ wait "${pid[a]}" 2>/dev/null; unset 'pid[a]'
 check "a killed gateway leaves the address on its machine" eval 'ip -n "$net-a" addr show dev eth0 | grep -q " 192.0.2.10/"'
 serve a
 check "which takes it away when it is back" soon eval '! ip -n "$net-a" addr show dev eth0 | grep -q " 192.0.2.10/"'
-check "and has its place" eval 'soon eval "at a cluster status | grep -q \"has its place\""'
+check "and has its place" soon has_place a
 check "the vserver goes back to it" at a vserver move files a
 takeover stopped STOP CONT
 check "the owner that was stopped says that it serves nothing any more" soon grep -q 'the vserver is not served here any more' "$scratch/log-a"
 check "it has the address no more" soon eval '! ip -n "$net-a" addr show dev eth0 | grep -q " 192.0.2.10/"'
 # Port 2049 in the state TCP_LISTEN.
 check "and listens nowhere any more" soon eval '! in_ns a grep -q ":0801 00000000:0000 0A " /proc/net/tcp'
-check "and is a gateway again" eval 'soon eval "at a cluster status | grep -q \"has its place\""'
+check "and is a gateway again" soon has_place a
 check "the other serves the vserver" serves a files b
 
 # The metadata server ends the session of the owner, which is b, at 192.0.2.2.
@@ -180,5 +118,5 @@ kill -TERM "${pid[b]}"; wait "${pid[b]}"; rm -rf "$scratch/state-b"; : >"$scratc
 serve b b none
 check "a pool that is not there is told" soon grep -q "has no pool none" "$scratch/log-b"
 kill -TERM "${pid[b]}"; wait "${pid[b]}"; unset 'pid[b]'
-[ "$failed" = 0 ] || { echo "see $scratch"; tail -n 30 "$scratch"/log-a "$scratch"/log-b; }
+[ "$failed" = 0 ] || logs
 finish
