@@ -1,7 +1,8 @@
 #!/bin/bash
 # The kernel's own clients (tests/lab) against one running Anabranch server, one share over both
 # protocols.   lab.sh [PART ...]     (all of them: see `all`)
-#   KILLS=1 lab.sh short       the form of scripts/test: a check that two versions or numbers of connections share is made once
+#   KILLS=1 lab.sh short       the form of scripts/test: a check that two versions or numbers of connections share is made
+#                              once, with fewer files and operations
 #   KILLS=20 lab.sh restart restart4.0 restart4.1 restart4     kills and restarts the server that many times (3; NFSv4.0: 1)
 #   FSX_SECS=600 lab.sh fsx                         runs fsx that long over each protocol, side by side
 # PEER=samba   uses Samba (tests/peers/samba.sh) instead of Anabranch, for cut, network-loss and cifs-restart*: a failure that
@@ -16,7 +17,8 @@ short="channels nfs3 nfs4.2 copy both4 pairs nlm trunks acl pjdfstest pjdfstest4
 kills_of_4_0=${KILLS:-1}
 : "${KILLS:=3}" "${FSX_SECS:=600}"
 parts=${*:-$all}
-[ "$parts" != short ] || parts=$short
+guest_form=()
+[ "$parts" != short ] || parts=$short guest_form=(-e MANY=250 -e FSX_OPS=500)
 
 [ "$(id -u)" = 0 ] || { echo "needs root (network namespaces)"; exit 1; }
 "$lab/client-lab" build >/dev/null || exit 1
@@ -103,7 +105,7 @@ engine=()
 guest() {  # SECONDS SCRIPT [-e NAME=VALUE ...]
   local limit=$1 script=$2; shift 2
   "$lab/client-lab" run ${engine[@]+"${engine[@]}"} --netns "$ns" --nics "$nics" --timeout "$limit" -e SMB_PORT="$SMB_PORT" -e NFS_PORT="$NFS_PORT" -e SHARE="$SHARE" -e EXPORT="$EXPORT" \
-    -e USER="$SMB_USER" -e PASS="$SMB_PASS" "$@" "$lab/guest/$script"
+    -e USER="$SMB_USER" -e PASS="$SMB_PASS" ${guest_form[@]+"${guest_form[@]}"} "$@" "$lab/guest/$script"
 }
 # tell PREFIX: counts the ok and FAIL lines of a guest script, and prints the others. The script's last line must be there.
 tell() {

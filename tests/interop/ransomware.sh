@@ -1,6 +1,7 @@
 #!/bin/bash
 # The ransomware alarm, with the kernel's clients: who encrypts files is told, with a protected snapshot on Btrfs, and slowed; ordinary work
 # is not. Needs root, loop devices and btrfs-progs; elsewhere it says so. Parts of it by name: ransomware.sh [attack] [work]
+#   WORK_VERSIONS=4.2    the versions of NFS over which there is ordinary work (3 and 4.2)
 #   CLIENT_LAB_PACKAGES="rsync tcc"   with these in the guest, rsync and a compiler work, too
 . "$(dirname "$0")/server.sh"
 parts=${*:-attack work}
@@ -39,8 +40,9 @@ EOF
   start_server
 }
 guest() {
-  tally "$1:" "$top/tests/lab/client-lab" run --netns "$ns" --nics 1 --timeout 600 -e SMB_PORT="$SMB_PORT" -e NFS_PORT="$NFS_PORT" \
-    -e SHARE="$SHARE" -e EXPORT="$EXPORT" -e USER="$SMB_USER" -e PASS="$SMB_PASS" -e WHAT="$1" "$top/tests/lab/guest/ransomware.sh"
+  local what=$1; shift
+  tally "$what:" "$top/tests/lab/client-lab" run --netns "$ns" --nics 1 --timeout 600 -e SMB_PORT="$SMB_PORT" -e NFS_PORT="$NFS_PORT" \
+    -e SHARE="$SHARE" -e EXPORT="$EXPORT" -e USER="$SMB_USER" -e PASS="$SMB_PASS" -e WHAT="$what" "$@" "$top/tests/lab/guest/ransomware.sh"
 }
 # alarm CLIENT FIELD: of the alarm about the client of this protocol. NFS clients state a uid; that is how they are told apart here.
 alarm() {
@@ -84,7 +86,7 @@ attack_part() {
 work_part() {
   in_share 'rm -r smb nfs3 nfs4.2; mkdir smb nfs3 nfs4.2'
   must "server starts with a strict rule" serve 'on files=5 within=60m' || return
-  guest work
+  guest work ${WORK_VERSIONS:+-e VERSIONS="$WORK_VERSIONS"}
   none() { local out; out=$(anabranch share alarms "$SHARE"); echo "$out"; grep -q '^There is no alarm' <<<"$out"; }
   check "no work looks like ransomware, although a few files in an hour would raise the alarm" none
   must "SIGTERM ends it" stop_server

@@ -3,6 +3,7 @@
 # think of them. Environment:
 #   SERVER SMB_PORT NFS_PORT SHARE EXPORT USER PASS   where and as whom
 #   WHAT   attack: as ransomware does; work: as people do
+#   VERSIONS   of NFS (3 4.2)
 . "$(dirname "$0")/lib.sh"
 : "${SMB_PORT:=445}" "${NFS_PORT:=2049}" "${SHARE:=share}" "${EXPORT:=/share}" "${USER:=user}" "${PASS:=pass}"
 FILES=12
@@ -56,7 +57,7 @@ work() { # what people do, in the empty directory $1
 check "smb: mount" mount_at /mnt/smb -t cifs "//$SERVER/$SHARE" -o "vers=3.1.1,port=$SMB_PORT,username=$USER,password=$PASS"
 mountpoint -q /mnt/smb && "$WHAT" /mnt/smb/smb smb
 umount /mnt/smb
-for version in 3 4.2; do
+for version in ${VERSIONS:-3 4.2}; do
   m=/mnt/nfs$version
   check "nfs v$version: mount" mount_at $m -t nfs "$SERVER:$EXPORT" -o "vers=$version,port=$NFS_PORT,proto=tcp,hard,timeo=100$([ $version != 3 ] || echo ",mountport=$NFS_PORT,nolock")"
   mountpoint -q $m && "$WHAT" "$m/nfs$version" "nfs v$version"
