@@ -27,7 +27,7 @@ pub struct DeletedShare {
     pub deleted: u64,
     /// Until when it can be brought back, in seconds of the Unix epoch.
     pub until: u64,
-    /// Whether its files are removed by command alone, even when its time is over: the state database was restored from a copy.
+    /// Whether its files are removed by command alone, even when its time is over: the state database was restored from a copy, or `undelete` with `restored` was refused.
     #[serde(default)]
     pub by_command_only: bool,
 }

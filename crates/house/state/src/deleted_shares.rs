@@ -26,7 +26,7 @@ pub struct DeletedShare {
     /// When it is forgotten, in seconds of the Unix epoch.
     pub until: u64,
     /// The record comes from a copy of the database: perhaps the share was brought back after the copy was made, and has been in use
-    /// since. So files are removed by command only.
+    /// since. Or its directory was to be taken for a restored one. So files are removed by command only.
     pub is_of_copy: bool,
     /// What it was.
     pub share: ShareRecord,
@@ -79,6 +79,22 @@ impl State {
             changes.push(DELETED.put(deleted.number.to_string().as_bytes(), &json));
         }
         self.change(changes)
+    }
+
+    /// Notes that the files of a removed share are removed by command only. False: the share is no longer there.
+    ///
+    /// # Errors
+    /// The database cannot be read or written.
+    pub fn spare_deleted_share(&self, number: u32) -> Result<bool> {
+        let key = number.to_string();
+        let Some(known) = self.read(DELETED, &key)? else { return Ok(false) };
+        let mut deleted: DeletedShare = serde_json::from_slice(&known).map_err(|e| self.trouble(e))?;
+        deleted.is_of_copy = true;
+        let json = serde_json::to_vec(&deleted).map_err(|e| self.trouble(e))?;
+        self.write(&Batch {
+            expected: vec![DELETED.expect(key.as_bytes(), Some(&known))],
+            changes: vec![DELETED.put(key.as_bytes(), &json)],
+        })
     }
 
     /// Brings a removed share back under the name that its record has now, with the number that it had. False: it is no longer there,

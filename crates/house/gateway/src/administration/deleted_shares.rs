@@ -88,11 +88,14 @@ impl Administration {
             back.share.snapshot_policy.clear();
         }
         if let Some(made) = back.share.pool.as_ref().filter(|_| *restored) {
+            // The mark may come late, or the server be killed after it: what was restored must not go because the share's time is over.
+            if !self.state.spare_deleted_share(id).map_err(failed)? {
+                return Err(changed_meanwhile(id));
+            }
             self.adopt(&back.share.name, &back.share.directory, made)?;
         }
         if !self.state.undelete_share(&back).map_err(failed)? {
-            let what = format!("the deleted share {id} was changed meanwhile");
-            return Err(Refusal::new(RefusalKind::Busy, what, "Look at it, and try again."));
+            return Err(changed_meanwhile(id));
         }
         let share = &back.share;
         if let Err(refusal) = self.use_share(share, &mut idle) {
@@ -265,6 +268,11 @@ impl Administration {
             protected.into_iter().filter(|snapshot| snapshot.until > now && snapshot.directory == *directory);
         Ok(still.max_by_key(|snapshot| snapshot.until).map(|snapshot| (snapshot.name, snapshot.until)))
     }
+}
+
+fn changed_meanwhile(id: u32) -> Refusal {
+    let what = format!("the deleted share {id} was changed meanwhile");
+    Refusal::new(RefusalKind::Busy, what, "Look at it, and try again.")
 }
 
 fn tell(declared: &Declared, deleted: &state::DeletedShare) -> DeletedShare {
@@ -458,5 +466,46 @@ mod tests {
         let refused = place.create_at("docs", &record.directory).unwrap_err();
         assert!(refused.what.contains("of the deleted share one"), "{refused:?}");
         assert!(record.directory.is_dir(), "a server removes it");
+    }
+
+    #[test]
+    fn what_was_to_be_taken_for_restored_is_removed_by_command_only() {
+        if !rustix::process::geteuid().is_root() {
+            println!("not tested: a restored directory of a pool: only root makes the marks of pools");
+            return;
+        }
+        let place = Place::new();
+        let (here, above) = (&place.here, place.directory.path().join("pool"));
+        std::fs::create_dir(&above).unwrap();
+        let pool = Pool::open(&above).unwrap();
+        let (pool_mark, mark) = (pool.mark().unwrap().to_string(), PoolMark::random().unwrap());
+        let made = PoolDirectory { pool: "fast".to_owned(), pool_mark, mark: mark.to_string() };
+        let (name, directory) = ("one".to_owned(), above.join("one"));
+        let record = ShareRecord {
+            name,
+            directory: directory.clone(),
+            pool: Some(made.clone()),
+            ..ShareRecord::default()
+        };
+        here.state.keep_share(&record).unwrap();
+        here.remove_share("one").unwrap();
+        let deleted = place.deleted().remove(0);
+        let restored = Undelete { restored: true, ..Undelete::default() };
+        pool.make("one", PoolMark::random().unwrap(), PoolOwner::default()).unwrap();
+        let refused = here.undelete_share(deleted.id, &restored).unwrap_err();
+        assert_eq!(refused.kind, RefusalKind::Directory, "it is that of another share");
+        // As if the mark had come after whoever waited for it gave up.
+        std::fs::remove_dir(&directory).unwrap();
+        std::fs::create_dir(&directory).unwrap();
+        pools::adopt(&made, &directory).unwrap();
+        let begun = Instant::now();
+        for hours in 0..3 {
+            here.purge_expired(deleted.until, begun + Duration::from_secs(hours * 3600));
+        }
+        assert_eq!((place.deleted().len(), here.abandoned_directories().len()), (1, 0));
+        assert!(place.deleted()[0].by_command_only);
+        here.undelete_share(deleted.id, &restored).unwrap();
+        here.remove_share("one").unwrap();
+        assert!(!place.deleted()[0].by_command_only, "its time begins anew");
     }
 }
