@@ -128,7 +128,7 @@ impl Administration {
         let (share, directory) = self.served_with_directory(name)?;
         let name = share.name().to_owned();
         self.check_is_free(&name, new.reverse)?;
-        self.end_former(&name);
+        self.end_former_now(&name);
         if new.reverse {
             record.former = Some(self.check_roles(&name, &source)?);
         } else {
@@ -153,7 +153,7 @@ impl Administration {
         let served = self.serve_again(serving, &name, &mut idle);
         drop(idle);
         and_served(begun, served)?;
-        self.end_former(&name);
+        self.end_former_now(&name);
         self.replications.of(&name).starts_anew();
         tracing::info!(share = name, from = record.from, "a share is a replica from now on");
         Ok(self.tell_replication(&record))
@@ -188,12 +188,22 @@ impl Administration {
 
     /// Ends the destination that has exchanged roles with a share, if that was not done yet: the server was killed, or a snapshot could
     /// not be removed. Returns which destination is still to be ended.
-    pub(crate) fn end_former(&self, share: &str) -> Option<u64> {
-        let record = self.state.replication_of(share).ok()??;
-        let former = record.former?;
-        let why = self.end_former_of(record, former).err()?;
+    ///
+    /// # Errors
+    /// It cannot be read whether there is one.
+    pub(crate) fn end_former(&self, share: &str) -> Result<Option<u64>> {
+        let Some(record) = self.state.replication_of(share).map_err(failed)? else { return Ok(None) };
+        let Some(former) = record.former else { return Ok(None) };
+        let Err(why) = self.end_former_of(record, former) else { return Ok(None) };
         tracing::warn!(share, "snapshots for the former replica stay for now: {}", why.what);
-        Some(former)
+        Ok(Some(former))
+    }
+
+    /// As [`Self::end_former`], now if that works. Otherwise the next transfer does it.
+    fn end_former_now(&self, share: &str) {
+        if let Err(why) = self.end_former(share) {
+            tracing::warn!(share, "snapshots for a former replica may stay for now: {}", why.what);
+        }
     }
 
     fn end_former_of(&self, record: ReplicationRecord, former: u64) -> Result<()> {
@@ -276,7 +286,7 @@ impl Administration {
         let left = match (action, record.broken) {
             (ReplicationAction::Break, false) => self.leave_mirror(name, |record| record.broken = true)?,
             (ReplicationAction::Resync, true) => {
-                self.end_former(&record.share);
+                self.end_former_now(&record.share);
                 self.check_has_no_destinations(&record.share)?;
                 self.leave_mirror(name, |record| (record.broken, record.resync) = (false, true))?
             }
@@ -370,7 +380,7 @@ impl Administration {
             }
         }
         // What cannot be ended now is a destination for `--forget`.
-        self.end_former(&record.share);
+        self.end_former_now(&record.share);
         self.state.forget_replication(&record.share).map_err(failed)?;
         let told = self.tell_replication(&record);
         self.replications.forget(&record.share);

@@ -123,22 +123,27 @@ impl Administration {
         let administration = self.this();
         let spawned = StoreThread::spawn("replica", move |thread| {
             let (share, begun) = (record.share.clone(), Instant::now());
-            if let Some(administration) = administration.upgrade() {
-                record.former = administration.end_former(&share);
-            }
             let every = Duration::from_secs(record.every);
-            let run = Run {
-                state: &state,
-                snapshotting: &snapshotting,
-                remote: &*remote,
-                mirrors: &mirrors,
-                shown: &shown,
-                share: &served,
-                record,
-                takes,
-                progress: &progress,
+            let transfer = || {
+                if let Some(administration) = administration.upgrade() {
+                    let still = administration.end_former(&share);
+                    // The transfer keeps this record: what is not known must not be forgotten.
+                    record.former = still.map_err(|why| Ended::Failed(why.what))?;
+                }
+                let run = Run {
+                    state: &state,
+                    snapshotting: &snapshotting,
+                    remote: &*remote,
+                    mirrors: &mirrors,
+                    shown: &shown,
+                    share: &served,
+                    record,
+                    takes,
+                    progress: &progress,
+                };
+                run.carry_out(thread)
             };
-            match caught(|| run.carry_out(thread)) {
+            match caught(transfer) {
                 Ok(record) => {
                     tell(&share, &record.of, progress.figures(), begun.elapsed());
                     of_thread.ended(None, begun, every);
