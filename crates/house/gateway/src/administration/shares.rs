@@ -355,21 +355,24 @@ impl Administration {
         self.check_is_no_replica(&record.name)?;
         let restorable_until = self.take_off(&record)?;
         idle.remove(&folded_name(&record.name));
+        let mut ended = Ok(());
         if let Some(serving) = &self.serving {
             serving.shares.await_no_more(&record.name);
             let id = serving.shares.present().by_name(&record.name).map(|share| share.id());
             if let Some(gone) = id.and_then(|id| serving.shares.withdraw(id)) {
-                wait_for(async {
+                ended = wait_for(async {
                     serving.nfs.end_share(&gone).await;
                     serving.smb.end_share(&gone).await;
-                })?;
+                });
             }
             self.allot_opens();
         }
         drop(idle);
+        // Whatever came of that: nothing knows these snapshots any more.
         if let Some(kept) = kept {
             self.end_destinations(kept);
         }
+        ended?;
         tracing::info!(share = record.name, "a share was removed");
         Ok(Share { served: false, restorable_until, ..self.tell_made(&record) })
     }
