@@ -75,7 +75,7 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use rustls::ServerConfig;
 use share::{AccessLog, ShareTable};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio_rustls::TlsAcceptor;
 
 pub use administration::{Administration, Refusal, RefusalKind};
@@ -97,6 +97,12 @@ use server::Peer;
 use sign_in::Throttle;
 use sign_ins::SignIns;
 use tokens::KnownTokens;
+
+/// How many answers of `/healthz` and `/metrics` are worked on at a time.
+const ANSWERS_MAX: usize = 4;
+/// The answer beyond that.
+const ANSWERS_LATE: &str =
+    "stuck\nother requests wait for an answer already: the state database or a share answers late\n";
 
 /// The running control server. Dropping it ends the server.
 #[derive(Debug)]
@@ -210,6 +216,8 @@ struct About {
     sign_ins: SignIns,
     throttle: Throttle,
     complaints: Complaints,
+    /// The answers that need no token.
+    answering: Arc<Semaphore>,
 }
 
 impl About {
@@ -222,6 +230,7 @@ impl About {
             sign_ins: SignIns::default(),
             throttle: Throttle::default(),
             complaints: Complaints::default(),
+            answering: Arc::new(Semaphore::new(ANSWERS_MAX)),
         }
     }
 }
@@ -237,16 +246,26 @@ fn router(about: &Arc<About>) -> Router {
         .layer(middleware::from_fn(console::harden))
 }
 
-/// Answers on a thread that may wait for the state database. The thread of the connections is free meanwhile.
+/// Answers on a thread that may wait for the state database. The thread of the connections is free meanwhile. Whoever asks needs no
+/// token, and may go away before the answer: as long as too many threads wait, others are refused.
 async fn answer_on_thread<T: IntoResponse + Send + 'static>(
+    answering: &Arc<Semaphore>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Response {
+    let Ok(permit) = Arc::clone(answering).try_acquire_owned() else {
+        return (StatusCode::SERVICE_UNAVAILABLE, ANSWERS_LATE).into_response();
+    };
+    let work = move || {
+        let _permit = permit;
+        work()
+    };
     let done = tokio::task::spawn_blocking(work).await;
     done.map_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response(), IntoResponse::into_response)
 }
 
 async fn tell_health(State(about): State<Arc<About>>) -> Response {
-    answer_on_thread(move || {
+    let answering = Arc::clone(&about.answering);
+    answer_on_thread(&answering, move || {
         let subject = &about.subject;
         health(&(subject.stuck_shards)(), &subject.shares.present(), subject.concerns()).response()
     })
@@ -269,7 +288,8 @@ async fn write_metrics(
             Err(why) => return authorization::refusal(why),
         },
     };
-    answer_on_thread(move || metrics_for(&about, audience)).await
+    let answering = Arc::clone(&about.answering);
+    answer_on_thread(&answering, move || metrics_for(&about, audience)).await
 }
 
 /// The metrics, and what they are.

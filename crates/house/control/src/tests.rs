@@ -555,6 +555,31 @@ fn requests_are_limited_and_those_who_say_nothing_keep_nobody_out() {
 }
 
 #[test]
+fn who_asks_without_a_token_is_refused_while_too_many_wait_for_answers() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let answering = Arc::new(Semaphore::new(ANSWERS_MAX));
+        let mut locks = Vec::new();
+        for _ in 0..ANSWERS_MAX {
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            locks.push(end);
+            let of_task = Arc::clone(&answering);
+            let task =
+                tokio::spawn(async move { answer_on_thread(&of_task, move || _ = ended.recv()).await });
+            tokio::task::yield_now().await;
+            // Whoever asks goes away; the thread waits on.
+            task.abort();
+        }
+        let refused = answer_on_thread::<()>(&answering, || panic!("no thread is begun")).await;
+        assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+        drop(locks);
+        let all = u32::try_from(ANSWERS_MAX).unwrap();
+        drop(Arc::clone(&answering).acquire_many_owned(all).await.unwrap());
+        assert_eq!(answer_on_thread(&answering, || "ok").await.status(), StatusCode::OK);
+    });
+}
+
+#[test]
 fn who_asks_for_another_name_learns_nothing() {
     let Served { control: _control, address, token, .. } = serve();
     let ask_for = |host: &str, path: &str| {
