@@ -170,7 +170,7 @@ pub(crate) fn declare(settings: &Settings, state: &Path, before: Option<&Declare
         shares_elsewhere: settings.shares_elsewhere.clone(),
         policies: settings.policies.clone(),
         policies_in: settings.policies_in.clone(),
-        pools: settings.pools.clone(),
+        pools: pools::resolved(&settings.pools),
         pools_in: settings.pools_in.clone(),
         accounts: Vec::new(),
         accounts_in,

@@ -8,7 +8,7 @@ use storage_local::{Pool, PoolError, PoolSpace};
 
 use crate::apart::{Apart, mounted_below};
 use crate::directories;
-use crate::in_time::Silent;
+use crate::in_time::{self, Silent};
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::PoolSettings;
 
@@ -22,6 +22,17 @@ pub(crate) fn overlaps(pools: &[PoolSettings], apart: &mut Apart) -> Vec<(String
         apart.take_pool(name, directory);
     }
     wrong
+}
+
+/// The declared pools, with the paths of their directories without symbolic links: the directories of shares are remembered so. One
+/// that is missing, or whose storage does not answer, has the path as it is written.
+pub(crate) fn resolved(pools: &[PoolSettings]) -> Vec<PoolSettings> {
+    let found = in_time::answers(pools.to_vec(), |pool| pool.directory.canonicalize().ok());
+    let with = |(pool, found): (&PoolSettings, Option<Option<PathBuf>>)| {
+        let directory = found.flatten().unwrap_or_else(|| pool.directory.clone());
+        PoolSettings { directory, ..pool.clone() }
+    };
+    pools.iter().zip(found).map(with).collect()
 }
 
 /// Adds what the server removes from pools, and what it will remove: the directories of deleted shares.
@@ -135,4 +146,20 @@ pub(crate) fn problem(name: &str, directory: &Path, error: PoolError) -> Problem
 pub(crate) fn no_answer(name: &str, directory: &Path) -> Problem {
     let what = format!("the pool {name}: the storage of {} does not answer", directory.display());
     Problem::new(Cause::Silent, what, "Look at what is mounted there, and try again.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_is_where_its_symbolic_link_leads() {
+        let above = tempfile::tempdir().unwrap();
+        let above = above.path().canonicalize().unwrap();
+        std::fs::create_dir(above.join("disk")).unwrap();
+        std::os::unix::fs::symlink(above.join("disk"), above.join("link")).unwrap();
+        let pool = |directory| PoolSettings { name: "fast".to_owned(), directory, overcommits: false };
+        let written = [pool(above.join("link")), pool(above.join("missing"))];
+        assert_eq!(resolved(&written), [pool(above.join("disk")), pool(above.join("missing"))]);
+    }
 }
