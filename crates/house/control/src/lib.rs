@@ -64,7 +64,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::extract::State;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
@@ -98,9 +98,11 @@ use sign_in::Throttle;
 use sign_ins::SignIns;
 use tokens::KnownTokens;
 
-/// How many answers of `/healthz` and `/metrics` are worked on at a time.
+/// How many answers of `/healthz` are worked on at a time, and how many of `/metrics`.
 const ANSWERS_MAX: usize = 4;
-/// The answer beyond that.
+/// How long a request waits for others that are answered.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
+/// The answer after that.
 const ANSWERS_LATE: &str =
     "stuck\nother requests wait for an answer already: the state database or a share answers late\n";
 
@@ -217,7 +219,8 @@ struct About {
     throttle: Throttle,
     complaints: Complaints,
     /// The answers that need no token.
-    answering: Arc<Semaphore>,
+    health_answers: Arc<Semaphore>,
+    metrics_answers: Arc<Semaphore>,
 }
 
 impl About {
@@ -230,7 +233,8 @@ impl About {
             sign_ins: SignIns::default(),
             throttle: Throttle::default(),
             complaints: Complaints::default(),
-            answering: Arc::new(Semaphore::new(ANSWERS_MAX)),
+            health_answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
+            metrics_answers: Arc::new(Semaphore::new(ANSWERS_MAX)),
         }
     }
 }
@@ -247,12 +251,13 @@ fn router(about: &Arc<About>) -> Router {
 }
 
 /// Answers on a thread that may wait for the state database. The thread of the connections is free meanwhile. Whoever asks needs no
-/// token, and may go away before the answer: as long as too many threads wait, others are refused.
+/// token, and may go away before the answer: as long as too many threads wait, others wait for a moment and are refused.
 async fn answer_on_thread<T: IntoResponse + Send + 'static>(
     answering: &Arc<Semaphore>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Response {
-    let Ok(permit) = Arc::clone(answering).try_acquire_owned() else {
+    let turn = tokio::time::timeout(ANSWER_PATIENCE, Arc::clone(answering).acquire_owned()).await;
+    let Ok(Ok(permit)) = turn else {
         return (StatusCode::SERVICE_UNAVAILABLE, ANSWERS_LATE).into_response();
     };
     let work = move || {
@@ -264,7 +269,7 @@ async fn answer_on_thread<T: IntoResponse + Send + 'static>(
 }
 
 async fn tell_health(State(about): State<Arc<About>>) -> Response {
-    let answering = Arc::clone(&about.answering);
+    let answering = Arc::clone(&about.health_answers);
     answer_on_thread(&answering, move || {
         let subject = &about.subject;
         health(&(subject.stuck_shards)(), &subject.shares.present(), subject.concerns()).response()
@@ -288,7 +293,7 @@ async fn write_metrics(
             Err(why) => return authorization::refusal(why),
         },
     };
-    let answering = Arc::clone(&about.answering);
+    let answering = Arc::clone(&about.metrics_answers);
     answer_on_thread(&answering, move || metrics_for(&about, audience)).await
 }
 

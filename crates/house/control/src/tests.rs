@@ -556,7 +556,7 @@ fn requests_are_limited_and_those_who_say_nothing_keep_nobody_out() {
 
 #[test]
 fn who_asks_without_a_token_is_refused_while_too_many_wait_for_answers() {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
         let answering = Arc::new(Semaphore::new(ANSWERS_MAX));
         let mut locks = Vec::new();

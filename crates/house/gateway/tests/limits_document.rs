@@ -22,7 +22,7 @@ const NOT_COMPARED: [&str; 19] = [
     "unidentified connections",
     "opens of a user, an SMB client or an NFS address on a share",
     "connections to the control address",
-    "requests for `/healthz` and `/metrics` that are being answered",
+    "requests for `/healthz` that are being answered, and for `/metrics`",
     "sign-ins to the console",
     "failed sign-ins to the console",
     "lines of the log in memory, for the console",
