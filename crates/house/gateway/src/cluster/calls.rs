@@ -119,10 +119,10 @@ impl Seat {
         let last = last_owner(&**register.store(), name).map_err(|error| self.no_answer(&error))?;
         Ok(match last {
             None => (None, None),
-            Some(LastOwner { owner, answers, .. }) => {
-                let holder = living(&**register.store(), &owner.gateway).map_err(|e| self.no_answer(&e))?;
-                let is_served = answers && holder.is_some();
-                (is_served.then_some(owner.gateway), Some(owner.epoch))
+            Some(last) => {
+                let is_there = last.is_there(&**register.store()).map_err(|error| self.no_answer(&error))?;
+                let LastOwner { owner, answers, .. } = last;
+                ((answers && is_there).then_some(owner.gateway), Some(owner.epoch))
             }
         })
     }

@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use state::cluster::{
-    GatewayRecord, LastOwner, Listed, Member, Register, Seen, VserverRecord, last_owner, living,
-};
+use state::cluster::{GatewayRecord, Listed, Member, Register, Seen, VserverRecord, last_owner, living};
 
 use super::beginnings::Beginnings;
 use super::{Seat, Wake, placement, troubles};
@@ -370,8 +368,8 @@ impl Seat {
     fn is_served_elsewhere(&self, register: &Arc<Register>, vserver: &str) -> Result<bool> {
         let last = last_owner(&**register.store(), vserver).map_err(|error| self.failed(&error))?;
         match last {
-            Some(LastOwner { owner, has_it: true, .. }) if owner.gateway != self.name() => {
-                self.is_alive(register, &owner.gateway)
+            Some(last) if last.owner.gateway != self.name() => {
+                last.is_there(&**register.store()).map_err(|error| self.failed(&error))
             }
             _ => Ok(false),
         }

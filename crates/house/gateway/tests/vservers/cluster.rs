@@ -165,6 +165,25 @@ fn a_vserver_that_could_not_be_let_go_is_served_or_let_go_later() {
     stop(gateway);
 }
 
+#[test]
+fn what_a_gateway_served_before_it_was_started_again_comes_to_another() {
+    let Some(world) = World::new("a gateway that is killed and started again") else { return };
+    let register = cluster(&world, &["a", "b"]);
+    let killed = world.member("a").unwrap();
+    let Begun::Owned(ownership) = killed.own("files").unwrap() else { panic!("others serve it") };
+    ownership.answers().unwrap();
+    killed.leave().unwrap();
+    let _started_again = Absent::new(&world, "a");
+    assert!(register.add_vserver(&vserver("files", "b", &world.data("files"))).unwrap());
+    let mut gateway = world.gateway("b");
+    let store = world.store.gateway("b");
+    let gateways = begin(&mut gateway, "b", move || Arc::clone(&store));
+    until("it is served", || served(&gateway) == ["files"]);
+    until("others are told so", || gateways.vservers().unwrap().vservers[0].served_by.as_deref() == Some("b"));
+    drop(gateways);
+    stop(gateway);
+}
+
 /// A gateway of which there is nothing but its place in the cluster, which it keeps as long as this lives.
 struct Absent {
     member: Arc<Member>,

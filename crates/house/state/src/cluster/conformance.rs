@@ -396,7 +396,12 @@ fn a_dead_gateway_is_followed(gateway: NewGateway<'_>) {
     assert_eq!(served_by(other.own("x").unwrap()), *before.owner(), "it has its lease");
     // It ends without handing over what it serves.
     dead.leave().unwrap();
-    let again = owned(join(gateway, "node c").own("x").unwrap());
+    let store = gateway("somebody");
+    let last = super::last_owner(&*store, "x").unwrap().unwrap();
+    assert_eq!(last.holder.as_ref(), Some(dead.holder()));
+    let started_again = join(gateway, "node c");
+    assert!(!last.is_there(&*store).unwrap(), "another process of the name is another gateway");
+    let again = owned(started_again.own("x").unwrap());
     assert_eq!(again.owner(), &Owner { epoch: 2, gateway: "node c".into() });
     assert_eq!(again.followed().map(|followed| &*followed.gateway), Some("node c"));
     assert!(again.left_sessions().is_empty(), "it is its own");
@@ -408,8 +413,13 @@ fn a_dead_gateway_is_followed(gateway: NewGateway<'_>) {
         *again.owner(),
         "another process of the name has the lease"
     );
-    let store = gateway("somebody");
-    let last = |answers| Some(LastOwner { owner: again.owner().clone(), has_it: true, answers });
+    let last = |answers| {
+        Some(LastOwner {
+            owner: again.owner().clone(),
+            holder: Some(started_again.holder().clone()),
+            answers,
+        })
+    };
     assert_eq!(super::last_owner(&*store, "x").unwrap(), last(false));
     again.answers().unwrap();
     assert_eq!(super::last_owner(&*store, "x").unwrap(), last(true));
@@ -430,7 +440,7 @@ fn a_dead_gateway_is_followed(gateway: NewGateway<'_>) {
     is_refused(&again.records().unwrap().store().write(&Batch::default()).unwrap_err());
     third.end().unwrap();
     let last = super::last_owner(&*store, "x").unwrap().unwrap();
-    assert!(!last.has_it && !last.answers);
+    assert!(last.holder.is_none() && !last.answers && !last.is_there(&*store).unwrap());
     assert_eq!(owned(other.own("x").unwrap()).followed(), None, "it was handed over");
 }
 
@@ -471,7 +481,7 @@ fn a_vserver_is_taken_again_by_its_owner(gateway: NewGateway<'_>) {
     assert_eq!((now.followed(), now.left_sessions()), (None, &[][..]));
     is_not_owner(&before.records().unwrap().store().write(&Batch::default()).unwrap_err(), 2);
     let last = super::last_owner(&*gateway("somebody"), "z").unwrap().unwrap();
-    assert!(last.has_it && !last.answers);
+    assert!(last.holder.is_some() && !last.answers);
     assert!(one.renew().unwrap());
     assert_eq!(served_by(other.own("z").unwrap()), *now.owner());
 }

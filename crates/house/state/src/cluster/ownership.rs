@@ -229,10 +229,21 @@ pub fn living(store: &dyn ClusterStore, gateway: &str) -> Result<Option<Holder>,
 pub struct LastOwner {
     /// The gateway, and its epoch.
     pub owner: Owner,
-    /// Whether it has not handed the vserver over.
-    pub has_it: bool,
+    /// The connection by which it has the vserver; None: it has handed that over.
+    pub holder: Option<Holder>,
     /// Whether it answers clients.
     pub answers: bool,
+}
+
+impl LastOwner {
+    /// Whether it has the vserver, and lives. A gateway that was started again has the name of the one before, and not what that served.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub fn is_there(&self, store: &dyn ClusterStore) -> Result<bool, StoreError> {
+        let Some(holder) = &self.holder else { return Ok(false) };
+        Ok(living(store, &holder.gateway)?.as_ref() == Some(holder))
+    }
 }
 
 /// The gateway that has had a vserver last. None: none has.
@@ -243,9 +254,11 @@ pub fn last_owner(store: &dyn ClusterStore, vserver: &str) -> Result<Option<Last
     let group = group(vserver);
     let Some(owner) = store.owner(&group)? else { return Ok(None) };
     let records = store.records(&group, &owner)?;
-    let is_there = |key| Ok::<_, StoreError>(unless_over(records.read(SERVED, key))?.flatten().is_some());
-    let (has_it, answers) = (is_there(FROM)?, is_there(ANSWERS)?);
-    Ok(Some(LastOwner { owner, has_it, answers }))
+    let written = |key| Ok::<_, StoreError>(unless_over(records.read(SERVED, key))?.flatten());
+    let address = written(FROM)?.map(String::from_utf8).transpose()?;
+    let holder = address.map(|address| Holder { gateway: owner.gateway.clone(), address });
+    let answers = written(ANSWERS)?.is_some();
+    Ok(Some(LastOwner { owner, holder, answers }))
 }
 
 /// Whether the owner of a group serves it.
