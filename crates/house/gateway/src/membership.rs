@@ -38,7 +38,7 @@ impl Membership {
         begun.run("lease", move |stopped| renew(&renewed, &lost, &stopped))?;
         let (watched, lost) = (Arc::clone(&begun.member), Arc::clone(&begun.is_lost));
         begun.run("lease end", move |stopped| {
-            if ends(&watched, &stopped) {
+            if ends(&watched, &lost, &stopped) {
                 lost.store(true, Ordering::SeqCst);
                 let name = watched.name();
                 tracing::error!(
@@ -66,9 +66,12 @@ impl Membership {
         }
     }
 
-    /// Whether the lease holds for long enough to begin something.
+    /// Whether the lease holds for long enough to begin something. If not, the place is lost, although a late renewal may still succeed.
     pub(crate) fn holds(&self) -> bool {
-        !self.is_lost.load(Ordering::SeqCst) && Instant::now() + MARGIN < self.member.until()
+        if Instant::now() + MARGIN >= self.member.until() {
+            self.is_lost.store(true, Ordering::SeqCst);
+        }
+        !self.is_lost.load(Ordering::SeqCst)
     }
 }
 
@@ -84,11 +87,11 @@ fn renew(member: &Member, is_lost: &AtomicBool, stopped: &mpsc::Receiver<()>) {
     }
 }
 
-/// Waits until the lease is about to end. False: it was stopped before.
-fn ends(member: &Member, stopped: &mpsc::Receiver<()>) -> bool {
+/// Waits until the lease is about to end, or somebody else has found that it was. False: it was stopped before.
+fn ends(member: &Member, is_lost: &AtomicBool, stopped: &mpsc::Receiver<()>) -> bool {
     loop {
         let left = member.until().saturating_duration_since(Instant::now() + MARGIN);
-        if left.is_zero() {
+        if left.is_zero() || is_lost.load(Ordering::SeqCst) {
             return true;
         }
         if stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout) {

@@ -15,7 +15,7 @@ use crate::membership::Membership;
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::reach::{Reach, Reached};
 use crate::vserver::{Own, Vserver};
-use crate::vserver_shares::{Directories, VserverOpener, VserverShare};
+use crate::vserver_shares::{VserverOpener, VserverShare};
 use crate::vservers::{Served, Vservers, check_vserver_name, ips, lost};
 
 /// A vserver that a gateway is to serve.
@@ -48,6 +48,10 @@ impl Host {
         if membership.as_ref().is_some_and(Membership::holds) {
             return Err(Problem::new(Cause::Settings, "this gateway has a place among others already", ""));
         }
+        if let Some(lost) = membership.take() {
+            self.vservers.abandon_all();
+            drop(lost);
+        }
         let begun = Membership::begin(member, Arc::clone(&self.vservers));
         *membership = Some(begun.map_err(serving("cannot start a thread"))?);
         Ok(())
@@ -60,66 +64,87 @@ impl Host {
 
     pub(crate) fn serve_vserver(&self, new: NewVserver) -> Result<()> {
         check_vserver_name(&new.name).map_err(|why| Problem::new(Cause::Settings, why, ""))?;
-        let Some(_alone) = self.vservers.alone(&new.name) else {
-            let what = format!("the vserver {} begins or ends here already", new.name);
-            return Err(Problem::new(Cause::Silent, what, ""));
-        };
+        let _alone = self.vservers.alone(&new.name).ok_or_else(|| under_way(&new.name))?;
         let begun = Instant::now();
-        let ownership = self.own(&new.name)?;
+        let (ownership, member) = self.own(&new.name)?;
         let owned_in = begun.elapsed();
         // It may wait for a metadata server, so nothing is held meanwhile that others need.
         let ended = timed(|| self.end_left_sessions(&ownership, &new));
-        let one = self.vservers.beginning.lock();
-        let begun = ended.and_then(|((), session)| {
-            self.begin_vserver(&ownership, new, Phases { session, ..Phases::default() })
+        let entered = ended.and_then(|((), session)| {
+            self.enter_vserver(&ownership, new, Phases { session, ..Phases::default() })
         });
-        match begun {
-            Ok((began, phases)) => {
-                tell_phases(&ownership, owned_in, phases);
-                self.enter(ownership, began)?;
-                drop(one);
-                self.administration.allot_opens();
-                Ok(())
-            }
-            Err(problem) => {
-                drop(one);
-                self.let_go(ownership);
-                Err(problem)
-            }
-        }
-    }
-
-    /// Enters a vserver that listens already in the list.
-    fn enter(&self, ownership: Ownership, began: Began) -> Result<()> {
-        let Began { vserver, directories, session, raised } = began;
-        let (name, epoch) = (ownership.vserver().to_owned(), ownership.owner().epoch);
-        if let Err(error) = ownership.answers() {
-            drop(raised);
-            vserver.abandon();
-            self.let_go(ownership);
-            return Err(lost(&name, &error));
-        }
-        self.vservers.enter(Served { ownership, vserver, directories, session, raised });
-        if !self.has_place() {
-            // The others have ended meanwhile.
-            self.vservers.abandon_all();
-            return Err(no_place(&name));
-        }
-        tracing::info!(vserver = name, epoch, "serving the vserver");
+        let (sockets, mut phases) = entered.inspect_err(|_| self.let_go(&ownership))?;
+        let listening = self.listen(&ownership, &member, sockets, &mut phases);
+        listening.inspect_err(|_| self.take_back(&ownership, &member))?;
+        tell_phases(&ownership, owned_in, phases);
+        let (vserver, epoch) = (ownership.vserver(), ownership.owner().epoch);
+        tracing::info!(vserver, epoch, "serving the vserver");
+        self.administration.allot_opens();
         Ok(())
     }
 
+    /// Whether this is the place that the gateway has among others now.
+    fn has(&self, place: &Arc<Member>) -> bool {
+        let membership = self.membership.lock();
+        membership.as_ref().is_some_and(|now| Arc::ptr_eq(&now.member, place) && now.holds())
+    }
+
+    /// Has a vserver in the list answer clients, if the place is there still under which it is owned. Whoever loses the place after that
+    /// ends what is in the list.
+    fn listen(
+        &self,
+        ownership: &Ownership,
+        member: &Arc<Member>,
+        NewSockets { smb, nfs }: NewSockets,
+        phases: &mut Phases,
+    ) -> Result<()> {
+        let name = ownership.vserver();
+        if !self.has(member) {
+            return Err(no_place(name));
+        }
+        let listening = self.vservers.with(name, |served| {
+            timed(|| {
+                served.vserver.listen(smb.into_iter().map(Into::into).collect(), nfs)?;
+                served.raised.announce();
+                Ok(())
+            })
+        });
+        let ((), took) = listening.ok_or_else(|| no_place(name))??;
+        phases.servers += took;
+        ownership.answers().map_err(|error| lost(name, &error))?;
+        if !self.vservers.is_served(name) || !self.has(member) {
+            return Err(no_place(name));
+        }
+        Ok(())
+    }
+
+    /// Takes a vserver out of the list that cannot be served. Any gateway may have it, unless the place was lost: then another one may
+    /// have it already.
+    fn take_back(&self, ownership: &Ownership, member: &Arc<Member>) {
+        let name = ownership.vserver();
+        let Some(Served { vserver, raised, .. }) = self.vservers.take(name) else {
+            return self.vservers.note_given_up(name);
+        };
+        drop(raised);
+        if !self.has(member) {
+            vserver.abandon();
+            return self.vservers.note_given_up(name);
+        }
+        if !vserver.give_up() {
+            self.vservers.note_unfinished(name);
+        }
+        self.let_go(ownership);
+    }
+
     /// Lets any gateway have a vserver that is not served here.
-    fn let_go(&self, ownership: Ownership) {
-        let name = ownership.vserver().to_owned();
-        if let Err(error) = ownership.end() {
-            self.vservers.note_given_up(&name);
-            tracing::error!("{}", lost(&name, &error));
+    fn let_go(&self, ownership: &Ownership) {
+        if let Err(problem) = self.vservers.let_go(ownership) {
+            tracing::error!("{problem}");
         }
     }
 
-    /// The ownership of a vserver that nobody serves.
-    fn own(&self, name: &str) -> Result<Ownership> {
+    /// The ownership of a vserver that nobody serves, and the place under which it is owned.
+    fn own(&self, name: &str) -> Result<(Arc<Ownership>, Arc<Member>)> {
         let membership = self.membership.lock();
         let held = membership.as_ref().filter(|membership| membership.holds());
         let member = held.map(|membership| Arc::clone(&membership.member)).ok_or_else(|| no_place(name))?;
@@ -132,7 +157,7 @@ impl Host {
                 self.vservers.note_given_up(name);
                 Err(lost(name, &error))
             }
-            Ok(Begun::Owned(ownership)) => Ok(ownership),
+            Ok(Begun::Owned(ownership)) => Ok((Arc::new(ownership), member)),
             Ok(Begun::By(Owner { gateway, .. })) => {
                 let what = format!("the vserver {name} is served by the gateway {gateway}");
                 Err(Problem::new(Cause::Silent, what, "That gateway has to end it first."))
@@ -140,12 +165,14 @@ impl Host {
         }
     }
 
-    fn begin_vserver(
+    /// Enters a vserver in the list that does not listen yet.
+    fn enter_vserver(
         &self,
-        ownership: &Ownership,
+        ownership: &Arc<Ownership>,
         new: NewVserver,
         mut phases: Phases,
-    ) -> Result<(Began, Phases)> {
+    ) -> Result<(NewSockets, Phases)> {
+        let _one = self.vservers.beginning.lock();
         let name = ownership.vserver();
         let records = ownership.records().map_err(|error| lost(name, &error))?;
         let opener = VserverOpener {
@@ -159,7 +186,7 @@ impl Host {
         let apart = self.administration.apart()?;
         let ((table, directories), took) = timed(|| opener.open_all(&new.shares, apart))?;
         phases.shares = took;
-        let (Reached { smb, nfs, mut raised }, took) = timed(|| new.reach.begin())?;
+        let (Reached { smb, nfs, raised }, took) = timed(|| new.reach.begin())?;
         phases.address = took;
         let own = Own {
             name: name.to_ascii_uppercase(),
@@ -170,14 +197,11 @@ impl Host {
             has_network_locks: false,
             moves: true,
         };
-        let (vserver, took) = timed(|| {
-            let vserver = Vserver::new(&self.lent, own, self.listeners.make())?;
-            vserver.listen(smb.into_iter().map(Into::into).collect(), nfs)?;
-            raised.announce();
-            Ok(vserver)
-        })?;
+        let (vserver, took) = timed(|| Vserver::new(&self.lent, own, self.listeners.make()))?;
         phases.servers = took;
-        Ok((Began { vserver, directories, session, raised }, phases))
+        let ownership = Arc::clone(ownership);
+        self.vservers.enter(Served { ownership, vserver, directories, session, raised });
+        Ok((NewSockets { smb, nfs }, phases))
     }
 
     /// Ends what gateways before have left in the storage: they may not write there any more. What cannot be ended stays written down for
@@ -194,8 +218,9 @@ impl Host {
     }
 
     pub(crate) fn end_vserver(&self, name: &str) -> Result<bool> {
+        let _alone = self.vservers.alone(name).ok_or_else(|| under_way(name))?;
         let Some(served) = self.vservers.take(name) else { return Ok(false) };
-        served.end()?;
+        self.vservers.end(served)?;
         self.administration.allot_opens();
         Ok(true)
     }
@@ -203,17 +228,16 @@ impl Host {
     /// Lets any gateway have a vserver that was given up here. False: something begins or ends it.
     pub(crate) fn let_go_given_up(&self, name: &str) -> Result<bool> {
         let Some(_alone) = self.vservers.alone(name) else { return Ok(false) };
-        self.let_go(self.own(name)?);
+        let (ownership, _) = self.own(name)?;
+        self.let_go(&ownership);
         Ok(true)
     }
 }
 
-/// A vserver that listens.
-struct Began {
-    vserver: Vserver,
-    directories: Directories,
-    session: Option<u64>,
-    raised: service_address::Raised,
+/// The sockets at which a vserver is to listen.
+struct NewSockets {
+    smb: Vec<TcpListener>,
+    nfs: Vec<TcpListener>,
 }
 
 /// How long the beginning of a vserver took, by what was done.
@@ -250,6 +274,10 @@ fn tell_phases(ownership: &Ownership, owned_in: Duration, phases: Phases) {
 
 fn is_in_cephfs(new: &NewVserver) -> bool {
     new.shares.iter().any(|share| cephfs::path_of(&share.directory).is_some())
+}
+
+fn under_way(name: &str) -> Problem {
+    Problem::new(Cause::Silent, format!("the vserver {name} begins or ends here already"), "")
 }
 
 fn no_place(name: &str) -> Problem {

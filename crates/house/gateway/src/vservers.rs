@@ -21,12 +21,15 @@ const NAME_MAX: usize = 15;
 /// The vservers of a gateway.
 #[derive(Debug, Default)]
 pub(crate) struct Vservers {
-    /// Guards the list, by name. It is held for look-ups only.
+    /// Guards the list, by name. It is held for look-ups, and while one begins to listen.
     served: Mutex<BTreeMap<String, Served>>,
     /// Guards the names of those that begin or end at this moment.
     under_way: Mutex<BTreeSet<String>>,
     /// Guards the names of those that this gateway may own still, and does not serve.
     given_up: Mutex<BTreeSet<String>>,
+    /// Guards the names of those of which requests may be under way although they were ended. No other gateway may have them as long as
+    /// this process is there.
+    unfinished: Mutex<BTreeSet<String>>,
     /// Held while one begins, so that no two begin to serve one directory. It guards no data.
     pub(crate) beginning: Mutex<()>,
 }
@@ -47,7 +50,7 @@ impl Drop for Alone<'_> {
 /// A vserver, and why it may be served here.
 #[derive(Debug)]
 pub(crate) struct Served {
-    pub(crate) ownership: Ownership,
+    pub(crate) ownership: Arc<Ownership>,
     pub(crate) vserver: Vserver,
     pub(crate) directories: Directories,
     /// The session with CephFS in which its shares were opened; None: none of them is in CephFS.
@@ -119,9 +122,19 @@ impl Vservers {
         self.given_up.lock().insert(name.to_owned());
     }
 
-    /// Those of which that was noted.
+    /// Those of which that was noted, and which another gateway may have.
     pub(crate) fn given_up(&self) -> Vec<String> {
-        self.given_up.lock().iter().cloned().collect()
+        let unfinished = self.unfinished.lock();
+        self.given_up.lock().difference(&unfinished).cloned().collect()
+    }
+
+    /// Notes that requests of a vserver may be under way although it was ended.
+    pub(crate) fn note_unfinished(&self, name: &str) {
+        tracing::error!(
+            vserver = name,
+            "connections of the vserver have not ended: a storage does not answer"
+        );
+        self.unfinished.lock().insert(name.to_owned());
     }
 
     /// Whether that was noted. It is forgotten.
@@ -155,16 +168,18 @@ impl Vservers {
         );
         drop(raised);
         if !vserver.give_up() {
-            tracing::error!(
-                vserver = name,
-                "connections of the vserver have not ended: a storage does not answer"
-            );
+            self.note_unfinished(name);
         }
     }
 
-    /// Enters a vserver that listens already.
+    /// Enters a vserver, before it listens: whoever ends all of them ends this one too.
     pub(crate) fn enter(&self, served: Served) {
         self.served.lock().insert(served.ownership.vserver().to_owned(), served);
+    }
+
+    /// Calls this for a vserver that stays in the list meanwhile. None: it is not there.
+    pub(crate) fn with<T>(&self, name: &str, call: impl FnOnce(&mut Served) -> T) -> Option<T> {
+        self.served.lock().get_mut(name).map(call)
     }
 
     /// Whether a vserver is in the list.
@@ -200,7 +215,7 @@ impl Vservers {
         std::thread::scope(|scope| {
             for (_, served) in all {
                 scope.spawn(|| {
-                    if let Err(problem) = served.end() {
+                    if let Err(problem) = self.end(served) {
                         tracing::error!("{problem}");
                     }
                 });
@@ -209,22 +224,44 @@ impl Vservers {
     }
 }
 
-impl Served {
-    /// Ends the vserver here, so that another gateway may have it.
-    pub(crate) fn end(self) -> Result<()> {
-        let Self { ownership, vserver, raised, .. } = self;
-        let name = ownership.vserver().to_owned();
-        vserver.end().map_err(|problem| Problem {
-            what: format!("the vserver {name} is not handed over: {}", problem.what),
-            advice: "It can be served again when this gateway has been started again.".to_owned(),
-            ..problem
-        })?;
+impl Vservers {
+    /// Ends a vserver that was taken out of the list, so that another gateway may have it.
+    ///
+    /// # Errors
+    /// A storage does not answer, or the records cannot be written: no other gateway may have it.
+    pub(crate) fn end(&self, served: Served) -> Result<()> {
+        let Served { ownership, vserver, raised, .. } = served;
+        let (name, epoch) = (ownership.vserver(), ownership.owner().epoch);
+        vserver.end().map_err(|problem| not_handed_over(name, problem))?;
         // The next gateway may have them as soon as it has the vserver.
         drop(raised);
-        let epoch = ownership.owner().epoch;
-        ownership.end().map_err(|error| lost(&name, &error))?;
+        self.let_go(&ownership)?;
         tracing::info!(vserver = name, epoch, "the vserver is not served here any more");
         Ok(())
+    }
+
+    /// Lets any gateway have a vserver that is not served here. If that fails, it is noted that this gateway may own it still.
+    ///
+    /// # Errors
+    /// The records cannot be written, or requests of the vserver may be under way.
+    pub(crate) fn let_go(&self, ownership: &Ownership) -> Result<()> {
+        let name = ownership.vserver();
+        let is_unfinished = self.unfinished.lock().contains(name);
+        let ended = if is_unfinished {
+            let what = "requests of clients may be under way: a storage has not answered";
+            Err(not_handed_over(name, Problem::new(Cause::Silent, what, "")))
+        } else {
+            ownership.end().map_err(|error| lost(name, &error))
+        };
+        ended.inspect_err(|_| self.note_given_up(name))
+    }
+}
+
+fn not_handed_over(name: &str, problem: Problem) -> Problem {
+    Problem {
+        what: format!("the vserver {name} is not handed over: {}", problem.what),
+        advice: "It can be served again when this gateway has been started again.".to_owned(),
+        ..problem
     }
 }
 

@@ -37,6 +37,11 @@ impl Beginnings {
         }
     }
 
+    /// Whether none begins.
+    pub(super) fn is_empty(&self) -> bool {
+        self.threads.is_empty()
+    }
+
     /// Whether a vserver may be begun: it is not being begun, and has not failed a moment ago.
     pub(super) fn may_begin(&self, vserver: &str) -> bool {
         !self.threads.contains_key(vserver)

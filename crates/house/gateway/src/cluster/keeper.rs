@@ -102,7 +102,11 @@ impl Keeper {
         }
         if !seat.host.has_place() {
             seat.take_place(&register)?;
-            withdraw_left(&self.vservers.seen);
+            self.beginnings.look();
+            // What begins under the place before has addresses of its own, and takes them away itself.
+            if self.beginnings.is_empty() {
+                withdraw_left(&self.vservers.seen);
+            }
             (self.since, self.seen) = (Some(Instant::now()), HashSet::new());
         }
         let after = self.look_after(seat, &register);
@@ -146,7 +150,9 @@ impl Keeper {
                 || self.vservers.unreadable(name).is_some()
         };
         let served = seat.host.vservers.owners().into_iter().map(|(name, _)| name);
-        for name in served.filter(|name| !is_own(name)) {
+        // What begins at this moment is ended when it has begun.
+        let served = served.filter(|name| !is_own(name) && !seat.host.vservers.is_under_way(name));
+        for name in served {
             match seat.host.end_vserver(&name) {
                 Ok(_) => seat.tell(register),
                 Err(problem) => {
@@ -173,7 +179,7 @@ impl Keeper {
             if record.gateway != seat.name() || !self.beginnings.may_begin(name) {
                 continue;
             }
-            // What begins is in the list before it is not under way any more.
+            // A vserver is entered in the list before it stops being under way.
             if vservers.is_under_way(name) || vservers.is_served(name) {
                 continue;
             }
@@ -194,8 +200,8 @@ impl Keeper {
         problem
     }
 
-    /// Looks whether the gateways after this one are there, up to the first that is, and has others serve what those do not that are
-    /// not. What stands in the way of a part of it.
+    /// Looks whether the gateways after this one are there, up to the first that is, and gives the vservers of those that
+    /// are not there to others. What stands in the way of a part of it.
     fn look_after(&mut self, seat: &Arc<Seat>, register: &Arc<Register>) -> Option<Problem> {
         let gateways: Vec<_> = self.gateways.seen.iter().map(|seen| seen.record.clone()).collect();
         let mut problem = None;

@@ -1,6 +1,6 @@
 //! Gateways that do what the register of a cluster says.
 
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -12,7 +12,7 @@ use anabranch_gateway::settings::ClusterSettings;
 use control::cluster::{ClusterGateways, NewVserver, Vserver, VserverMove, VserverShare};
 use control::{Administration as _, Refusal};
 use state::cluster::{
-    Begun, ClusterStore, GatewayRecord, Member, Register, Seen, VserverRecord, VserverShareRecord,
+    Begun, ClusterStore, GatewayRecord, Member, Register, Seen, VserverRecord, VserverShareRecord, living,
 };
 use state::store::{Form, Table};
 
@@ -181,6 +181,34 @@ fn what_a_gateway_served_before_it_was_started_again_comes_to_another() {
     until("it is served", || served(&gateway) == ["files"]);
     until("others are told so", || gateways.vservers().unwrap().vservers[0].served_by.as_deref() == Some("b"));
     drop(gateways);
+    stop(gateway);
+}
+
+#[test]
+fn a_vserver_that_begins_ends_with_the_place_of_its_gateway_and_with_no_later_one() {
+    let Some(world) = World::new("a place that is lost while a vserver begins") else { return };
+    let register = cluster(&world, &["a"]);
+    let late = vserver("late", "a", &world.data("late"));
+    assert!(register.add_vserver(&late).unwrap());
+    let mut gateway = world.gateway("a");
+    let (store, slow) = (world.store.clone(), Faulty::new(world.store.gateway("a")));
+    let (first, is_first) = (Arc::clone(&slow), AtomicBool::new(true));
+    begin(&mut gateway, "a", move || {
+        if is_first.swap(false, Ordering::SeqCst) { first.clone() } else { store.gateway("a") }
+    });
+    let at = (HOME, late.nfs.unwrap());
+    until("it listens", || TcpStream::connect(at).is_ok());
+    let somebody = world.store.gateway("somebody");
+    somebody.fence(&living(&*somebody, "a").unwrap().unwrap()).unwrap();
+    until("it listens no more, although its records do not answer", || TcpStream::connect(at).is_err());
+
+    // The gateway has another place meanwhile.
+    assert!(register.add_vserver(&vserver("files", "a", &world.data("files"))).unwrap());
+    until("another one is served", || served(&gateway) == ["files"]);
+    slow.answer();
+    until("it is served again", || served(&gateway) == ["files", "late"]);
+    let epoch = |name: &str| gateway.vservers().into_iter().find(|(of, _)| of == name).unwrap().1.epoch;
+    assert_eq!(epoch("files"), 1, "it was served all the time");
     stop(gateway);
 }
 

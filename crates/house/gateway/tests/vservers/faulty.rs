@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
@@ -14,6 +15,10 @@ pub(crate) const BAD_GROUP: &str = "vserver bad";
 pub(crate) const BAD_LEASE: &str = "gateway bad";
 /// The group of a vserver that nobody can take before [`Faulty::answer`].
 pub(crate) const SILENT_GROUP: &str = "vserver silent";
+/// The group of a vserver that listens, and cannot write down that it answers before [`Faulty::answer`].
+pub(crate) const LATE_GROUP: &str = "vserver late";
+/// How often whoever serves a vserver asks for its records before that.
+const BEFORE_LATE: usize = 2;
 
 /// How the groups of vservers begin that can be taken, and are neither read nor written then, before [`Faulty::heal`].
 pub(crate) const FAILING_GROUPS: &str = "vserver failing";
@@ -25,6 +30,8 @@ pub(crate) struct Faulty {
     /// Guards whether the silent group answers.
     answers: Mutex<bool>,
     answer: Condvar,
+    /// How often somebody has asked for the records of the late group.
+    asked_late: AtomicUsize,
     /// Guards which of the failing groups were used; None: they fail no more.
     failing: Mutex<Option<HashSet<String>>>,
 }
@@ -32,13 +39,21 @@ pub(crate) struct Faulty {
 impl Faulty {
     pub(crate) fn new(store: Arc<dyn ClusterStore>) -> Arc<Self> {
         let failing = Mutex::new(Some(HashSet::new()));
-        Arc::new(Self { store, answers: Mutex::default(), answer: Condvar::new(), failing })
+        let (answers, answer, asked_late) = (Mutex::default(), Condvar::new(), AtomicUsize::default());
+        Arc::new(Self { store, answers, answer, asked_late, failing })
     }
 
     /// The silent group answers from now on.
     pub(crate) fn answer(&self) {
         *self.answers.lock() = true;
         self.answer.notify_all();
+    }
+
+    fn wait(&self) {
+        let mut answers = self.answers.lock();
+        while !*answers {
+            self.answer.wait(&mut answers);
+        }
     }
 }
 
@@ -85,15 +100,16 @@ impl ClusterStore for Faulty {
         self.store.owner(group)
     }
     fn take(&self, group: &str, instead_of: Option<&Owner>) -> Result<Option<Owner>, StoreError> {
-        let mut answers = self.answers.lock();
-        while group == SILENT_GROUP && !*answers {
-            self.answer.wait(&mut answers);
+        if group == SILENT_GROUP {
+            self.wait();
         }
-        drop(answers);
         self.store.take(group, instead_of)
     }
     fn records(&self, group: &str, owner: &Owner) -> Result<Arc<dyn Store>, StoreError> {
         self.check_failing(group)?;
+        if group == LATE_GROUP && self.asked_late.fetch_add(1, Ordering::SeqCst) >= BEFORE_LATE {
+            self.wait();
+        }
         self.store.records(group, owner)
     }
     fn tell(&self, topic: &str, message: &[u8]) -> Result<(), StoreError> {

@@ -328,12 +328,12 @@ impl Ownership {
         self.store()?.write(&vec![SERVED.put(ANSWERS, b"")].into()).map(drop)
     }
 
-    /// Lets any gateway take the vserver. Nothing of it is served here any more, and nothing is written after this. Sessions that were left
+    /// Lets any gateway take the vserver. Nothing of it is served here any more, and nothing is written after this, whoever has this value. Sessions that were left
     /// and have not been ended stay written down.
     ///
     /// # Errors
     /// The store does not answer, or the group has another owner already ([`NotOwner`]).
-    pub fn end(self) -> Result<(), StoreError> {
+    pub fn end(&self) -> Result<(), StoreError> {
         let changes = vec![SERVED.remove(FROM), SERVED.remove(SESSION), SERVED.remove(ANSWERS)];
         self.store()?.write(&changes.into()).map(drop)
     }
