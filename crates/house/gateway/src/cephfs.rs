@@ -146,6 +146,11 @@ impl Cluster {
         ended
     }
 
+    /// Whether the file system is mounted, as far as that is known at once: a session of this gateway before has ended then.
+    pub(crate) fn is_mounted(&self) -> bool {
+        self.mount.try_lock().is_some_and(|mount| mount.is_some())
+    }
+
     /// The number of the session in which shares are opened from now on. What was opened in one of a lower number does nothing any more.
     pub(crate) fn session(&self) -> u64 {
         self.ended.load(Ordering::SeqCst)

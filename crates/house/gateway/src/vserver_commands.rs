@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use net::NewListeners;
 use parking_lot::Mutex;
-use state::cluster::{Begun, Followed, Member, Owner, Ownership};
+use state::cluster::{Begun, Claim, Followed, Member, Owner, Ownership};
 
 use crate::administration::Administration;
 use crate::cephfs;
@@ -66,7 +66,7 @@ impl Host {
         check_vserver_name(&new.name).map_err(|why| Problem::new(Cause::Settings, why, ""))?;
         let _alone = self.vservers.alone(&new.name).ok_or_else(|| under_way(&new.name))?;
         let begun = Instant::now();
-        let (ownership, member) = self.own(&new.name)?;
+        let (ownership, member) = self.own(&new.name, is_in_cephfs(&new))?;
         let owned_in = begun.elapsed();
         // It may wait for a metadata server, so nothing is held meanwhile that others need.
         let ended = timed(|| self.end_left_sessions(&ownership, &new));
@@ -138,20 +138,25 @@ impl Host {
 
     /// Lets any gateway have a vserver that is not served here.
     fn let_go(&self, ownership: &Ownership) {
+        // Whoever serves it next would end the session in which other vservers are served here.
+        if self.administration.ceph().is_mounted()
+            && let Err(error) = ownership.own_session_has_ended()
+        {
+            tracing::warn!("{}", lost(ownership.vserver(), &error));
+        }
         if let Err(problem) = self.vservers.let_go(ownership) {
             tracing::error!("{problem}");
         }
     }
 
     /// The ownership of a vserver that nobody serves, and the place under which it is owned.
-    fn own(&self, name: &str) -> Result<(Arc<Ownership>, Arc<Member>)> {
+    fn own(&self, name: &str, has_session: bool) -> Result<(Arc<Ownership>, Arc<Member>)> {
         let membership = self.membership.lock();
         let held = membership.as_ref().filter(|membership| membership.holds());
         let member = held.map(|membership| Arc::clone(&membership.member)).ok_or_else(|| no_place(name))?;
         drop(membership);
         let is_given_up = self.vservers.take_given_up(name);
-        let begun = if is_given_up { member.own_again(name) } else { member.own(name) };
-        match begun {
+        match member.claim(Claim { vserver: name, has_session, is_given_up }) {
             Err(error) => {
                 // It may be owned all the same.
                 self.vservers.note_given_up(name);
@@ -186,6 +191,9 @@ impl Host {
         let apart = self.administration.apart()?;
         let ((table, directories), took) = timed(|| opener.open_all(&new.shares, apart))?;
         phases.shares = took;
+        if session.is_some() {
+            ownership.own_session_has_ended().map_err(|error| lost(name, &error))?;
+        }
         let (Reached { smb, nfs, raised }, took) = timed(|| new.reach.begin())?;
         phases.address = took;
         let own = Own {
@@ -228,7 +236,7 @@ impl Host {
     /// Lets any gateway have a vserver that was given up here. False: something begins or ends it.
     pub(crate) fn let_go_given_up(&self, name: &str) -> Result<bool> {
         let Some(_alone) = self.vservers.alone(name) else { return Ok(false) };
-        let (ownership, _) = self.own(name)?;
+        let (ownership, _) = self.own(name, false)?;
         self.let_go(&ownership);
         Ok(true)
     }

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use one_machine::OneMachine;
-pub use ownership::{Begun, Followed, LEASE, LastOwner, Member, Ownership, last_owner, living};
+pub use ownership::{Begun, Claim, Followed, LEASE, LastOwner, Member, Ownership, last_owner, living};
 pub use register::{GatewayRecord, Listed, Register, Seen, Unreadable, VserverRecord, VserverShareRecord};
 
 use crate::store::{Store, StoreError};

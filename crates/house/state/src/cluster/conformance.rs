@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{
-    Begun, ClusterStore, Fenced, GatewayRecord, LastOwner, Member, NotOwner, Owner, Ownership, Register,
-    Seen, Taken, VserverRecord,
+    Begun, Claim, ClusterStore, Fenced, GatewayRecord, LastOwner, Member, NotOwner, Owner, Ownership,
+    Register, Seen, Taken, VserverRecord,
 };
 use crate::store::{Batch, Change, Form, KeyValue, StoreError, Table};
 
@@ -462,10 +462,25 @@ fn a_session_is_left_until_it_has_been_ended(gateway: NewGateway<'_>) {
     assert_eq!(again.left_sessions(), ["session of node g", "session of node i"]);
     again.session_has_ended("session of node i").unwrap();
     again.end().unwrap();
-    let back = owned(join(gateway, "node g").own("y").unwrap());
-    assert!(back.left_sessions().is_empty(), "who is back goes on by its own session");
+    let first = join(gateway, "node g");
+    let back = owned(first.own("y").unwrap());
+    assert!(back.left_sessions().is_empty(), "who is back ends its session by beginning another");
+    back.end().unwrap();
+    let next = owned(second.own("y").unwrap());
+    assert_eq!(next.left_sessions(), ["session of node g"], "it did not come to that");
+    next.end().unwrap();
+    let back = owned(first.own("y").unwrap());
+    back.own_session_has_ended().unwrap();
     back.end().unwrap();
     assert!(owned(second.own("y").unwrap()).left_sessions().is_empty(), "it was handed over");
+    second.leave().unwrap();
+    // No share of that one is in the storage that knows it by a session.
+    let third = join(gateway, "node l");
+    let without = owned(third.claim(Claim { vserver: "y", has_session: false, is_given_up: false }).unwrap());
+    assert_eq!(without.left_sessions(), ["session of node h"]);
+    without.session_has_ended("session of node h").unwrap();
+    third.leave().unwrap();
+    assert!(owned(join(gateway, "node m").own("y").unwrap()).left_sessions().is_empty());
 }
 
 /// A gateway that has given up what it serves takes it anew, and nobody else may.

@@ -58,7 +58,26 @@ pub struct Ownership {
     vserver: String,
     owner: Owner,
     followed: Option<Followed>,
-    left: Vec<String>,
+    left: Left,
+}
+
+/// Sessions with the storage that are to be ended.
+#[derive(Debug)]
+struct Left {
+    of_others: Vec<String>,
+    /// One of this gateway before.
+    own: Option<String>,
+}
+
+/// What a gateway asks for that is to own a vserver.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<'a> {
+    /// The vserver.
+    pub vserver: &'a str,
+    /// Whether its shares are in the storage that knows the gateway by its session.
+    pub has_session: bool,
+    /// Whether this gateway may own it already, and does not serve it any more.
+    pub is_given_up: bool,
 }
 
 /// A gateway that has ended, or lost its lease, without handing over what it served.
@@ -136,7 +155,7 @@ impl Member {
     /// # Errors
     /// The store does not answer, or others take the vserver again and again.
     pub fn own(&self, vserver: &str) -> Result<Begun, StoreError> {
-        self.owned(vserver, false)
+        self.claim(Claim { vserver, has_session: true, is_given_up: false })
     }
 
     /// The same for a vserver that this gateway may own already, and does not serve any more: whatever it still writes in the epoch before
@@ -145,10 +164,15 @@ impl Member {
     /// # Errors
     /// The same.
     pub fn own_again(&self, vserver: &str) -> Result<Begun, StoreError> {
-        self.owned(vserver, true)
+        self.claim(Claim { vserver, has_session: true, is_given_up: true })
     }
 
-    fn owned(&self, vserver: &str, is_given_up_here: bool) -> Result<Begun, StoreError> {
+    /// What [`Member::own`] and [`Member::own_again`] do.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn claim(&self, claim: Claim<'_>) -> Result<Begun, StoreError> {
+        let Claim { vserver, has_session, is_given_up } = claim;
         let group = group(vserver);
         for _ in 0..TRIES {
             let seen = self.store.owner(&group)?;
@@ -159,7 +183,7 @@ impl Member {
             let followed = match before {
                 Served::Over => continue,
                 Served::No => None,
-                Served::By(holder) if is_given_up_here && holder == self.holder => None,
+                Served::By(holder) if is_given_up && holder == self.holder => None,
                 Served::By(holder) => {
                     if self.is_alive(&holder)? {
                         let epoch = seen.map_or(0, |owner| owner.epoch);
@@ -171,7 +195,7 @@ impl Member {
                 }
             };
             let Some(owner) = self.store.take(&group, seen.as_ref())? else { continue };
-            if let Some(left) = self.write_down(&group, &owner)? {
+            if let Some(left) = self.write_down(&group, &owner, has_session)? {
                 let (store, vserver) = (Arc::clone(&self.store), vserver.to_owned());
                 return Ok(Begun::Owned(Ownership { store, vserver, owner, followed, left }));
             }
@@ -194,7 +218,7 @@ impl Member {
 
     /// Writes down that this gateway serves the group, and in the same step, that the session of the owner before is to be ended. The
     /// sessions that are to be ended; None: the group belongs to another already.
-    fn write_down(&self, group: &str, owner: &Owner) -> Result<Option<Vec<String>>, StoreError> {
+    fn write_down(&self, group: &str, owner: &Owner, has_session: bool) -> Result<Option<Left>, StoreError> {
         let records = self.store.records(group, owner)?;
         // Nobody writes in an epoch before any more.
         let Some(last) = unless_over(records.read(SERVED, SESSION))? else { return Ok(None) };
@@ -202,17 +226,16 @@ impl Member {
         let last = last.map(String::from_utf8).transpose()?.filter(|session| !session.is_empty());
         let left = left.into_iter().map(|(session, _)| String::from_utf8(session));
         let mut left = left.chain(last.map(Ok)).collect::<Result<BTreeSet<_>, _>>()?;
-        // It goes on by its own: that ends with this gateway.
-        left.remove(&self.session);
+        let session = if has_session { &*self.session } else { "" };
         let mut changes = vec![
             SERVED.put(FROM, self.holder.address.as_bytes()),
-            SERVED.put(SESSION, self.session.as_bytes()),
+            SERVED.put(SESSION, session.as_bytes()),
             SERVED.remove(ANSWERS),
-            LEFT.remove(self.session.as_bytes()),
         ];
         changes.extend(left.iter().map(|session| LEFT.put(session.as_bytes(), b"")));
         let written = unless_over(records.write(&changes.into()))?;
-        Ok(written.map(|_| left.into_iter().collect()))
+        let own = left.take(&self.session);
+        Ok(written.map(|_| Left { of_others: left.into_iter().collect(), own }))
     }
 }
 
@@ -296,7 +319,7 @@ impl Ownership {
 
     /// The sessions with the storage that owners before have left, without the own one: each is to be ended before anything is served.
     pub fn left_sessions(&self) -> &[String] {
-        &self.left
+        &self.left.of_others
     }
 
     /// Writes down that a session that was left has been ended.
@@ -305,6 +328,14 @@ impl Ownership {
     /// The store does not answer, or the group has another owner already ([`NotOwner`]).
     pub fn session_has_ended(&self, session: &str) -> Result<(), StoreError> {
         self.store()?.write(&vec![LEFT.remove(session.as_bytes())].into()).map(drop)
+    }
+
+    /// Writes down, if it was left, that the session which this gateway had before has ended: the gateway has another one now.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn own_session_has_ended(&self) -> Result<(), StoreError> {
+        self.left.own.as_deref().map_or(Ok(()), |session| self.session_has_ended(session))
     }
 
     /// What the vserver remembers, as long as this gateway owns it.
