@@ -95,8 +95,8 @@ cat "$scratch/hold-evicted"
 mds() { local one; for one in a b; do kill "-$1" "$(cat "$CEPH_LAB_DIR/run/mds.$one.pid")"; done; }
 mds STOP
 kill -KILL "${pid[b]}"; wait "${pid[b]}" 2>/dev/null; unset 'pid[b]'
-check "silent: the other says what it waits for" soon grep -q 'is not ended yet: no metadata server answers' "$scratch/log-a"
-check "silent: so does the list of vservers" eval 'at a vserver list | grep -q "no metadata server answers"'
+check "silent: the other says what it waits for" soon grep -q 'is not ended yet: the Ceph cluster has not answered' "$scratch/log-a"
+check "silent: so does the list of vservers" soon eval 'at a vserver list | grep -q "the Ceph cluster has not answered"'
 refused "silent: it begins others meanwhile, as far as they can" "the storage of cephfs:/more does not answer" at a vserver create more --address 192.0.2.11%eth0 --share x=cephfs:/more --smb off
 mds CONT
 check "silent: it takes over when one answers again" soon serves a files a

@@ -1,4 +1,4 @@
-//! The ends of sessions that gateways have left in CephFS. A metadata server that does not answer holds up a thread, one for each session:
+//! The ends of sessions that gateways have left in CephFS. A cluster that does not answer holds up a thread, one for each session:
 //! whoever asks for the same end meanwhile waits for the same thread.
 
 use std::collections::HashMap;
@@ -51,9 +51,14 @@ impl SessionEnds {
             }
         }
         outcome.clone().unwrap_or_else(|| {
-            let what =
-                format!("the session of {session} in CephFS is not ended yet: no metadata server answers");
-            Err(Problem::new(Cause::Silent, what, "Look whether one is active: ceph fs status"))
+            let what = format!(
+                "the session of {session} in CephFS is not ended yet: the Ceph cluster has not answered"
+            );
+            Err(Problem::new(
+                Cause::Silent,
+                what,
+                "Look whether it is well, and a metadata server active: ceph status, ceph fs status",
+            ))
         })
     }
 
