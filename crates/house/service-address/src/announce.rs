@@ -11,17 +11,21 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::interface::{Ethernet, Interface};
 
-/// How often an address is announced, and how far apart. RFC 5227 1.1: ANNOUNCE_INTERVAL is 2 s, and ANNOUNCE_NUM at least 2. RFC 4861
+/// How often an address is announced at first, and how far apart. RFC 5227 1.1: ANNOUNCE_INTERVAL is 2 s, and ANNOUNCE_NUM at least 2. RFC 4861
 /// 7.2.6: "up to MAX_NEIGHBOR_ADVERTISEMENT" (3), "separated by at least RetransTimer seconds" (1).
-const TIMES: u32 = 3;
+const TIMES: u64 = 3;
 const INTERVAL: Duration = Duration::from_secs(2);
+
+/// How often an address is announced after that, as long as it is here: a machine that had it, and is back on the network, may have told
+/// neighbours otherwise. RFC 5227 2.4 has no host defend its address more often (DEFEND_INTERVAL).
+const REFRESH: Duration = Duration::from_secs(10);
 
 /// All nodes of a link (RFC 4291 2.7.1).
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 /// RFC 4861 4.4: "Hop Limit 255".
 const HOPS: u32 = 255;
 
-/// Announces addresses again some seconds later, unless it is dropped before.
+/// Announces addresses again and again until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Announcer {
     _end: Option<Sender<()>>,
@@ -36,14 +40,15 @@ impl Announcer {
                 None => tracing::info!("{address} is on {}, which has no neighbours to tell", interface.name),
             }
         }
-        announce(&addresses);
+        let mut failed = announce(&addresses, &[]);
         let (end, ended) = channel::<()>();
         let run = move || {
-            for _ in 1..TIMES {
-                if ended.recv_timeout(INTERVAL) != Err(RecvTimeoutError::Timeout) {
+            for times in 1_u64.. {
+                let wait = if times < TIMES { INTERVAL } else { REFRESH };
+                if ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
-                announce(&addresses);
+                failed = announce(&addresses, &failed);
             }
         };
         // Without a thread, they were announced once.
@@ -52,17 +57,22 @@ impl Announcer {
     }
 }
 
-fn announce(addresses: &[(IpAddr, Interface)]) {
+/// Those that could not be announced. It is logged for those that could before.
+fn announce(addresses: &[(IpAddr, Interface)], failed_before: &[IpAddr]) -> Vec<IpAddr> {
+    let mut failed = Vec::new();
     for (address, interface) in addresses {
         let Some(ethernet) = &interface.ethernet else { continue };
         let told = match address {
             IpAddr::V4(address) => send_arp(*address, ethernet),
             IpAddr::V6(address) => send_advertisement(*address, interface.index, ethernet),
         };
-        if let Err(e) = told {
+        let Err(e) = told else { continue };
+        if !failed_before.contains(address) {
             tracing::warn!("cannot tell the neighbours on {} that {address} is here: {e}", interface.name);
         }
+        failed.push(*address);
     }
+    failed
 }
 
 fn send_arp(address: Ipv4Addr, ethernet: &Ethernet) -> io::Result<()> {

@@ -134,7 +134,7 @@ pub fn withdraw_left(addresses: &[ServiceAddress]) -> io::Result<Vec<IpAddr>> {
 }
 
 impl Raised {
-    /// Tells the neighbours where the addresses are: now, and again some seconds later in case they were not heard.
+    /// Tells the neighbours where the addresses are: now, some seconds later in case they were not heard, and every ten seconds.
     pub fn announce(&mut self) {
         if !self.all.is_empty() {
             self.announcer = Some(Announcer::start(self.all.clone()));
