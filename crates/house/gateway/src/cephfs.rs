@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -31,6 +31,7 @@ pub(crate) struct Cluster {
     mount: Mutex<Option<Arc<Mount>>>,
     /// How many sessions the cluster has ended. It is raised while the mount is held.
     ended: AtomicU64,
+    was_mounted: AtomicBool,
     ends: Arc<SessionEnds>,
 }
 
@@ -146,9 +147,10 @@ impl Cluster {
         ended
     }
 
-    /// Whether the file system is mounted, as far as that is known at once: a session of this gateway before has ended then.
-    pub(crate) fn is_mounted(&self) -> bool {
-        self.mount.try_lock().is_some_and(|mount| mount.is_some())
+    /// Whether this process has mounted the file system: then no session of the process before is left, because whoever mounts it ends the
+    /// session before of the same name.
+    pub(crate) fn was_mounted(&self) -> bool {
+        self.was_mounted.load(Ordering::SeqCst)
     }
 
     /// The number of the session in which shares are opened from now on. What was opened in one of a lower number does nothing any more.
@@ -162,6 +164,7 @@ impl Cluster {
             return Ok(Arc::clone(mounted));
         }
         let mounted = Mount::new(&self.place, gateway)?;
+        self.was_mounted.store(true, Ordering::SeqCst);
         Ok(Arc::clone(mount.insert(mounted)))
     }
 

@@ -71,7 +71,7 @@ impl Host {
         // It may wait for a metadata server, so nothing is held meanwhile that others need.
         let ended = timed(|| self.end_left_sessions(&ownership, &new));
         let entered = ended.and_then(|((), session)| {
-            self.enter_vserver(&ownership, new, Phases { session, ..Phases::default() })
+            self.enter_vserver(&ownership, &member, new, Phases { session, ..Phases::default() })
         });
         let (sockets, mut phases) = entered.inspect_err(|_| self.let_go(&ownership))?;
         let listening = self.listen(&ownership, &member, sockets, &mut phases);
@@ -136,10 +136,10 @@ impl Host {
         self.let_go(ownership);
     }
 
-    /// Lets any gateway have a vserver that is not served here.
+    /// Lets any gateway have a vserver that is not served here. The session that the process before had is struck off if it has ended:
+    /// whoever serves the vserver next would end the one in which others are served here.
     fn let_go(&self, ownership: &Ownership) {
-        // Whoever serves it next would end the session in which other vservers are served here.
-        if self.administration.ceph().is_mounted()
+        if self.administration.ceph().was_mounted()
             && let Err(error) = ownership.own_session_has_ended()
         {
             tracing::warn!("{}", lost(ownership.vserver(), &error));
@@ -170,10 +170,11 @@ impl Host {
         }
     }
 
-    /// Enters a vserver in the list that does not listen yet.
+    /// Enters a vserver in the list that accepts no connections yet.
     fn enter_vserver(
         &self,
         ownership: &Arc<Ownership>,
+        member: &Arc<Member>,
         new: NewVserver,
         mut phases: Phases,
     ) -> Result<(NewSockets, Phases)> {
@@ -193,6 +194,10 @@ impl Host {
         phases.shares = took;
         if session.is_some() {
             ownership.own_session_has_ended().map_err(|error| lost(name, &error))?;
+        }
+        if !self.has(member) {
+            // Another gateway may have its addresses.
+            return Err(no_place(name));
         }
         let (Reached { smb, nfs, raised }, took) = timed(|| new.reach.begin())?;
         phases.address = took;
@@ -227,6 +232,7 @@ impl Host {
 
     pub(crate) fn end_vserver(&self, name: &str) -> Result<bool> {
         let _alone = self.vservers.alone(name).ok_or_else(|| under_way(name))?;
+        self.vservers.check_finished(name)?;
         let Some(served) = self.vservers.take(name) else { return Ok(false) };
         self.vservers.end(served)?;
         self.administration.allot_opens();

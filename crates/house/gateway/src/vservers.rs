@@ -27,8 +27,8 @@ pub(crate) struct Vservers {
     under_way: Mutex<BTreeSet<String>>,
     /// Guards the names of those that this gateway may own still, and does not serve.
     given_up: Mutex<BTreeSet<String>>,
-    /// Guards the names of those of which requests may be under way although they were ended. No other gateway may have them as long as
-    /// this process is there.
+    /// Guards the names of vservers that were ended while requests may still run. No other gateway may have them as long as this process
+    /// is there.
     unfinished: Mutex<BTreeSet<String>>,
     /// Held while one begins, so that no two begin to serve one directory. It guards no data.
     pub(crate) beginning: Mutex<()>,
@@ -122,7 +122,7 @@ impl Vservers {
         self.given_up.lock().insert(name.to_owned());
     }
 
-    /// Those of which that was noted, and which another gateway may have.
+    /// The vservers that were given up and that another gateway may take.
     pub(crate) fn given_up(&self) -> Vec<String> {
         let unfinished = self.unfinished.lock();
         self.given_up.lock().difference(&unfinished).cloned().collect()
@@ -137,7 +137,7 @@ impl Vservers {
         self.unfinished.lock().insert(name.to_owned());
     }
 
-    /// Whether that was noted. It is forgotten.
+    /// Whether this gateway may own a vserver that it does not serve. That is forgotten.
     pub(crate) fn take_given_up(&self, name: &str) -> bool {
         self.given_up.lock().remove(name)
     }
@@ -172,7 +172,7 @@ impl Vservers {
         }
     }
 
-    /// Enters a vserver, before it listens: whoever ends all of them ends this one too.
+    /// Enters a vserver, before it accepts connections: whoever ends all of them ends this one too.
     pub(crate) fn enter(&self, served: Served) {
         self.served.lock().insert(served.ownership.vserver().to_owned(), served);
     }
@@ -246,21 +246,28 @@ impl Vservers {
     /// The records cannot be written, or requests of the vserver may be under way.
     pub(crate) fn let_go(&self, ownership: &Ownership) -> Result<()> {
         let name = ownership.vserver();
-        let is_unfinished = self.unfinished.lock().contains(name);
-        let ended = if is_unfinished {
-            let what = "requests of clients may be under way: a storage has not answered";
-            Err(not_handed_over(name, Problem::new(Cause::Silent, what, "")))
-        } else {
-            ownership.end().map_err(|error| lost(name, &error))
-        };
+        let finished = self.check_finished(name);
+        let ended = finished.and_then(|()| ownership.end().map_err(|error| lost(name, &error)));
         ended.inspect_err(|_| self.note_given_up(name))
+    }
+
+    /// Checks that no requests of a vserver may be under way from a time when it was ended.
+    ///
+    /// # Errors
+    /// They may: no other gateway may have it.
+    pub(crate) fn check_finished(&self, name: &str) -> Result<()> {
+        if !self.unfinished.lock().contains(name) {
+            return Ok(());
+        }
+        let what = "requests of clients may be under way: a storage has not answered";
+        Err(not_handed_over(name, Problem::new(Cause::Silent, what, "")))
     }
 }
 
 fn not_handed_over(name: &str, problem: Problem) -> Problem {
     Problem {
         what: format!("the vserver {name} is not handed over: {}", problem.what),
-        advice: "It can be served again when this gateway has been started again.".to_owned(),
+        advice: "Another gateway can serve it when this one has been started again.".to_owned(),
         ..problem
     }
 }

@@ -205,7 +205,7 @@ fn a_vserver_that_begins_ends_with_the_place_of_its_gateway_and_with_no_later_on
         if is_first.swap(false, Ordering::SeqCst) { first.clone() } else { store.gateway("a") }
     });
     let at = (HOME, late.nfs.unwrap());
-    until("it listens", || TcpStream::connect(at).is_ok());
+    until("it listens, and writes down that it answers", || slow.is_late() && TcpStream::connect(at).is_ok());
     let somebody = world.store.gateway("somebody");
     somebody.fence(&living(&*somebody, "a").unwrap().unwrap()).unwrap();
     until("it listens no more, although its records do not answer", || TcpStream::connect(at).is_err());
@@ -216,7 +216,7 @@ fn a_vserver_that_begins_ends_with_the_place_of_its_gateway_and_with_no_later_on
     slow.answer();
     until("it is served again", || served(&gateway) == ["files", "late"]);
     let epoch = |name: &str| gateway.vservers().into_iter().find(|(of, _)| of == name).unwrap().1.epoch;
-    assert_eq!(epoch("files"), 1, "it was served all the time");
+    assert!(epoch("late") > 1, "it was taken again under the second place");
     stop(gateway);
 }
 

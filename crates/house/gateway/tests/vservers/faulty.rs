@@ -49,6 +49,11 @@ impl Faulty {
         self.answer.notify_all();
     }
 
+    /// Whether whoever serves the late vserver waits to write down that it answers.
+    pub(crate) fn is_late(&self) -> bool {
+        self.asked_late.load(Ordering::SeqCst) > BEFORE_LATE
+    }
+
     fn wait(&self) {
         let mut answers = self.answers.lock();
         while !*answers {

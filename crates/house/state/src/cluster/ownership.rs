@@ -330,7 +330,7 @@ impl Ownership {
         self.store()?.write(&vec![LEFT.remove(session.as_bytes())].into()).map(drop)
     }
 
-    /// Writes down, if it was left, that the session which this gateway had before has ended: the gateway has another one now.
+    /// Writes down, if it was left, that the session which this gateway had before has ended, or is the one that it uses.
     ///
     /// # Errors
     /// The same.
@@ -359,8 +359,8 @@ impl Ownership {
         self.store()?.write(&vec![SERVED.put(ANSWERS, b"")].into()).map(drop)
     }
 
-    /// Lets any gateway take the vserver. Nothing of it is served here any more, and nothing is written after this, whoever has this value. Sessions that were left
-    /// and have not been ended stay written down.
+    /// Lets any gateway take the vserver, of which nothing is served here any more. Sessions that were left and have not been ended stay
+    /// written down.
     ///
     /// # Errors
     /// The store does not answer, or the group has another owner already ([`NotOwner`]).
