@@ -57,6 +57,8 @@ class Server:
         subprocess.run(["btrfs", "-q", "subvolume", "create", self.share], check=True)
         os.chown(self.share, 1000, 1000)
         self.smb, self.nfs, self.control, self.process = free_port(), free_port(), free_port(), None
+        # Whether it has been served at these ports, which others may know.
+        self.is_known = False
         self.flags, self.declared = [], ["--share", f"{self.name}={self.share}"]
         if tls:
             key, certificate = os.path.join(self.at, "key.pem"), os.path.join(self.at, "certificate.pem")
@@ -66,6 +68,17 @@ class Server:
             self.flags = ["--control-certificate", certificate, "--control-key", key]
 
     def start(self, *before):
+        # The first time, somebody else may have taken a port since it was found free.
+        for _ in range(5):
+            if self.is_ready(*before):
+                self.is_known = True
+                return
+            if self.is_known or "cannot listen" not in self.tail():
+                break
+            self.smb, self.nfs, self.control = free_port(), free_port(), free_port()
+        raise SystemExit(f"the server {self.name} is not ready: {self.tail()}")
+
+    def is_ready(self, *before):
         log = open(os.path.join(self.at, "log"), "a")
         self.process = subprocess.Popen(
             [*self.inside, *before, PROGRAM, "serve", *self.declared, "--user", f"{USER}=1000:1000:{PASSWORD}",
@@ -73,8 +86,9 @@ class Server:
             stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=die_with_parent)
         for line in self.process.stdout:
             if line.startswith("ready "):
-                return
-        raise SystemExit(f"the server {self.name} is not ready: {self.tail()}")
+                return True
+        self.process.wait()
+        return False
 
     def tail(self):
         with open(os.path.join(self.at, "log")) as log:
