@@ -39,8 +39,7 @@ def run(*command, **how):
 
 
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
+    with socket.create_server(("127.0.0.1", 0)) as one:
         return one.getsockname()[1]
 
 
@@ -56,9 +55,7 @@ class Server:
         os.makedirs(self.state, mode=0o700)
         subprocess.run(["btrfs", "-q", "subvolume", "create", self.share], check=True)
         os.chown(self.share, 1000, 1000)
-        self.smb, self.nfs, self.control, self.process = free_port(), free_port(), free_port(), None
-        # Whether it has been served at these ports, which others may know.
-        self.is_known = False
+        self.smb, self.nfs, self.control, self.process, self.is_known = free_port(), free_port(), free_port(), None, False
         self.flags, self.declared = [], ["--share", f"{self.name}={self.share}"]
         if tls:
             key, certificate = os.path.join(self.at, "key.pem"), os.path.join(self.at, "certificate.pem")
@@ -67,16 +64,14 @@ class Server:
             os.chmod(key, 0o600)
             self.flags = ["--control-certificate", certificate, "--control-key", key]
 
-    def start(self, *before):
-        # The first time, somebody else may have taken a port since it was found free.
-        for _ in range(5):
-            if self.is_ready(*before):
-                self.is_known = True
-                return
-            if self.is_known or "cannot listen" not in self.tail():
-                break
-            self.smb, self.nfs, self.control = free_port(), free_port(), free_port()
-        raise SystemExit(f"the server {self.name} is not ready: {self.tail()}")
+    def start(self, *before, tries=5):
+        if self.is_ready(*before):
+            self.is_known = True
+        elif tries and not self.is_known and "cannot listen" in self.tail():
+            self.smb, self.nfs, self.control = free_port(), free_port(), free_port()  # somebody has taken one meanwhile
+            self.start(*before, tries=tries - 1)
+        else:
+            raise SystemExit(f"the server {self.name} is not ready: {self.tail()}")
 
     def is_ready(self, *before):
         log = open(os.path.join(self.at, "log"), "a")
@@ -84,15 +79,10 @@ class Server:
             [*self.inside, *before, PROGRAM, "serve", *self.declared, "--user", f"{USER}=1000:1000:{PASSWORD}",
              "--smb", f"127.0.0.1:{self.smb}", "--nfs", f"127.0.0.1:{self.nfs}", "--nfs-squash", "none", "--control", f"{self.host}:{self.control}", "--state", self.state, *self.flags],
             stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=die_with_parent)
-        for line in self.process.stdout:
-            if line.startswith("ready "):
-                return True
-        self.process.wait()
-        return False
+        return any(line.startswith("ready ") for line in self.process.stdout)
 
     def tail(self):
-        with open(os.path.join(self.at, "log")) as log:
-            return "".join(log.readlines()[-8:])
+        return run("tail", "-n", "8", os.path.join(self.at, "log")).stdout
 
     def kill(self):
         self.process.kill()
