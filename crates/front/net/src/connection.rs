@@ -18,6 +18,7 @@ use crate::protocol::{Answer, Later, Limits, PREFIX_BYTES, Prefix, Protocol};
 use crate::ration::{FREE_BYTES, Ration};
 use crate::socket::Socket;
 use crate::stop::{Present, Stop};
+use crate::term::InTerm;
 use crate::tls::{Arrived, Session};
 use crate::turn_clock::{self, Turn};
 use crate::{Buffer, Outbox};
@@ -93,6 +94,7 @@ pub(crate) async fn serve<P: Protocol, S: Socket>(
     // Until everything that it has begun is done.
     let present = Rc::new(stop.present());
     let (own_place, own_present) = (Rc::clone(&place), Rc::clone(&present));
+    let stream = InTerm { socket: stream, term: stop.term() };
     let mut connection =
         Connection::new(stream, Rc::clone(&protocol), outbox.clone(), limits, own_place, ration, own_present);
     let signs = Rc::clone(&connection.signs);

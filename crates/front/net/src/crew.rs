@@ -20,9 +20,9 @@ use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio::task::LocalSet;
 
-use crate::Pulse;
 use crate::give_back::{Freed, trim_shard};
 use crate::stop::{Present, Stop, Stopping};
+use crate::{Pulse, Term};
 
 /// Threads per shard for calls that may block.
 const BLOCKING_THREADS: usize = 32;
@@ -193,12 +193,12 @@ impl Crew {
         Ok(Arc::new(Self { posts, starts, next_group, left, pulse, freed }))
     }
 
-    /// Begins a group, which has nothing in it yet.
-    pub(crate) fn open_group(&self) -> (Group, Present) {
+    /// Begins a group, which has nothing in it yet. `term`: until when its clients may be answered.
+    pub(crate) fn open_group(&self, term: Option<Term>) -> (Group, Present) {
         let group = Group(self.next_group.fetch_add(1, Ordering::Relaxed));
         let present = Present::default();
         for post in self.posts.lock().iter_mut() {
-            post.groups.insert(group, Stopping::new(present.clone()));
+            post.groups.insert(group, Stopping::new(present.clone(), term.clone()));
         }
         (group, present)
     }
@@ -258,7 +258,7 @@ impl Crew {
             let starts = self.starts.lock();
             let mut posts = self.posts.lock();
             let post = posts.get_mut(shard).ok_or(io::ErrorKind::NotFound)?;
-            let again = |(group, old): (&Group, &Stopping)| (*group, Stopping::new(old.present().clone()));
+            let again = |(group, old): (&Group, &Stopping)| (*group, old.again());
             new.groups = post.groups.iter().map(again).collect();
             let own = starts.iter().filter(|started| started.shard == shard);
             let own = own.filter_map(|started| Some((new.groups.get(&started.group)?, started)));

@@ -36,6 +36,7 @@ mod shards;
 mod single_shard;
 mod socket;
 mod stop;
+mod term;
 mod tls;
 pub mod turn_clock;
 
@@ -60,4 +61,5 @@ pub use round_trip::RoundTrip;
 pub use shards::{Listener, Peer, Service, Shards, ShardsError, Transport};
 pub use single_shard::SingleShard;
 pub use socket::Socket;
+pub use term::Term;
 pub use tls::{PeerCertificate, Secured};

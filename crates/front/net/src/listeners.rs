@@ -11,7 +11,7 @@ use socket2::SockRef;
 use crate::crew::{self, Crew, Group};
 use crate::shards::{Door, Shared, accept_all};
 use crate::stop::Present;
-use crate::{Listener, Service};
+use crate::{Listener, Service, Term};
 
 /// Connections that may wait to be accepted, as far as the system allows (net.core.somaxconn): many may arrive at once.
 const BACKLOG: i32 = 4096;
@@ -35,16 +35,16 @@ pub struct NewListeners {
 }
 
 impl NewListeners {
-    /// There are none yet.
+    /// There are none yet. When the `term` is over, their connections get nothing any more.
     #[must_use]
-    pub fn make(&self) -> Listeners {
-        Listeners::new(&self.crew, &self.shared)
+    pub fn make(&self, term: Term) -> Listeners {
+        Listeners::new(&self.crew, &self.shared, Some(term))
     }
 }
 
 impl Listeners {
-    pub(crate) fn new(crew: &Arc<Crew>, shared: &Shared) -> Self {
-        let (group, present) = crew.open_group();
+    pub(crate) fn new(crew: &Arc<Crew>, shared: &Shared, term: Option<Term>) -> Self {
+        let (group, present) = crew.open_group(term);
         Self { crew: Arc::clone(crew), shared: shared.clone(), group, present }
     }
 

@@ -123,7 +123,7 @@ impl Shards {
     pub fn start(count: usize) -> Result<Self, ShardsError> {
         let shared = Shared::default();
         let crew = Crew::start(count.max(1), shared.freed.clone())?;
-        let own = Listeners::new(&crew, &shared);
+        let own = Listeners::new(&crew, &shared, None);
         let shards = Self { crew, shared, own };
         let freed = shards.shared.freed.clone();
         shards.spawn(move || trim_process(freed.clone()))?;
@@ -174,7 +174,7 @@ impl Shards {
     /// Makes listeners that end before the shards do. There are none yet.
     #[must_use]
     pub fn listeners(&self) -> Listeners {
-        Listeners::new(&self.crew, &self.shared)
+        Listeners::new(&self.crew, &self.shared, None)
     }
 
     /// The same for those who do not have the shards.

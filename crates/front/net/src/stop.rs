@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use crate::Term;
+
 /// Tells what runs on one shard to end. Dropping it tells so, too.
 #[derive(Debug)]
 pub(crate) struct Stopping {
     told: watch::Sender<bool>,
     present: Present,
+    term: Option<Term>,
 }
 
 /// Held by what has not ended yet. It is there once for a whole group, on all shards.
@@ -20,11 +23,18 @@ pub(crate) struct Present(Arc<()>);
 pub(crate) struct Stop {
     told: watch::Receiver<bool>,
     present: Present,
+    term: Option<Term>,
 }
 
 impl Stopping {
-    pub(crate) fn new(present: Present) -> Self {
-        Self { told: watch::Sender::new(false), present }
+    /// `term`: until when clients may be answered; None: until they are told to end.
+    pub(crate) fn new(present: Present, term: Option<Term>) -> Self {
+        Self { told: watch::Sender::new(false), present, term }
+    }
+
+    /// The same for what takes the place of this one.
+    pub(crate) fn again(&self) -> Self {
+        Self::new(self.present.clone(), self.term.clone())
     }
 
     pub(crate) fn stop(&self) {
@@ -33,11 +43,7 @@ impl Stopping {
 
     /// The signal, for something that begins.
     pub(crate) fn signal(&self) -> Stop {
-        Stop { told: self.told.subscribe(), present: self.present.clone() }
-    }
-
-    pub(crate) fn present(&self) -> &Present {
-        &self.present
+        Stop { told: self.told.subscribe(), present: self.present.clone(), term: self.term.clone() }
     }
 }
 
@@ -59,10 +65,15 @@ impl Stop {
     pub(crate) fn present(&self) -> Present {
         self.present.clone()
     }
+
+    /// Until when clients may be answered; None: until they are told to end.
+    pub(crate) fn term(&self) -> Option<Term> {
+        self.term.clone()
+    }
 }
 
 impl Default for Stopping {
     fn default() -> Self {
-        Self::new(Present::default())
+        Self::new(Present::default(), None)
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use anabranch_net::{
     Answer, Buffer, ConnectionLimits, Limits, Listeners, Mailbox, Outbox, Peer, PostError, Prefix,
-    PrefixError, Protocol, Service, Shards,
+    PrefixError, Protocol, Service, Shards, Term,
 };
 use bytes::BytesMut;
 
@@ -438,12 +438,17 @@ fn shutdown_cleans_up_every_connection() {
 
 /// A service of its own on these shards, with an address of its own.
 fn beside(shards: &Shards, connections_max: usize) -> (Listeners, SocketAddr, Arc<Counters>) {
+    let listeners = shards.listeners();
+    let (address, counters) = listen(&listeners, connections_max);
+    (listeners, address, counters)
+}
+
+fn listen(listeners: &Listeners, connections_max: usize) -> (SocketAddr, Arc<Counters>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, counters) = (listener.local_addr().unwrap(), Arc::<Counters>::default());
     let service = EchoService(Arc::clone(&counters), connections_max, PATIENCE);
-    let listeners = shards.listeners();
     listeners.listen_at_all([listener], Arc::new(service)).unwrap();
-    (listeners, address, counters)
+    (address, counters)
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
@@ -478,6 +483,33 @@ fn listeners_end_with_their_connections_and_others_go_on() {
     assert_eq!(receive(&mut client), b"e");
     drop(again);
     assert!(is_ended(&mut client));
+}
+
+#[test]
+fn nothing_is_sent_when_the_term_is_over() {
+    let server = start(10);
+    let term = Term::until(Instant::now() + PATIENCE);
+    let listeners = server.shards.new_listeners().make(term.clone());
+    let (address, counters) = listen(&listeners, 10);
+    let (mut before, mut under_way) = (connect(address), connect(address));
+    for client in [&mut before, &mut under_way] {
+        send(client, b"e");
+        assert_eq!(receive(client), b"e");
+    }
+    send(&mut under_way, b"c");
+    term.end();
+    send(&mut before, b"e");
+    for mut client in [before, under_way, connect(address)] {
+        // The last one may have been ended already.
+        let _ = client.write_all(&framed(b"e"));
+        assert!(is_ended(&mut client), "it was answered");
+    }
+    assert!(listeners.end(PATIENCE));
+    assert_eq!(counters.finished.load(Ordering::SeqCst), 1, "what has begun is finished");
+    for mut other in server.served() {
+        send(&mut other, b"e");
+        assert_eq!(receive(&mut other), b"e");
+    }
 }
 
 #[test]

@@ -3,26 +3,27 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use net::Term;
 use state::cluster::Member;
 
 use crate::vservers::Vservers;
 
 /// How often the lease on the gateway's name is renewed.
 const RENEW: Duration = Duration::from_secs(1);
-/// How long before the end of the lease the gateway ends what it serves.
+/// How long before the end of the lease the gateway ends what it serves, and answers its clients no more.
 const MARGIN: Duration = Duration::from_millis(500);
 
 /// Renews the lease as long as this value lives, and watches its end on a thread of its own: the store may hold up the renewal.
 #[derive(Debug)]
 pub(crate) struct Membership {
     pub(crate) member: Arc<Member>,
-    /// Whether the lease was about to end once. An answer that comes after that gives the place back to nobody: what was served is ended.
-    is_lost: Arc<AtomicBool>,
+    /// Until when vservers are served. Once it is over, the place is lost: a late renewal gives it back to nobody, because what was served
+    /// is ended.
+    term: Term,
     stop: Vec<mpsc::Sender<()>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -31,15 +32,13 @@ impl Membership {
     /// # Errors
     /// The system has no more threads.
     pub(crate) fn begin(member: Arc<Member>, vservers: Arc<Vservers>) -> io::Result<Self> {
-        let is_lost = Arc::<AtomicBool>::default();
-        let lost = Arc::clone(&is_lost);
-        let mut begun = Self { member, is_lost, stop: Vec::new(), threads: Vec::new() };
-        let renewed = Arc::clone(&begun.member);
-        begun.run("lease", move |stopped| renew(&renewed, &lost, &stopped))?;
-        let (watched, lost) = (Arc::clone(&begun.member), Arc::clone(&begun.is_lost));
+        let term = Term::until(member.until() - MARGIN);
+        let mut begun = Self { member, term, stop: Vec::new(), threads: Vec::new() };
+        let (renewed, term) = (Arc::clone(&begun.member), begun.term.clone());
+        begun.run("lease", move |stopped| renew(&renewed, &term, &stopped))?;
+        let (watched, term) = (Arc::clone(&begun.member), begun.term.clone());
         begun.run("lease end", move |stopped| {
-            if ends(&watched, &lost, &stopped) {
-                lost.store(true, Ordering::SeqCst);
+            if ends(&term, &stopped) {
                 let name = watched.name();
                 tracing::error!(
                     "the lease of the gateway {name} ends: it serves no vservers any more until it has a place again"
@@ -66,19 +65,22 @@ impl Membership {
         }
     }
 
+    /// Until when vservers are served here.
+    pub(crate) fn term(&self) -> Term {
+        self.term.clone()
+    }
+
     /// Whether the lease holds for long enough to begin something. If not, the place is lost, although a late renewal may still succeed.
     pub(crate) fn holds(&self) -> bool {
-        if Instant::now() + MARGIN >= self.member.until() {
-            self.is_lost.store(true, Ordering::SeqCst);
-        }
-        !self.is_lost.load(Ordering::SeqCst)
+        !self.term.is_over()
     }
 }
 
-fn renew(member: &Member, is_lost: &AtomicBool, stopped: &mpsc::Receiver<()>) {
-    while stopped.recv_timeout(RENEW) == Err(RecvTimeoutError::Timeout) && !is_lost.load(Ordering::SeqCst) {
+fn renew(member: &Member, term: &Term, stopped: &mpsc::Receiver<()>) {
+    while stopped.recv_timeout(RENEW) == Err(RecvTimeoutError::Timeout) && !term.is_over() {
         match member.renew() {
-            Ok(true) => {}
+            Ok(true) if term.extend(member.until() - MARGIN) => {}
+            Ok(true) => return,
             Ok(false) => return tracing::error!("another gateway has the name {}", member.name()),
             Err(error) => {
                 tracing::warn!("the lease of the gateway {} is not renewed: {error}", member.name())
@@ -87,11 +89,11 @@ fn renew(member: &Member, is_lost: &AtomicBool, stopped: &mpsc::Receiver<()>) {
     }
 }
 
-/// Waits until the lease is about to end, or somebody else has found that it was. False: it was stopped before.
-fn ends(member: &Member, is_lost: &AtomicBool, stopped: &mpsc::Receiver<()>) -> bool {
+/// Waits until the term is over. False: it was stopped before.
+fn ends(term: &Term, stopped: &mpsc::Receiver<()>) -> bool {
     loop {
-        let left = member.until().saturating_duration_since(Instant::now() + MARGIN);
-        if left.is_zero() || is_lost.load(Ordering::SeqCst) {
+        let left = term.left();
+        if left.is_zero() {
             return true;
         }
         if stopped.recv_timeout(left) != Err(RecvTimeoutError::Timeout) {

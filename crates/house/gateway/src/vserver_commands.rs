@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use net::NewListeners;
+use net::{NewListeners, Term};
 use parking_lot::Mutex;
 use state::cluster::{Begun, Claim, Followed, Member, Owner, Ownership};
 
@@ -85,8 +85,14 @@ impl Host {
 
     /// Whether this is the place that the gateway has among others now.
     fn has(&self, place: &Arc<Member>) -> bool {
+        self.term(place).is_some()
+    }
+
+    /// Until when vservers are served under this place. None: the gateway does not have it any more.
+    fn term(&self, place: &Arc<Member>) -> Option<Term> {
         let membership = self.membership.lock();
-        membership.as_ref().is_some_and(|now| Arc::ptr_eq(&now.member, place) && now.holds())
+        let now = membership.as_ref().filter(|now| Arc::ptr_eq(&now.member, place) && now.holds());
+        now.map(Membership::term)
     }
 
     /// Has a vserver in the list answer clients, if the place is there still under which it is owned. Whoever loses the place after that
@@ -195,10 +201,8 @@ impl Host {
         if session.is_some() {
             ownership.own_session_has_ended().map_err(|error| lost(name, &error))?;
         }
-        if !self.has(member) {
-            // Another gateway may have its addresses.
-            return Err(no_place(name));
-        }
+        // Without the place, another gateway may have its addresses.
+        let term = self.term(member).ok_or_else(|| no_place(name))?;
         let (Reached { smb, nfs, raised }, took) = timed(|| new.reach.begin())?;
         phases.address = took;
         let own = Own {
@@ -210,7 +214,7 @@ impl Host {
             has_network_locks: false,
             moves: true,
         };
-        let (vserver, took) = timed(|| Vserver::new(&self.lent, own, self.listeners.make()))?;
+        let (vserver, took) = timed(|| Vserver::new(&self.lent, own, self.listeners.make(term)))?;
         phases.servers = took;
         let ownership = Arc::clone(ownership);
         self.vservers.enter(Served { ownership, vserver, directories, session, raised });
