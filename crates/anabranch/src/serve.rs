@@ -80,7 +80,7 @@ fn start(
     let mut raised = service_address::raise(&settings.service_addresses)?;
     let sockets = listen(settings)?;
     // Who connects now is answered soon: the sockets listen.
-    raised.announce();
+    raised.announce(|| true);
     // What clients make gets exactly the mode that they say, in one call. The server's own files exist by now, and
     // get theirs from where they are made.
     rustix::process::umask(rustix::fs::Mode::empty());

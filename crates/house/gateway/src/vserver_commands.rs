@@ -105,13 +105,11 @@ impl Host {
         phases: &mut Phases,
     ) -> Result<()> {
         let name = ownership.vserver();
-        if !self.has(member) {
-            return Err(no_place(name));
-        }
+        let term = self.term(member).ok_or_else(|| no_place(name))?;
         let listening = self.vservers.with(name, |served| {
             timed(|| {
                 served.vserver.listen(smb.into_iter().map(Into::into).collect(), nfs)?;
-                served.raised.announce();
+                served.raised.announce(move || !term.is_over());
                 Ok(())
             })
         });

@@ -25,15 +25,19 @@ const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 /// RFC 4861 4.4: "Hop Limit 255".
 const HOPS: u32 = 255;
 
-/// Announces addresses again and again until it is dropped.
+/// Announces addresses again and again until it is dropped, or they are not here any more.
 #[derive(Debug)]
 pub(crate) struct Announcer {
     _end: Option<Sender<()>>,
 }
 
 impl Announcer {
-    /// Announces the addresses now.
-    pub(crate) fn start(addresses: Vec<(IpAddr, Interface)>) -> Self {
+    /// Announces the addresses now. Each later time it asks first whether they are here still: a process that was stopped may go on when
+    /// another machine has them.
+    pub(crate) fn start(
+        addresses: Vec<(IpAddr, Interface)>,
+        are_here: impl Fn() -> bool + Send + 'static,
+    ) -> Self {
         for (address, interface) in &addresses {
             match &interface.ethernet {
                 Some(_) => tracing::info!("{address} is on {}: told the neighbours", interface.name),
@@ -45,7 +49,7 @@ impl Announcer {
         let run = move || {
             for times in 1_u64.. {
                 let wait = if times < TIMES { INTERVAL } else { REFRESH };
-                if ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
+                if ended.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) || !are_here() {
                     return;
                 }
                 failed = announce(&addresses, &failed);

@@ -134,10 +134,11 @@ pub fn withdraw_left(addresses: &[ServiceAddress]) -> io::Result<Vec<IpAddr>> {
 }
 
 impl Raised {
-    /// Tells the neighbours where the addresses are: now, some seconds later in case they were not heard, and every ten seconds.
-    pub fn announce(&mut self) {
+    /// Tells the neighbours where the addresses are: now, some seconds later in case they were not heard, and every ten seconds, as long
+    /// as they are here.
+    pub fn announce(&mut self, are_here: impl Fn() -> bool + Send + 'static) {
         if !self.all.is_empty() {
-            self.announcer = Some(Announcer::start(self.all.clone()));
+            self.announcer = Some(Announcer::start(self.all.clone(), are_here));
         }
     }
 
