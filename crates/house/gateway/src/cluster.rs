@@ -4,6 +4,7 @@
 
 mod beginnings;
 mod calls;
+mod carriers;
 mod definition;
 mod keeper;
 mod placement;

@@ -1,5 +1,8 @@
 //! The interfaces of this machine.
 
+use std::collections::BTreeMap;
+use std::io;
+
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::LinkAddr;
@@ -23,6 +26,16 @@ pub(crate) struct Interface {
 pub(crate) struct Ethernet {
     pub(crate) link: LinkAddr,
     pub(crate) address: [u8; 6],
+}
+
+/// All interfaces of this machine by name, and whether each has a carrier: it is up, and at the other end of the cable is something
+/// (netdevice(7): `IFF_UP`, `IFF_RUNNING`).
+///
+/// # Errors
+/// The system does not say.
+pub fn carriers() -> io::Result<BTreeMap<String, bool>> {
+    let wanted = InterfaceFlags::IFF_UP | InterfaceFlags::IFF_RUNNING;
+    Ok(getifaddrs()?.map(|one| (one.interface_name, one.flags.contains(wanted))).collect())
 }
 
 impl Interface {

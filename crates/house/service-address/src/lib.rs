@@ -18,6 +18,7 @@ use rustix::thread::CapabilitySet;
 pub use crate::address::ServiceAddress;
 use crate::announce::Announcer;
 use crate::interface::Interface;
+pub use crate::interface::carriers;
 use crate::rtnetlink::{Place, Present, RouteSocket};
 
 /// What is wrong, and what to do.
@@ -226,6 +227,11 @@ mod tests {
         assert_eq!(at(3, 24, true), Step::Move(Place { index: 3, prefix: 24 }));
         assert_eq!((at(2, 24, false), at(2, 32, false)), (Step::Leave, Step::Leave));
         assert_eq!(at(3, 24, false), Step::Refuse);
+    }
+
+    #[test]
+    fn loopback_has_a_carrier() {
+        assert_eq!(carriers().unwrap().get("lo"), Some(&true));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use state::cluster::{
 };
 use state::store::StoreError;
 
-use super::{Seat, definition, troubles};
+use super::{Seat, definition, placement, troubles};
 use crate::problem::Problem;
 
 type Result<T> = std::result::Result<T, Refusal>;
@@ -54,6 +54,12 @@ fn not_there(name: &str) -> Refusal {
         RefusalKind::Busy,
         what,
         "Start it, or name another: `anabranch cluster status` lists the gateways.",
+    )
+}
+
+fn no_carrier(gateway: &str, interface: &str) -> String {
+    format!(
+        "the interface {interface} of the gateway {gateway} has no carrier: clients do not reach it there"
     )
 }
 
@@ -151,7 +157,7 @@ impl Seat {
     }
 
     /// Checks that a vserver may come to a gateway.
-    fn check_open(&self, register: &Arc<Register>, name: &str) -> Result<()> {
+    fn check_open(&self, register: &Arc<Register>, name: &str, vserver: &VserverRecord) -> Result<()> {
         let gateway = self.one_gateway(register, name)?.record;
         if gateway.is_drained {
             let what = format!("the gateway {name} is drained");
@@ -160,6 +166,13 @@ impl Seat {
         }
         if !self.is_alive(register, name).map_err(failed)? {
             return Err(not_there(name));
+        }
+        if let Some(interface) = placement::cut_off(&gateway, vserver) {
+            return Err(refused(
+                RefusalKind::Busy,
+                no_carrier(name, interface),
+                "Name another gateway, or look at the cable.",
+            ));
         }
         Ok(())
     }
@@ -259,6 +272,7 @@ impl ClusterGateways for Seat {
         problems.extend(all.unreadable.iter().chain(&vservers.unreadable).map(|record| record.what.clone()));
         let mut gateways = Vec::new();
         for Seen { record, .. } in all.seen {
+            problems.extend(record.cut_off.iter().map(|interface| no_carrier(&record.name, interface)));
             let holder = living(&**register.store(), &record.name).unwrap_or_else(|error| {
                 problems
                     .push(format!("it is not known whether the gateway {} is there: {error}", record.name));
@@ -299,12 +313,13 @@ impl ClusterGateways for Seat {
 
     fn join(&self) -> Result<Cluster> {
         let register = self.asked_register()?;
+        let seen = found_in(self.all_gateways(&register)?, |found| found.name == self.name(), self.name())?;
         let record = GatewayRecord {
             name: self.name().to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             is_drained: false,
+            cut_off: seen.as_ref().map_or_else(Vec::new, |seen| seen.record.cut_off.clone()),
         };
-        let seen = found_in(self.all_gateways(&register)?, |found| found.name == record.name, &record.name)?;
         let is_entered = match &seen {
             None => register.add_gateway(&record),
             Some(seen) if seen.record == record => Ok(true),
@@ -381,7 +396,7 @@ impl ClusterGateways for Seat {
             let gateways: Vec<_> =
                 self.all_gateways(&register)?.seen.into_iter().map(|seen| seen.record).collect();
             let records: Vec<_> = all.iter().map(|seen| seen.record.clone()).collect();
-            let to = self.open_gateway(&register, &gateways, &records, gateway).map_err(failed)?;
+            let to = self.open_gateway(&register, &gateways, &next.record, &records).map_err(failed)?;
             let to = to.ok_or_else(|| {
                 let what = format!("no other gateway is there to which the vservers of {gateway} may come");
                 let advice = "Start one, or have one join that was drained: anabranch cluster join, there.";
@@ -419,7 +434,7 @@ impl ClusterGateways for Seat {
         let record = definition::record_of(new, gateway)
             .map_err(|why| refused(RefusalKind::Invalid, why, "docs/cluster.md has the forms."))?;
         let register = self.asked_register()?;
-        self.check_open(&register, gateway)?;
+        self.check_open(&register, gateway, &record)?;
         self.check_free(&register, &record)?;
         register.set_trouble(&record.name, None).map_err(|error| self.no_answer(&error))?;
         if !register.add_vserver(&record).map_err(|error| self.no_answer(&error))? {
@@ -437,7 +452,7 @@ impl ClusterGateways for Seat {
     fn move_vserver(&self, name: &str, VserverMove { gateway }: &VserverMove) -> Result<Vserver> {
         let register = self.asked_register()?;
         let seen = self.one_vserver(&register, name)?;
-        self.check_open(&register, gateway)?;
+        self.check_open(&register, gateway, &seen.record)?;
         self.moved(&register, &seen, gateway)
     }
 

@@ -1,6 +1,6 @@
 //! Vservers as the register has them, as the API tells them, and as a gateway serves them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 
 use control::cluster::{NewVserver as Asked, VserverShare as ToldShare};
@@ -68,6 +68,12 @@ fn check(record: &VserverRecord) -> Result<(), String> {
         place.map_err(|why| of(&format!("{} {why}", share.directory)))?;
     }
     definition(record).map(drop)
+}
+
+/// The interfaces on which the addresses of a vserver are.
+pub(super) fn interfaces(record: &VserverRecord) -> BTreeSet<String> {
+    let addresses = record.addresses.iter().filter_map(|text| text.parse::<VserverAddress>().ok());
+    addresses.filter_map(|address| Some(address.moving()?.interface.clone())).collect()
 }
 
 /// What is to be served.

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use state::cluster::{GatewayRecord, Listed, Member, Register, Seen, VserverRecord, last_owner, living};
 
 use super::beginnings::Beginnings;
-use super::{Seat, Wake, placement, troubles};
-use crate::problem::{Cause, Problem, Result};
+use super::carriers::Carriers;
+use super::{Seat, Wake, definition, placement, troubles};
+use crate::problem::{Cause, Problem, Result, serving};
 use crate::reach::VserverAddress;
 
 /// How often the gateways are looked at that come after this one.
@@ -58,6 +59,7 @@ struct Keeper {
     since: Option<Instant>,
     /// The gateways that were there since then.
     seen: HashSet<String>,
+    carriers: Carriers,
     beginnings: Beginnings,
 }
 
@@ -109,10 +111,61 @@ impl Keeper {
             }
             (self.since, self.seen) = (Some(Instant::now()), HashSet::new());
         }
+        let carriers = self.look_at_carriers(seat, &register).err();
         let after = self.look_after(seat, &register);
+        let handed = self.hand_on(seat, &register);
         self.end_others(seat, &register);
         let own = self.begin_own(seat, &register);
-        Ok(after.or(own))
+        Ok(carriers.or(after).or(handed).or(own))
+    }
+
+    /// Looks which interfaces for vservers have no carrier here, and says so in the register.
+    fn look_at_carriers(&mut self, seat: &Seat, register: &Arc<Register>) -> Result<()> {
+        let there = service_address::carriers().map_err(serving("cannot list the interfaces"))?;
+        let wanted = self.vservers.seen.iter().flat_map(|seen| definition::interfaces(&seen.record));
+        let cut_off = self.carriers.look(&wanted.collect(), &there, Instant::now());
+        let Some(own) = self.gateways.seen.iter().find(|seen| seen.record.name == seat.name()) else {
+            return Ok(());
+        };
+        if own.record.cut_off == cut_off {
+            return Ok(());
+        }
+        for interface in cut_off.iter().filter(|interface| !own.record.cut_off.contains(*interface)) {
+            tracing::error!(
+                "the interface {interface} has no carrier: clients do not reach this gateway there"
+            );
+        }
+        for interface in own.record.cut_off.iter().filter(|interface| !cut_off.contains(*interface)) {
+            tracing::info!("the interface {interface} has a carrier again");
+        }
+        let record = GatewayRecord { cut_off, ..own.record.clone() };
+        // If somebody has changed it meanwhile, it is looked at again.
+        register.change_gateway(own, Some(&record)).map_err(|error| seat.failed(&error))?;
+        self.gateways = register.gateways().map_err(|error| seat.failed(&error))?;
+        seat.tell(register);
+        Ok(())
+    }
+
+    /// Has other gateways serve the vservers whose clients do not reach this one, and do reach another. What stands in the way of one.
+    fn hand_on(&mut self, seat: &Arc<Seat>, register: &Arc<Register>) -> Option<Problem> {
+        let gateways: Vec<_> = self.gateways.seen.iter().map(|seen| seen.record.clone()).collect();
+        let own = gateways.iter().find(|gateway| gateway.name == seat.name())?;
+        let is_cut_off = |seen: &&Seen<VserverRecord>| {
+            let record = &seen.record;
+            record.gateway == seat.name()
+                && placement::cut_off(own, record).is_some()
+                && seat.host.vservers.is_served(&record.name)
+        };
+        let cut_off: Vec<_> = self.vservers.seen.iter().filter(is_cut_off).cloned().collect();
+        let mut problem = None;
+        for seen in cut_off {
+            let reaching = placement::reaching(&gateways, &seen.record);
+            let why = "is not reached by clients";
+            if let Err(failed) = self.give_to_another(seat, register, &reaching, &seen, why) {
+                problem = problem.or_else(|| Some(failed.of_vserver(&seen.record.name)));
+            }
+        }
+        problem
     }
 
     /// Reads the register, if that is due, and says once which of its records cannot be read.
@@ -225,7 +278,8 @@ impl Keeper {
             let of_other: Vec<_> = of_other.cloned().collect();
             for seen in of_other {
                 let name = &seen.record.name;
-                if let Err(why) = self.give_to_another(seat, register, &gateways, &seen) {
+                let gone = "does not hold its lease any more";
+                if let Err(why) = self.give_to_another(seat, register, &gateways, &seen, gone) {
                     problem = problem.or_else(|| Some(why.of_vserver(name)));
                 }
             }
@@ -233,24 +287,26 @@ impl Keeper {
         problem
     }
 
-    /// Has another gateway serve a vserver of one that is not there.
+    /// Has one of these gateways serve a vserver of another, and says why.
     fn give_to_another(
         &mut self,
         seat: &Arc<Seat>,
         register: &Arc<Register>,
         gateways: &[GatewayRecord],
         seen: &Seen<VserverRecord>,
+        why: &str,
     ) -> Result<()> {
         let records: Vec<_> = self.vservers.seen.iter().map(|seen| seen.record.clone()).collect();
         let other = &*seen.record.gateway;
-        let Some(to) = seat.open_gateway(register, gateways, &records, other)? else { return Ok(()) };
+        let to = seat.open_gateway(register, gateways, &seen.record, &records)?;
+        let Some(to) = to else { return Ok(()) };
         let record = VserverRecord { gateway: to, ..seen.record.clone() };
         let is_changed = register.change_vserver(seen, Some(&record)).map_err(|error| seat.failed(&error))?;
         // If not, somebody who was faster has decided something else.
         if is_changed {
             tracing::warn!(
                 vserver = record.name,
-                "the gateway {other} does not hold its lease any more: the vserver comes to the gateway {}",
+                "the gateway {other} {why}: the vserver comes to the gateway {}",
                 record.gateway
             );
         }
@@ -345,7 +401,7 @@ impl Seat {
         Ok(holder.is_some())
     }
 
-    /// The gateway to which a vserver of another one comes. None: no gateway is there to which it may.
+    /// The other gateway to which a vserver comes. None: no gateway is there to which it may.
     ///
     /// # Errors
     /// It is not known of some whether they are there, and none of the others is.
@@ -353,12 +409,12 @@ impl Seat {
         &self,
         register: &Arc<Register>,
         gateways: &[GatewayRecord],
+        vserver: &VserverRecord,
         vservers: &[VserverRecord],
-        not: &str,
     ) -> Result<Option<String>> {
         let mut problem = None;
-        for gateway in placement::best_first(gateways, vservers, self.name()) {
-            if gateway == not {
+        for gateway in placement::best_first(gateways, vserver, vservers, self.name()) {
+            if gateway == vserver.gateway {
                 continue;
             }
             match self.is_alive(register, gateway) {

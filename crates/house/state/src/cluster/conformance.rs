@@ -566,7 +566,8 @@ fn gateways_agree_on_who_serves_what(gateway: NewGateway<'_>) {
     assert!(of_b.change_vserver(&written, None).unwrap());
     assert!(of_a.vservers().unwrap().seen.is_empty());
 
-    let one = GatewayRecord { name: "node e".to_owned(), version: "1".to_owned(), is_drained: false };
+    let one =
+        GatewayRecord { name: "node e".to_owned(), version: "1".to_owned(), ..GatewayRecord::default() };
     assert!(of_a.add_gateway(&one).unwrap() && !of_b.add_gateway(&one).unwrap());
     let seen = of_b.gateways().unwrap().seen.remove(0);
     let drained = GatewayRecord { is_drained: true, ..one };

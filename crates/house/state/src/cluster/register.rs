@@ -36,6 +36,9 @@ pub struct GatewayRecord {
     pub version: String,
     /// Whether no vserver is to come to it.
     pub is_drained: bool,
+    /// Its interfaces for vservers that have no carrier: clients do not reach it there. Versions before 0.2.0 say nothing of them.
+    #[serde(default)]
+    pub cut_off: Vec<String>,
 }
 
 /// A vserver.
