@@ -1,13 +1,14 @@
 #!/bin/bash
-# The Linux kernel's clients (tests/lab) while the gateway of their vserver dies or hangs, in a real Ceph cluster: writers over SMB with
+# The Linux kernel's clients (tests/lab) while the gateway of their vserver dies, hangs or is cut off, in a real Ceph cluster: writers over SMB with
 # persistent handles, and over NFSv4.2 with locks, must go on without an error, and what was acknowledged must be there. (root)
 #   takeover-kernel.sh [smb] [nfs]    these protocols (both)
-#   EVENTS="kill stop ..."            what happens to the gateway that serves (kill stop): `stop` is SIGSTOP for STOPPED seconds (8),
-#                                     longer than its lease
-EVENTS=${EVENTS:-kill stop} STOPPED=${STOPPED:-8}
+#   EVENTS="kill stop ..."            what happens to the gateway that serves (kill stop): faults of faults.sh
+EVENTS=${EVENTS:-kill stop}
 name=takeover-kernel network=10.0.2 user=alice password=one-two-three
 flags=(--user "$user=1000:1000:$password")
 . "$(dirname "$0")/two-gateways.sh"
+. "$(dirname "$0")/faults.sh"
+for event in $EVENTS; do is_fault "$event" || { echo "takeover-kernel: there is no fault $event"; exit 2; }; done
 "$top/tests/lab/client-lab" build >/dev/null || exit 1
 # The guest's address is 10.0.2.15.
 ip -n "$net-hub" tuntap add dev clab0 mode tap && ip -n "$net-hub" link set clab0 master br0 up || { echo "not tested: $name: no tap"; finish; exit; }
@@ -18,21 +19,17 @@ check "the other joins" at b cluster join
 check "a vserver is made" at a vserver create files --address "$network.10%eth0/24" --share data=cephfs:/files
 owner=a other=b
 
-# happens EVENT: to the gateway that serves. The other one takes over, and the first is a gateway again.
+# happens FAULT: to the gateway that serves. The other one takes over, if it is to, and the first is a gateway again.
 happens() {
-  local signal=KILL; [ "$1" = kill ] || signal=STOP
   local begun; begun=$(date +%s.%N)
-  kill "-$signal" "${pid[$owner]}"
-  soon serves "$other" files "$other" || fail "$1: the other gateway takes over" "$(at "$other" vserver list)"
-  echo "  $1: the other gateway serves after $(python3 -c "import time; print(f'{time.time() - $begun:.1f} s')")"
-  grep 'was taken over' "$scratch/log-$other" | tail -n 1 | sed 's/.*vserver="files"/ /'
-  if [ "$1" = kill ]; then
-    wait "${pid[$owner]}" 2>/dev/null
-    serve "$owner" || fail "the gateway that was killed starts again"
-  else
-    sleep "$STOPPED"; kill -CONT "${pid[$owner]}"
+  break_down "$1"
+  if moves "$1"; then
+    soon serves "$other" files "$other" || fail "$1: the other gateway takes over" "$(at "$other" vserver list)"
+    echo "  $1: the other gateway serves after $(python3 -c "import time; print(f'{time.time() - $begun:.1f} s')")"
+    grep 'was taken over' "$scratch/log-$other" | tail -n 1 | sed 's/.*vserver="files"/ /'
   fi
-  soon has_place "$owner" || fail "$1: the gateway that served is a gateway again" "$(at "$owner" cluster status)"
+  repair "$1" || fail "$1: the gateway that served is a gateway again" "$(at "$owner" cluster status)"
+  serves "$other" files "$other" || return 0
   local served=$owner; owner=$other other=$served
 }
 events=($EVENTS)

@@ -1,7 +1,7 @@
-# Two gateways of a real Ceph cluster (tests/lab/ceph-lab), each in a network namespace of its own on one bridge, for the scripts that
-# source this. They set:
+# Two gateways of a real Ceph cluster (tests/lab/ceph-lab), each in a network namespace of its own, for the scripts that source this. Two
+# bridges are the networks of the clients (eth0 of each) and of the storage (eth1 of the gateways). The scripts set:
 #   name      of the script, for what it says
-#   network   the first three numbers of the addresses: the gateways a and b have .1 and .2, a client .3, the cluster .250
+#   network   of the clients: the first three numbers of the addresses. The gateways a and b have .1 and .2, a client .3
 #   flags     further arguments of the gateways
 # ANABRANCH=PROGRAM, built already. Root.
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -17,7 +17,8 @@ anabranch=${ANABRANCH:-$target/anabranch}
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/anabranch-$name.XXXXXX")
 net=anabranch-$name-$$
 lab=$top/tests/lab/ceph-lab
-export CEPH_LAB_DIR=$scratch/ceph CEPH_LAB_ADDR=$network.250
+storage=198.51.100 # RFC 5737
+export CEPH_LAB_DIR=$scratch/ceph CEPH_LAB_ADDR=$storage.250
 declare -A pid
 in_ns() { local node=$1; shift; ip netns exec "$net-$node" "$@"; }
 end_all() {
@@ -28,15 +29,21 @@ end_all() {
   [ "$failed" = 0 ] && rm -rf "$scratch"
 }
 trap end_all EXIT
+in_hub() { ip -n "$net-hub" "$@"; }
+# port NODE INTERFACE BRIDGE NAME ADDRESS: an interface of a node, which is the port NAME of a bridge.
+port() {
+  in_hub link add "$4" type veth peer name "$2" netns "$net-$1" && in_hub link set "$4" master "$3" up || return 1
+  ip -n "$net-$1" link set "$2" up && ip -n "$net-$1" addr add "$5/24" dev "$2"
+}
 nets() {
-  ip netns add "$net-hub" && ip -n "$net-hub" link add br0 type bridge || return 1
-  ip -n "$net-hub" link set lo up && ip -n "$net-hub" link set br0 up && ip -n "$net-hub" addr add "$network.250/24" dev br0 || return 1
+  ip netns add "$net-hub" && in_hub link set lo up || return 1
+  in_hub link add br0 type bridge && in_hub link set br0 up && in_hub link add br1 type bridge && in_hub link set br1 up || return 1
+  in_hub addr add "$storage.250/24" dev br1 || return 1
   local node host=0
   for node in a b client; do
     host=$((host + 1))
-    ip netns add "$net-$node" && ip -n "$net-hub" link add "to-$node" type veth peer name eth0 netns "$net-$node" || return 1
-    ip -n "$net-hub" link set "to-$node" master br0 up
-    ip -n "$net-$node" link set lo up && ip -n "$net-$node" link set eth0 up && ip -n "$net-$node" addr add "$network.$host/24" dev eth0 || return 1
+    ip netns add "$net-$node" && ip -n "$net-$node" link set lo up && port $node eth0 br0 "to-$node" "$network.$host" || return 1
+    [ $node = client ] || port $node eth1 br1 "store-$node" "$storage.$host" || return 1
   done
 }
 nets || { echo "not tested: $name: this machine makes no bridge between namespaces"; finish; exit; }

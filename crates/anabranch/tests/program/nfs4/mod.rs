@@ -107,8 +107,14 @@ impl Nfs4 {
 
     /// RECLAIM_COMPLETE.
     pub(crate) fn complete(&mut self) {
-        let body = self.compound(&[ArgOp::ReclaimComplete(reclaim_complete::Args { one_fs: false })]);
+        self.try_complete().unwrap();
+    }
+
+    /// The same, if the connection is there until the reply.
+    pub(crate) fn try_complete(&mut self) -> io::Result<()> {
+        let body = self.try_compound(&[ArgOp::ReclaimComplete(reclaim_complete::Args { one_fs: false })])?;
         assert_eq!(status(&body), Ok(()));
+        Ok(())
     }
 
     /// The results of a COMPOUND (COMPOUND4res), if the connection is there until then.
@@ -176,6 +182,15 @@ impl Nfs4 {
 
     /// Opens a file again that it had open, without a delegation, before the server lost that.
     pub(crate) fn reclaim(&mut self, file: &[u8], denied: ShareDeny) -> Result<Opened, Status> {
+        self.try_reclaim(file, denied).unwrap()
+    }
+
+    /// The same, if the connection is there until the reply.
+    pub(crate) fn try_reclaim(
+        &mut self,
+        file: &[u8],
+        denied: ShareDeny,
+    ) -> io::Result<Result<Opened, Status>> {
         let open = ArgOp::Open(open::Args {
             seqid: 0,
             share_access: ShareAccess::BOTH.with_want(Want::None),
@@ -184,13 +199,12 @@ impl Nfs4 {
             how: How::NoCreate,
             claim: Claim::Previous(DelegationType::None),
         });
-        let body = self.compound(&[put(file), open]);
-        status(&body)?;
+        let body = self.try_compound(&[put(file), open])?;
         let opened = results(&body).into_iter().find_map(|result| match result {
             ResOp::Open(Ok(ok)) => Some(ok.stateid),
             _ => None,
         });
-        Ok((file.to_vec(), opened.unwrap()))
+        Ok(status(&body).map(|()| (file.to_vec(), opened.unwrap())))
     }
 
     /// The same, once nobody denies it any more.

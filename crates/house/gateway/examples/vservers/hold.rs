@@ -1,5 +1,5 @@
-//! A client of NFSv4.1 that holds a file open and a lock in it, and writes numbers, whatever becomes of its server. At the end, each
-//! number whose writing was acknowledged is read.
+//! A client of NFSv4.1 that holds files open and a lock in each, and writes numbers to the first, whatever becomes of its server. At the
+//! end, each number whose writing was acknowledged is read.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -23,24 +23,30 @@ const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 const EVICTED: &str = "evicted";
 const NUMBER_BYTES: u64 = 8;
 
-/// Writes for so long, and prints each gap between two answers in which the server was lost.
-pub(crate) fn hold(address: &str, name: &str, length: Duration) {
+/// Writes for so long, and prints each gap between two answers in which the server was lost, and how long until all files and locks were
+/// back.
+pub(crate) fn hold(address: &str, name: &str, length: Duration, files: usize) {
     let is_evicted = name == EVICTED;
     let mut client = Nfs4::start(SOURCE, address, name);
     client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let top = client.top("data").unwrap();
-    let mut held = opened_after_grace(&mut client, &top, name);
-    lock(&mut client, &held, name, false).unwrap();
+    let mut held: Vec<_> =
+        (0..files).map(|number| opened_after_grace(&mut client, &top, &file_name(name, number))).collect();
+    for opened in &held {
+        lock(&mut client, opened, name, false).unwrap().unwrap();
+    }
     println!("writing");
     let (begun, mut answered, mut number, mut is_lost) = (Instant::now(), Instant::now(), 0_u64, false);
+    let mut longest = Duration::ZERO;
     // It ends with an answer, however long that takes.
     while begun.elapsed() < length || is_lost {
         client.stream.set_read_timeout(Some(SILENT)).unwrap();
-        match put_number(&mut client, &held, number) {
+        match put_number(&mut client, &held[0], number) {
             Ok(Ok(())) => {
                 if std::mem::take(&mut is_lost) {
                     println!("gap {} ms", answered.elapsed().as_millis());
                 }
+                longest = longest.max(answered.elapsed());
                 (number, answered) = (number + 1, Instant::now());
             }
             // The server has yet to notice that its session with the storage has ended.
@@ -51,19 +57,29 @@ pub(crate) fn hold(address: &str, name: &str, length: Duration) {
                     println!("lost after {} ms: {lost:?}", begun.elapsed().as_millis());
                 }
                 (client, held) = again(address, name, &held);
+                println!("all back after {} ms", answered.elapsed().as_millis());
                 is_lost = true;
             }
         }
         std::thread::sleep(EVERY);
     }
+    println!("longest wait {} ms", longest.as_millis());
     client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut other = Nfs4::start(SOURCE, address, &format!("{name} too"));
-    let opened = opened_after_grace(&mut other, &top, name);
-    assert_eq!(lock(&mut other, &opened, "other", false), Err(Status::Denied), "the lock is not held");
-    for expected in 0..number {
-        assert_eq!(number_at(&mut client, &held, expected), expected, "what was acknowledged is not there");
+    for file in 0..files {
+        let opened = opened_after_grace(&mut other, &top, &file_name(name, file));
+        let locked = lock(&mut other, &opened, "other", false).unwrap();
+        assert_eq!(locked, Err(Status::Denied), "the lock of {file} is not held");
     }
-    println!("{number} numbers are there, and the lock is held");
+    for expected in 0..number {
+        let found = number_at(&mut client, &held[0], expected);
+        assert_eq!(found, expected, "what was acknowledged is not there");
+    }
+    println!("{number} numbers are there, and the locks are held: {files}");
+}
+
+fn file_name(name: &str, number: usize) -> String {
+    format!("{name}-{number}")
 }
 
 /// Opens the file, when what others had before may be reclaimed no more.
@@ -96,17 +112,22 @@ fn number_at(client: &mut Nfs4, (file, stateid): &Opened, number: u64) -> u64 {
     u64::from_be_bytes(found.data.try_into().unwrap())
 }
 
-/// Locks the first numbers.
-fn lock(client: &mut Nfs4, (file, open_stateid): &Opened, owner: &str, reclaim: bool) -> Result<(), Status> {
+/// Locks the first numbers, if the connection is there until the reply.
+fn lock(
+    client: &mut Nfs4,
+    (file, open_stateid): &Opened,
+    owner: &str,
+    reclaim: bool,
+) -> io::Result<Result<(), Status>> {
     let owner = StateOwner { client_id: ClientId(0), owner: OwnerId(owner.as_bytes()) };
     let locker = Locker::New { open_seqid: 0, open_stateid: *open_stateid, lock_seqid: 0, owner };
     let lock_type = LockType::Write;
     let args = lock::Args { lock_type, reclaim, offset: 0, length: 64, locker };
-    status(&client.compound(&[put(file), ArgOp::Lock(args)]))
+    Ok(status(&client.try_compound(&[put(file), ArgOp::Lock(args)])?))
 }
 
-/// Connects until somebody answers, and reclaims the file and the lock.
-fn again(address: &str, name: &str, held: &Opened) -> (Nfs4, Opened) {
+/// Connects until somebody answers, and reclaims the files and the locks.
+fn again(address: &str, name: &str, held: &[Opened]) -> (Nfs4, Vec<Opened>) {
     let begun = Instant::now();
     loop {
         match reclaimed(address, name, held) {
@@ -117,19 +138,21 @@ fn again(address: &str, name: &str, held: &Opened) -> (Nfs4, Opened) {
     }
 }
 
-fn reclaimed(address: &str, name: &str, before: &Opened) -> io::Result<(Nfs4, Opened)> {
-    let (file, _) = before;
+fn reclaimed(address: &str, name: &str, before: &[Opened]) -> io::Result<(Nfs4, Vec<Opened>)> {
     let mut client = Nfs4::try_reclaiming_within(SILENT, SOURCE, address, name)?;
     client.stream.set_read_timeout(Some(PATIENCE))?;
-    let held = match client.reclaim(file, ShareDeny::NONE) {
-        Ok(held) => {
-            lock(&mut client, &held, name, true).unwrap();
-            client.complete();
-            held
+    let mut held = Vec::new();
+    for (file, _) in before {
+        match client.try_reclaim(file, ShareDeny::NONE)? {
+            Ok(opened) => {
+                lock(&mut client, &opened, name, true)?.unwrap();
+                held.push(opened);
+            }
+            // The server was slow, and has what the client had.
+            Err(Status::NoGrace) if held.is_empty() => return Ok((client, before.to_vec())),
+            Err(status) => panic!("the file cannot be reclaimed: {status:?}"),
         }
-        // The server was slow, and has what the client had.
-        Err(Status::NoGrace) => before.clone(),
-        Err(status) => panic!("the file cannot be reclaimed: {status:?}"),
-    };
+    }
+    client.try_complete()?;
     Ok((client, held))
 }

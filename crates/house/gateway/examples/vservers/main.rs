@@ -4,7 +4,8 @@
 //!     begin VSERVER DIRECTORY ADDRESS    serves the share `data` over NFS
 //!     end VSERVER                        lets it go
 //! vservers watch ADDRESS SECONDS    a client with an open file, which writes every 10 ms
-//! vservers hold ADDRESS NAME SECONDS    a client with an open file and a lock in it, which writes every 10 ms, and reads at the end
+//! vservers hold ADDRESS NAME SECONDS [FILES]    a client with open files (one) and a lock in each, which writes every 10 ms, and reads
+//!     at the end
 #![expect(clippy::unwrap_used, reason = "an example fails by panicking")]
 
 mod hold;
@@ -55,7 +56,12 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["hold", address, name, seconds] => {
-            hold::hold(address, name, Duration::from_secs(seconds.parse().unwrap()));
+            hold::hold(address, name, Duration::from_secs(seconds.parse().unwrap()), 1);
+            Ok(())
+        }
+        ["hold", address, name, seconds, files] => {
+            let length = Duration::from_secs(seconds.parse().unwrap());
+            hold::hold(address, name, length, files.parse().unwrap());
             Ok(())
         }
         _ => return ExitCode::from(2),
