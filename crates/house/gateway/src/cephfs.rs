@@ -32,6 +32,8 @@ pub(crate) struct Cluster {
     /// How many sessions the cluster has ended. It is raised while the mount is held.
     ended: AtomicU64,
     was_mounted: AtomicBool,
+    /// Guards where the present session comes from.
+    address: Mutex<Option<String>>,
     ends: Arc<SessionEnds>,
 }
 
@@ -153,6 +155,11 @@ impl Cluster {
         self.was_mounted.load(Ordering::SeqCst)
     }
 
+    /// Where the present session comes from, as the cluster writes it; None: that is not known.
+    pub(crate) fn address(&self) -> Option<String> {
+        self.address.lock().clone()
+    }
+
     /// The number of the session in which shares are opened from now on. What was opened in one of a lower number does nothing any more.
     pub(crate) fn session(&self) -> u64 {
         self.ended.load(Ordering::SeqCst)
@@ -165,6 +172,7 @@ impl Cluster {
         }
         let mounted = Mount::new(&self.place, gateway)?;
         self.was_mounted.store(true, Ordering::SeqCst);
+        *self.address.lock() = mounted.address().ok();
         Ok(Arc::clone(mount.insert(mounted)))
     }
 

@@ -198,6 +198,9 @@ impl Host {
         phases.shares = took;
         if session.is_some() {
             ownership.own_session_has_ended().map_err(|error| lost(name, &error))?;
+            if let Some(address) = self.administration.ceph().address() {
+                ownership.session_comes_from(&address).map_err(|error| lost(name, &error))?;
+            }
         }
         // Without the place, another gateway may have its addresses.
         let term = self.term(member).ok_or_else(|| no_place(name))?;

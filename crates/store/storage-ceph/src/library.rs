@@ -110,6 +110,7 @@ functions! {
     finish_reclaim: fn(CMount);
     set_uuid: fn(CMount, *const c_char);
     mount: fn(CMount, *const c_char) -> c_int;
+    getaddrs: fn(CMount, *mut *mut c_char) -> c_int;
     unmount: fn(CMount) -> c_int;
     release: fn(CMount) -> c_int;
     userperm_new: fn(u32, u32, c_int, *mut u32) -> CPerms;

@@ -320,6 +320,22 @@ impl Mount {
         }
     }
 
+    /// Where the session comes from, as the cluster writes it: whoever has the cluster refuse this address ends the session, also while no
+    /// metadata server is active.
+    ///
+    /// # Errors
+    /// The library does not know.
+    pub fn address(&self) -> Result<String, Errno> {
+        let mut address = null_mut();
+        // SAFETY: the handle is mounted, and the text is written to before it is used.
+        done(unsafe { (self.functions.getaddrs)(self.mount, &raw mut address) })?;
+        // SAFETY: the library has made a text that ends with NUL (libcephfs.cc: strdup), which is copied.
+        let copied = unsafe { CStr::from_ptr(address) }.to_str().map(str::to_owned);
+        // SAFETY: the text belongs to the caller, who frees it once.
+        unsafe { libc::free(address.cast()) };
+        copied.map_err(|_| Errno::ILSEQ)
+    }
+
     /// Whether the cluster has ended the session. Then every call fails, for good.
     #[must_use]
     pub fn is_ended(self: &Arc<Self>) -> bool {

@@ -43,6 +43,7 @@ pub fn check(gateway: NewGateway<'_>) {
     who_listens_is_told(gateway);
     a_vserver_is_handed_over(gateway);
     a_dead_gateway_is_followed(gateway);
+    the_session_of_a_dead_gateway_is_refused(gateway);
     a_session_is_left_until_it_has_been_ended(gateway);
     a_vserver_is_taken_again_by_its_owner(gateway);
     gateways_agree_on_who_serves_what(gateway);
@@ -442,6 +443,27 @@ fn a_dead_gateway_is_followed(gateway: NewGateway<'_>) {
     let last = super::last_owner(&*store, "x").unwrap().unwrap();
     assert!(last.holder.is_none() && !last.answers && !last.is_there(&*store).unwrap());
     assert_eq!(owned(other.own("x").unwrap()).followed(), None, "it was handed over");
+}
+
+/// Its session with the storage comes from elsewhere than its connection to the store.
+fn the_session_of_a_dead_gateway_is_refused(gateway: NewGateway<'_>) {
+    let (dead, other, session) = (join(gateway, "node s"), join(gateway, "node t"), gateway("a session"));
+    until(session.take_lease("session", LONG).unwrap());
+    let from = session.lease_holder("session").unwrap().unwrap().address;
+    let before = owned(dead.own("refused session").unwrap());
+    before.session_comes_from(&from).unwrap();
+    before.end().unwrap();
+    owned(other.own("refused session").unwrap()).end().unwrap();
+    let again = owned(dead.own("refused session").unwrap());
+    session.owner("refused session").expect("a session of one that hands over is left alone");
+    again.session_comes_from(&from).unwrap();
+    dead.leave().unwrap();
+    owned(other.own("refused session").unwrap()).end().unwrap();
+    let begun = Instant::now();
+    while !session.owner("refused session").is_err_and(|error| error.is::<Fenced>()) {
+        assert!(begun.elapsed() < PATIENCE, "it is not refused");
+        thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Whoever fails to end what an owner before has left leaves that to the next, and so on.

@@ -24,6 +24,8 @@ const SERVED: Table = Table { name: "served", form: Form::TextToBytes };
 const FROM: &[u8] = b"from";
 /// A key there: the owner's session with the storage of its shares.
 const SESSION: &[u8] = b"session";
+/// A key there: where that session comes from, as far as it is known.
+const SESSION_FROM: &[u8] = b"session-from";
 /// A key there: it is there once clients are answered.
 const ANSWERS: &[u8] = b"answers";
 /// Sessions with the storage that owners before have left, by name: they are to be ended before anything is served.
@@ -191,6 +193,7 @@ impl Member {
                     }
                     let begun = Instant::now();
                     self.store.fence(&holder)?;
+                    self.fence_session(&group, seen.as_ref(), &holder)?;
                     Some(Followed { gateway: holder.gateway, fenced_in: begun.elapsed() })
                 }
             };
@@ -216,6 +219,20 @@ impl Member {
             .map_or(Served::No, |address| Served::By(Holder { gateway: owner.gateway.clone(), address })))
     }
 
+    /// Has the cluster refuse the session of a dead owner with the storage. Metadata servers that begin while it is there would wait for it.
+    /// The session is ended by its name in any case, so nothing depends on this.
+    fn fence_session(&self, group: &str, owner: Option<&Owner>, holder: &Holder) -> Result<(), StoreError> {
+        let Some(owner) = owner else { return Ok(()) };
+        let found = unless_over(self.store.records(group, owner)?.read(SERVED, SESSION_FROM))?.flatten();
+        let Some(address) = found.map(String::from_utf8).transpose()? else { return Ok(()) };
+        let session = Holder { gateway: holder.gateway.clone(), address };
+        if let Err(error) = self.store.fence(&session) {
+            let Holder { gateway, address } = session;
+            tracing::warn!("the session of the gateway {gateway} from {address} is not refused yet: {error}");
+        }
+        Ok(())
+    }
+
     /// Writes down that this gateway serves the group, and in the same step, that the session of the owner before is to be ended. The
     /// sessions that are to be ended; None: the group belongs to another already.
     fn write_down(&self, group: &str, owner: &Owner, has_session: bool) -> Result<Option<Left>, StoreError> {
@@ -230,6 +247,7 @@ impl Member {
         let mut changes = vec![
             SERVED.put(FROM, self.holder.address.as_bytes()),
             SERVED.put(SESSION, session.as_bytes()),
+            SERVED.remove(SESSION_FROM),
             SERVED.remove(ANSWERS),
         ];
         changes.extend(left.iter().map(|session| LEFT.put(session.as_bytes(), b"")));
@@ -338,6 +356,14 @@ impl Ownership {
         self.left.own.as_deref().map_or(Ok(()), |session| self.session_has_ended(session))
     }
 
+    /// Writes down where the session with the storage comes from, in which the shares were opened: an address that the store can refuse.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn session_comes_from(&self, address: &str) -> Result<(), StoreError> {
+        self.store()?.write(&vec![SERVED.put(SESSION_FROM, address.as_bytes())].into()).map(drop)
+    }
+
     /// What the vserver remembers, as long as this gateway owns it.
     ///
     /// # Errors
@@ -365,7 +391,7 @@ impl Ownership {
     /// # Errors
     /// The store does not answer, or the group has another owner already ([`NotOwner`]).
     pub fn end(&self) -> Result<(), StoreError> {
-        let changes = vec![SERVED.remove(FROM), SERVED.remove(SESSION), SERVED.remove(ANSWERS)];
+        let changes = [FROM, SESSION, SESSION_FROM, ANSWERS].map(|key| SERVED.remove(key)).to_vec();
         self.store()?.write(&changes.into()).map(drop)
     }
 }
