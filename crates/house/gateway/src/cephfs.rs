@@ -144,6 +144,7 @@ impl Cluster {
         let mut mount = self.mount.lock();
         let ended = mount.take_if(|mount| mount.is_ended());
         if ended.is_some() {
+            *self.address.lock() = None;
             self.ended.fetch_add(1, Ordering::SeqCst);
         }
         ended
@@ -172,7 +173,7 @@ impl Cluster {
         }
         let mounted = Mount::new(&self.place, gateway)?;
         self.was_mounted.store(true, Ordering::SeqCst);
-        *self.address.lock() = mounted.address().ok();
+        *self.address.lock() = address_of(&mounted);
         Ok(Arc::clone(mount.insert(mounted)))
     }
 
@@ -205,6 +206,25 @@ impl Cluster {
     }
 }
 
+/// Where a session comes from, if the cluster can refuse that and nothing else.
+fn address_of(mount: &Mount) -> Option<String> {
+    let address = mount.address();
+    let known = address.as_deref().ok().filter(|address| is_of_one_session(address)).map(str::to_owned);
+    if known.is_none() {
+        tracing::warn!(
+            "where the session with the Ceph cluster comes from is not known ({address:?}): if this gateway dies together with the active \
+             metadata server, the next one waits for this session"
+        );
+    }
+    known
+}
+
+/// Whether this is one address with the number of a client after it. Without a number it stands for all clients of the machine.
+fn is_of_one_session(address: &str) -> bool {
+    let is_number = |number: &str| number.parse::<u64>().is_ok_and(|number| number != 0);
+    !address.contains(',') && address.rsplit_once('/').is_some_and(|(_, number)| is_number(number))
+}
+
 impl Wanted<'_> {
     fn refused(&self, cause: Cause, why: &dyn fmt::Display, advice: String) -> Problem {
         let what = format!("share {}: cannot serve {}: {why}", self.share, self.directory.display());
@@ -231,6 +251,14 @@ mod tests {
         }
         for wrong in ["cephfs:a", "cephfs:/a/../b", "cephfs:/./a", "cephfs:/a/."] {
             assert!(at(wrong).unwrap().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_address_of_a_session_is_that_of_one_client() {
+        assert!(is_of_one_session("198.51.100.1:0/2200139885") && is_of_one_session("[2001:db8::1]:0/1"));
+        for other in ["198.51.100.1:0/0", "198.51.100.1:0", "[v2:192.0.2.1:0/7,v1:192.0.2.1:0/7]", "", "-"] {
+            assert!(!is_of_one_session(other), "{other}");
         }
     }
 

@@ -329,6 +329,9 @@ impl Mount {
         let mut address = null_mut();
         // SAFETY: the handle is mounted, and the text is written to before it is used.
         done(unsafe { (self.functions.getaddrs)(self.mount, &raw mut address) })?;
+        if address.is_null() {
+            return Err(Errno::NOMEM);
+        }
         // SAFETY: the library has made a text that ends with NUL (libcephfs.cc: strdup), which is copied.
         let copied = unsafe { CStr::from_ptr(address) }.to_str().map(str::to_owned);
         // SAFETY: the text belongs to the caller, who frees it once.

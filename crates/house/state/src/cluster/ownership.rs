@@ -192,8 +192,7 @@ impl Member {
                         return Ok(Begun::By(Owner { epoch, gateway: holder.gateway }));
                     }
                     let begun = Instant::now();
-                    self.store.fence(&holder)?;
-                    self.fence_session(&group, seen.as_ref(), &holder)?;
+                    self.fence(&holder, self.session_of(&group, seen.as_ref()))?;
                     Some(Followed { gateway: holder.gateway, fenced_in: begun.elapsed() })
                 }
             };
@@ -219,18 +218,34 @@ impl Member {
             .map_or(Served::No, |address| Served::By(Holder { gateway: owner.gateway.clone(), address })))
     }
 
-    /// Has the cluster refuse the session of a dead owner with the storage. Metadata servers that begin while it is there would wait for it.
-    /// The session is ended by its name in any case, so nothing depends on this.
-    fn fence_session(&self, group: &str, owner: Option<&Owner>, holder: &Holder) -> Result<(), StoreError> {
-        let Some(owner) = owner else { return Ok(()) };
-        let found = unless_over(self.store.records(group, owner)?.read(SERVED, SESSION_FROM))?.flatten();
-        let Some(address) = found.map(String::from_utf8).transpose()? else { return Ok(()) };
-        let session = Holder { gateway: holder.gateway.clone(), address };
-        if let Err(error) = self.store.fence(&session) {
-            let Holder { gateway, address } = session;
-            tracing::warn!("the session of the gateway {gateway} from {address} is not refused yet: {error}");
-        }
-        Ok(())
+    /// Where the session of a dead owner with the storage comes from. None: that is not known, or the owner had the name of this gateway,
+    /// which may go on in that session, and else has ended it by beginning another.
+    fn session_of(&self, group: &str, owner: Option<&Owner>) -> Option<Holder> {
+        let owner = owner.filter(|owner| owner.gateway != self.name())?;
+        let read = || self.store.records(group, owner)?.read(SERVED, SESSION_FROM);
+        let found = read().inspect_err(|error| {
+            tracing::warn!(
+                "where the session of the gateway {} comes from is not known: {error}",
+                owner.gateway
+            );
+        });
+        let address = String::from_utf8(found.ok()??).ok()?;
+        Some(Holder { gateway: owner.gateway.clone(), address })
+    }
+
+    /// Has the cluster refuse a dead owner, and at the same time its session with the storage: metadata servers that begin would otherwise
+    /// wait for that. The session is ended by its name afterwards, so it does no harm if it is not refused.
+    fn fence(&self, owner: &Holder, session: Option<Holder>) -> Result<(), StoreError> {
+        let fence_session = |session: &Holder| {
+            if let Err(error) = self.store.fence(session) {
+                let Holder { gateway, address } = session;
+                tracing::warn!("the session of the gateway {gateway} from {address} is not refused: {error}");
+            }
+        };
+        std::thread::scope(|scope| {
+            session.as_ref().map(|session| scope.spawn(move || fence_session(session)));
+            self.store.fence(owner)
+        })
     }
 
     /// Writes down that this gateway serves the group, and in the same step, that the session of the owner before is to be ended. The
