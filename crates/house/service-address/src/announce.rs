@@ -32,8 +32,8 @@ pub(crate) struct Announcer {
 }
 
 impl Announcer {
-    /// Announces the addresses now. Each later time it asks first whether they are here still: a process that was stopped may go on when
-    /// another machine has them.
+    /// Announces the addresses now, and again. Each time it asks first whether they are here still: a process that was stopped may go on
+    /// when another machine has them.
     pub(crate) fn start(
         addresses: Vec<(IpAddr, Interface)>,
         are_here: impl Fn() -> bool + Send + 'static,
@@ -44,7 +44,7 @@ impl Announcer {
                 None => tracing::info!("{address} is on {}, which has no neighbours to tell", interface.name),
             }
         }
-        let mut failed = announce(&addresses, &[]);
+        let mut failed = if are_here() { announce(&addresses, &[]) } else { Vec::new() };
         let (end, ended) = channel::<()>();
         let run = move || {
             for times in 1_u64.. {

@@ -59,7 +59,7 @@ fn not_there(name: &str) -> Refusal {
 
 fn no_carrier(gateway: &str, interface: &str) -> String {
     format!(
-        "the interface {interface} of the gateway {gateway} has no carrier: clients do not reach it there"
+        "the interface {interface} of the gateway {gateway} has no carrier, or is not there: clients do not reach it"
     )
 }
 
@@ -171,7 +171,7 @@ impl Seat {
             return Err(refused(
                 RefusalKind::Busy,
                 no_carrier(name, interface),
-                "Name another gateway, or look at the cable.",
+                "Name another gateway, or check the cable.",
             ));
         }
         Ok(())
@@ -272,12 +272,15 @@ impl ClusterGateways for Seat {
         problems.extend(all.unreadable.iter().chain(&vservers.unreadable).map(|record| record.what.clone()));
         let mut gateways = Vec::new();
         for Seen { record, .. } in all.seen {
-            problems.extend(record.cut_off.iter().map(|interface| no_carrier(&record.name, interface)));
             let holder = living(&**register.store(), &record.name).unwrap_or_else(|error| {
                 problems
                     .push(format!("it is not known whether the gateway {} is there: {error}", record.name));
                 None
             });
+            // What one that is not there has written may be over.
+            if holder.is_some() {
+                problems.extend(record.cut_off.iter().map(|interface| no_carrier(&record.name, interface)));
+            }
             let is_of = |seen: &&Seen<VserverRecord>| seen.record.gateway == record.name;
             gateways.push(ClusterGateway {
                 vservers: vservers.seen.iter().filter(is_of).map(|seen| seen.record.name.clone()).collect(),
@@ -396,7 +399,8 @@ impl ClusterGateways for Seat {
             let gateways: Vec<_> =
                 self.all_gateways(&register)?.seen.into_iter().map(|seen| seen.record).collect();
             let records: Vec<_> = all.iter().map(|seen| seen.record.clone()).collect();
-            let to = self.open_gateway(&register, &gateways, &next.record, &records).map_err(failed)?;
+            let reaching = placement::reaching(&gateways, &next.record);
+            let to = self.open_gateway(&register, &reaching, &next.record, &records).map_err(failed)?;
             let to = to.ok_or_else(|| {
                 let what = format!("no other gateway is there to which the vservers of {gateway} may come");
                 let advice = "Start one, or have one join that was drained: anabranch cluster join, there.";

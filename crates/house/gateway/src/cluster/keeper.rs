@@ -1,7 +1,7 @@
 //! The thread that does what the register says: it keeps the gateway's place, ends vservers that are to be elsewhere, begins those that
 //! are to be here, and looks after the gateways that come after this one.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -77,6 +77,20 @@ fn withdraw_left(vservers: &[Seen<VserverRecord>]) {
     }
 }
 
+/// Says which interfaces are cut off now, and were not before, and the other way round.
+fn tell_changes(before: &[String], now: &[String], there: &BTreeMap<String, bool>) {
+    for interface in now.iter().filter(|interface| !before.contains(*interface)) {
+        let what = if there.contains_key(interface) { "has no carrier" } else { "is not there" };
+        tracing::error!("the interface {interface} {what}: clients do not reach this gateway there");
+    }
+    for interface in before.iter().filter(|interface| !now.contains(*interface)) {
+        // Else no vserver is to be there any more.
+        if there.get(interface) == Some(&true) {
+            tracing::info!("the interface {interface} has a carrier again");
+        }
+    }
+}
+
 impl Keeper {
     /// What stands in the way of a part of it, while the rest was done.
     ///
@@ -85,8 +99,9 @@ impl Keeper {
     fn pass(&mut self, seat: &Arc<Seat>) -> Result<Option<Problem>> {
         if seat.gives_up_lost_place() {
             // What begins finds by itself that the place is lost.
-            let beginnings = std::mem::take(&mut self.beginnings);
-            *self = Self { beginnings, ..Self::default() };
+            let (beginnings, carriers) =
+                (std::mem::take(&mut self.beginnings), std::mem::take(&mut self.carriers));
+            *self = Self { beginnings, carriers, ..Self::default() };
         }
         let Some(register) = seat.register()? else {
             let what = format!("nobody has made a cluster in the pool {}", seat.settings.pool);
@@ -130,17 +145,12 @@ impl Keeper {
         if own.record.cut_off == cut_off {
             return Ok(());
         }
-        for interface in cut_off.iter().filter(|interface| !own.record.cut_off.contains(*interface)) {
-            tracing::error!(
-                "the interface {interface} has no carrier: clients do not reach this gateway there"
-            );
-        }
-        for interface in own.record.cut_off.iter().filter(|interface| !cut_off.contains(*interface)) {
-            tracing::info!("the interface {interface} has a carrier again");
-        }
         let record = GatewayRecord { cut_off, ..own.record.clone() };
+        let is_written = register.change_gateway(own, Some(&record)).map_err(|error| seat.failed(&error))?;
         // If somebody has changed it meanwhile, it is looked at again.
-        register.change_gateway(own, Some(&record)).map_err(|error| seat.failed(&error))?;
+        if is_written {
+            tell_changes(&own.record.cut_off, &record.cut_off, &there);
+        }
         self.gateways = register.gateways().map_err(|error| seat.failed(&error))?;
         seat.tell(register);
         Ok(())
@@ -153,8 +163,9 @@ impl Keeper {
         let is_cut_off = |seen: &&Seen<VserverRecord>| {
             let record = &seen.record;
             record.gateway == seat.name()
-                && placement::cut_off(own, record).is_some()
-                && seat.host.vservers.is_served(&record.name)
+                && placement::cut_off(own, record)
+                    .is_some_and(|interface| self.carriers.is_gone(interface, Instant::now()))
+                && !seat.host.vservers.is_under_way(&record.name)
         };
         let cut_off: Vec<_> = self.vservers.seen.iter().filter(is_cut_off).cloned().collect();
         let mut problem = None;
