@@ -30,7 +30,7 @@ break_down() {
 }
 # repair FAULT: it is over, STOPPED seconds after it happened or later. The gateway that was the owner has its place, and another may serve.
 repair() {
-  local rest=$((broken_at + STOPPED - $(date +%s)))
+  local rest=$((broken_at + STOPPED + 1 - $(date +%s)))
   case $1 in kill | kill-mds) ;; pause) sleep 1 ;; *) [ $rest -le 0 ] || sleep $rest ;; esac
   case $1 in
     kill | kill-mds) wait "${pid[$owner]}" 2>/dev/null; serve "$owner" ;;
@@ -56,19 +56,20 @@ has_standby() { in_ns hub "$lab" ceph mds stat | grep -q 'standby'; }
 # writes. Sets gap and wait (ms) to the longest time without an answer of the one and the other, and back (ms) to the time until all files
 # were back, 0 if nothing was lost.
 takeover() {
-  local fault=$1 name=$2 files=${3:-1} gaps hold late
+  local fault=$1 name=$2 files=${3:-1} gaps hold late said='' in out
   rm -f "$scratch/stop"
   ip netns exec "$net-client" python3 "$top/tests/interop/gap.py" "$network.10" 2049 "$scratch/stop" >"$scratch/gap-$name" 2>&1 &
   gaps=$!
   ip netns exec "$net-client" "$vservers" hold "$network.10:2049" "$name" $((STOPPED + 4)) "$files" >"$scratch/hold-$name" 2>&1 &
-  hold=$!
+  hold=$! clients=($gaps $hold)
   if [ "$fault" = stop ]; then
     coproc LATE { ip netns exec "$net-client" python3 "$top/tests/interop/late.py" "$network.10" 2049 2>&1; }
-    late=$LATE_PID; read -r <&"${LATE[0]}"
+    # bash closes its own ends when the process has ended.
+    late=$LATE_PID; exec {in}<&"${LATE[0]}" {out}>&"${LATE[1]}"; clients+=($late); read -r <&$in
   fi
   soon grep -q '^writing' "$scratch/hold-$name"; soon grep -q '^begun' "$scratch/gap-$name"; sleep 1
   break_down "$fault"
-  [ "$fault" != stop ] || { echo >&"${LATE[1]}"; read -r <&"${LATE[0]}"; }
+  [ "$fault" != stop ] || { echo >&$out; read -r <&$in; }
   ! moves "$fault" || check "$name: the other takes over" soon serves "$other" files "$other"
   [ "$fault" != kill ] || check "$name: the address stays on its machine" has_address "$owner"
   [ "$fault" != clients ] || check "$name: no vserver comes to it" eval 'at "$other" vserver move files "$owner" | grep -q "has no carrier"'
@@ -77,17 +78,19 @@ takeover() {
   check "$name: the gateway that served is a gateway again" [ $? = 0 ]
   if [ "$fault" = stop ]; then
     check "$name: clients are not sent back to it" [ "$(neighbour)" = "$(link_address "$other")" ]
-    echo >&"${LATE[1]}"; read -r said <&"${LATE[0]}"
+    echo >&$out; read -r said <&$in
     check "$name: it answers nothing of what it was asked before ($said)" eval '[[ "$said" = "0 answers"* ]]'
-    wait "$late"
+    wait "$late"; exec {in}<&- {out}>&-
   fi
   wait $hold
   check "$name: files and locks are back, and what was acknowledged is there" [ $? = 0 ]
   sleep 1; touch "$scratch/stop"; wait $gaps
+  check "$name: the client that connects anew is answered to the end" [ $? = 0 ]
+  clients=()
   cat "$scratch/gap-$name" "$scratch/hold-$name"
   gap=$(sed -n 's/.*longest gap \([0-9]*\) ms/\1/p' "$scratch/gap-$name")
   wait=$(sed -n 's/^longest wait \([0-9]*\) ms/\1/p' "$scratch/hold-$name")
-  back=$(sed -n 's/^all back after \([0-9]*\) ms/\1/p' "$scratch/hold-$name" | sort -n | tail -n 1); back=${back:-0}
+  back=$(sed -n 's/^all back after \([0-9]*\) ms/\1/p' "$scratch/hold-$name" | sort -n | tail -n 1); back=${back:-0} gap=${gap:-none} wait=${wait:-none}
   serves "$other" files "$other" || return 0
   grep 'was taken over' "$scratch/log-$other" | tail -n 1 | sed 's/.*vserver="files"/ /'
   local served=$owner; owner=$other other=$served

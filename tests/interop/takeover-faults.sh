@@ -11,10 +11,10 @@ vservers=${VSERVERS:-${CARGO_TARGET_DIR:-$(dirname "$0")/../../target}/debug/exa
 [ -x "$vservers" ] || { echo "build the example vservers first"; exit 1; }
 name=faults network=192.0.2 flags=() judges=''
 [ "${1:-}" != --judge ] || { judges=--judge; shift; }
-. "$(dirname "$0")/two-gateways.sh"
 . "$(dirname "$0")/faults.sh"
 faults=(${*:-kill kill-mds stop pause storage clients network osd})
 for fault in "${faults[@]}"; do is_fault "$fault" || { echo "takeover-faults: there is no fault $fault"; exit 2; }; done
+. "$(dirname "$0")/two-gateways.sh"
 
 serve a; serve b
 check "one gateway makes a cluster" at a cluster init
@@ -26,7 +26,7 @@ for fault in "${faults[@]}"; do
     # At any moment between two renewals of the lease.
     sleep "0.$((RANDOM % 10))"
     takeover "$fault" "$fault-$i" "$FILES"
-    echo "$fault ${gap:-0} ${wait:-0} ${back:-0}" >>"$scratch/times"
+    echo "$fault $gap $wait $back" >>"$scratch/times"
   done
 done
 check "the vserver ends" at "$owner" vserver remove files

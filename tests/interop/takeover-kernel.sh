@@ -6,9 +6,9 @@
 EVENTS=${EVENTS:-kill stop}
 name=takeover-kernel network=10.0.2 user=alice password=one-two-three
 flags=(--user "$user=1000:1000:$password")
-. "$(dirname "$0")/two-gateways.sh"
 . "$(dirname "$0")/faults.sh"
 for event in $EVENTS; do is_fault "$event" || { echo "takeover-kernel: there is no fault $event"; exit 2; }; done
+. "$(dirname "$0")/two-gateways.sh"
 "$top/tests/lab/client-lab" build >/dev/null || exit 1
 # The guest's address is 10.0.2.15.
 ip -n "$net-hub" tuntap add dev clab0 mode tap && ip -n "$net-hub" link set clab0 master br0 up || { echo "not tested: $name: no tap"; finish; exit; }

@@ -3,7 +3,8 @@
 
 takeover_times.py [--judge] FILES
 Reads lines of a fault and three times in ms: the longest without an answer for a client that connects anew all the time; the longest
-without a write that is answered; and how long until all files and locks of a client were back. With --judge, exits 1 if a goal is missed.
+without a write that is answered; and how long until all files and locks of a client were back. A time may be "none". With --judge, exits 1 if
+a goal is missed, or a time with a goal is not there.
 """
 import statistics
 import sys
@@ -22,8 +23,10 @@ COLUMNS = ("new connections", "a write", "all files and locks")
 
 
 def cell(times, goal):
+    if None in times:
+        return "not measured", True
     if not any(times):
-        return "-", False
+        return "-", goal is not None
     median, highest = statistics.median(times), max(times)
     text = f"{median / 1000:.2f} s ({min(times) / 1000:.2f} to {highest / 1000:.2f})"
     if goal is None:
@@ -37,7 +40,7 @@ def main(arguments):
     found = {}
     for line in sys.stdin:
         fault, *times = line.split()
-        found.setdefault(fault, []).append([int(time) for time in times])
+        found.setdefault(fault, []).append([None if time == "none" else int(time) for time in times])
     print(f"| fault | times | {' | '.join(COLUMNS)} ({files}) |")
     print("|---" * (2 + len(COLUMNS)) + "|")
     missed = []

@@ -20,9 +20,12 @@ lab=$top/tests/lab/ceph-lab
 storage=198.51.100 # RFC 5737
 export CEPH_LAB_DIR=$scratch/ceph CEPH_LAB_ADDR=$storage.250
 declare -A pid
+# Further processes of a script.
+clients=()
 in_ns() { local node=$1; shift; ip netns exec "$net-$node" "$@"; }
 end_all() {
   local p
+  for p in ${clients[@]+"${clients[@]}"}; do kill -KILL "$p"; done 2>/dev/null
   for p in "${pid[@]}"; do kill -CONT "$p"; kill -KILL "$p"; done 2>/dev/null
   in_ns hub "$lab" down >/dev/null 2>&1
   for node in a b client hub; do ip netns del "$net-$node" 2>/dev/null; done
