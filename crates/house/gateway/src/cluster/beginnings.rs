@@ -11,16 +11,18 @@ use state::cluster::{Register, VserverRecord};
 use super::{Seat, definition, troubles};
 use crate::problem::{Cause, Problem};
 
-/// How long to wait before a vserver that cannot be served is tried again.
+/// How long to wait before a vserver that cannot be served is tried again, and how long if a storage did not answer: that has been waited for
+/// already.
 const AGAIN: Duration = Duration::from_secs(5);
+const AGAIN_IF_SILENT: Duration = Duration::from_secs(1);
 
 /// See the module. When this is dropped, it waits for the threads.
 #[derive(Debug, Default)]
 pub(super) struct Beginnings {
-    /// What they return: whether the vserver is served.
-    threads: BTreeMap<String, JoinHandle<bool>>,
-    /// When vservers could not be served.
-    failed: BTreeMap<String, Instant>,
+    /// What they return: how long to wait until the vserver is tried again; None: it is served.
+    threads: BTreeMap<String, JoinHandle<Option<Duration>>>,
+    /// When vservers that could not be served are tried again.
+    again: BTreeMap<String, Instant>,
 }
 
 impl Beginnings {
@@ -29,11 +31,10 @@ impl Beginnings {
         let over: Vec<_> = self.threads.extract_if(.., |_, thread| thread.is_finished()).collect();
         for (name, thread) in over {
             // A thread that has failed has said so.
-            if thread.join().unwrap_or(false) {
-                self.failed.remove(&name);
-            } else {
-                self.failed.insert(name, Instant::now());
-            }
+            match thread.join().unwrap_or(Some(AGAIN)) {
+                None => self.again.remove(&name),
+                Some(wait) => self.again.insert(name, Instant::now() + wait),
+            };
         }
     }
 
@@ -45,17 +46,17 @@ impl Beginnings {
     /// Whether a vserver may be begun: it is not being begun, and has not failed a moment ago.
     pub(super) fn may_begin(&self, vserver: &str) -> bool {
         !self.threads.contains_key(vserver)
-            && self.failed.get(vserver).is_none_or(|failed| failed.elapsed() >= AGAIN)
+            && self.again.get(vserver).is_none_or(|again| Instant::now() >= *again)
     }
 
     /// Notes that a vserver cannot be begun.
     pub(super) fn has_failed(&mut self, vserver: &str) {
-        self.failed.insert(vserver.to_owned(), Instant::now());
+        self.again.insert(vserver.to_owned(), Instant::now() + AGAIN);
     }
 
     /// Something has changed: what has failed is tried again.
     pub(super) fn try_again(&mut self) {
-        self.failed.clear();
+        self.again.clear();
     }
 
     /// Begins a vserver.
@@ -70,7 +71,7 @@ impl Beginnings {
     ) -> io::Result<()> {
         let (seat, register, begun) = (Arc::clone(seat), Arc::clone(register), record.clone());
         let thread = std::thread::Builder::new().name("vserver".to_owned());
-        let thread = thread.spawn(move || is_served(&seat, &register, &begun))?;
+        let thread = thread.spawn(move || serve(&seat, &register, &begun))?;
         self.threads.insert(record.name.clone(), thread);
         Ok(())
     }
@@ -85,8 +86,8 @@ impl Drop for Beginnings {
     }
 }
 
-/// Begins a vserver, and says in the register why that fails.
-fn is_served(seat: &Arc<Seat>, register: &Arc<Register>, record: &VserverRecord) -> bool {
+/// Begins a vserver, and says in the register why that fails. How long to wait until it is tried again; None: it is served.
+fn serve(seat: &Arc<Seat>, register: &Arc<Register>, record: &VserverRecord) -> Option<Duration> {
     let begun = definition::definition(record)
         .map_err(|why| Problem::new(Cause::Settings, why, ""))
         .and_then(|new| seat.host.serve_vserver(new));
@@ -94,12 +95,12 @@ fn is_served(seat: &Arc<Seat>, register: &Arc<Register>, record: &VserverRecord)
         Ok(()) => {
             troubles::write(register, &record.name, None);
             seat.tell(register);
-            true
+            None
         }
         Err(problem) => {
             tracing::error!(vserver = record.name, "the vserver cannot be served here: {problem}");
             troubles::write(register, &record.name, Some((seat.name(), &problem)));
-            false
+            Some(if problem.cause == Cause::Silent { AGAIN_IF_SILENT } else { AGAIN })
         }
     }
 }
