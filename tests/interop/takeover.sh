@@ -42,6 +42,9 @@ check "until it joins again" at b cluster join
 
 owner=a other=b
 takeover kill killed
+metrics() { in_ns "$1" python3 -c "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8080/metrics', timeout=30).read().decode())"; }
+check "metrics tell the takeover and its phases" eval 'metrics b >"$scratch/metrics" && grep -q "^anabranch_vserver_takeovers_total{vserver=\"files\"} 1$" "$scratch/metrics" &&
+  grep -q "^anabranch_vserver_takeover_seconds{vserver=\"files\",phase=\"fence\"} 0" "$scratch/metrics" && grep -q "^anabranch_cluster_place 1$" "$scratch/metrics"'
 check "a killed gateway that is back takes the address away which it has left" soon eval '! has_address a'
 check "the vserver goes back to it" at a vserver move files a
 owner=a other=b

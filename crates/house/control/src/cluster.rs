@@ -43,6 +43,30 @@ pub struct ClusterGateway {
     pub vservers: Vec<String>,
 }
 
+/// What one gateway of a cluster knows of itself, without asking anybody.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GatewayFigures {
+    /// Whether it has its place.
+    pub has_place: bool,
+    /// Its interfaces for vservers that have no carrier, or are not there.
+    pub cut_off: Vec<String>,
+    /// The vservers that it serves, and their epochs.
+    pub served: Vec<(String, u64)>,
+    /// What it has taken over since it started, by vserver.
+    pub takeovers: Vec<Takeovers>,
+}
+
+/// How often a gateway has taken over a vserver.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Takeovers {
+    /// The vserver.
+    pub vserver: String,
+    /// How often.
+    pub count: u64,
+    /// The phases of the last time, and how long each took.
+    pub last: Vec<(&'static str, Duration)>,
+}
+
 /// All vservers, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Vservers {
@@ -131,6 +155,9 @@ pub struct Drained {
 
 /// A gateway that may be one of a cluster. The calls wait for the cluster.
 pub trait ClusterGateways: fmt::Debug + Send + Sync {
+    /// What the gateway knows of itself. It waits for nothing.
+    fn figures(&self) -> GatewayFigures;
+
     /// The cluster.
     ///
     /// # Errors

@@ -308,6 +308,7 @@ fn metrics_for(about: &About, audience: Audience) -> impl IntoResponse + use<> {
         reload: about.subject.administration.reloads(),
         snapshots: about.subject.administration.snapshot_figures(),
         pools: about.subject.administration.pool_figures(),
+        gateway: about.subject.administration.cluster_gateways().ok().map(|gateway| gateway.figures()),
         replications: about.subject.administration.replication_figures().unwrap_or_default(),
         certificate_expires: (about.subject.certificate_expires)(),
         up: about.started.elapsed(),

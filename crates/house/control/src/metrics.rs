@@ -1,5 +1,6 @@
 //! The accounting of the shares as Prometheus text (exposition format 0.0.4). docs/metrics.md describes every family.
 
+mod cluster;
 mod identity;
 mod pools;
 mod quotas;
@@ -19,6 +20,7 @@ use share::{
 
 use crate::activity::add_up;
 use crate::clients::Clients;
+use crate::cluster::GatewayFigures;
 use crate::configuration::Reload;
 use crate::counters::{Counters, LookupCounts, MechanismLogons, Occupied};
 use crate::health;
@@ -73,6 +75,8 @@ pub(crate) struct OfServer {
     pub(crate) snapshots: Vec<SnapshotFigures>,
     pub(crate) replications: Vec<ReplicationFigures>,
     pub(crate) pools: Vec<Pool>,
+    /// None: the server is no gateway of a cluster.
+    pub(crate) gateway: Option<GatewayFigures>,
     pub(crate) certificate_expires: Option<SystemTime>,
     pub(crate) up: Duration,
 }
@@ -158,6 +162,7 @@ fn write_all(looks: &[Look], awaited: &[&str], server: &OfServer, audience: Audi
     snapshots::write(&mut text, &server.snapshots);
     replications::write(&mut text, &server.replications);
     pools::write(&mut text, &server.pools);
+    cluster::write(&mut text, server.gateway.as_ref());
     text.0
 }
 

@@ -3,7 +3,9 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use super::*;
-use crate::cluster::{Cluster, ClusterGateways, Drained, NewVserver, Vserver, VserverMove, Vservers};
+use crate::cluster::{
+    Cluster, ClusterGateways, Drained, GatewayFigures, NewVserver, Vserver, VserverMove, Vservers,
+};
 use crate::tokens::{KnownToken, MadeToken, NewToken, Scope, TokenInfo, Tokens};
 
 /// A short time for a connection.
@@ -286,6 +288,9 @@ pub(crate) fn about() -> Arc<About> {
 
 /// Moves and lists vservers slowly.
 impl ClusterGateways for Nobody {
+    fn figures(&self) -> GatewayFigures {
+        GatewayFigures::default()
+    }
     fn cluster(&self) -> Result<Cluster, Refusal> {
         none()
     }

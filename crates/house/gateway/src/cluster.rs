@@ -38,6 +38,8 @@ pub(crate) struct Seat {
     connected: Mutex<Option<Connected>>,
     /// Guards why this gateway has no place, or cannot do its part.
     problem: Mutex<Option<String>>,
+    /// Guards which interfaces of this gateway have no carrier, as far as vservers use them.
+    cut_off: Mutex<Vec<String>>,
     wake: mpsc::Sender<Wake>,
 }
 
@@ -98,6 +100,7 @@ impl Seated {
             connect,
             connected: Mutex::default(),
             problem: Mutex::default(),
+            cut_off: Mutex::default(),
             wake: wake.clone(),
         });
         let told = Arc::downgrade(&seat);

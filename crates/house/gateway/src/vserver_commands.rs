@@ -76,7 +76,7 @@ impl Host {
         let (sockets, mut phases) = entered.inspect_err(|_| self.let_go(&ownership))?;
         let listening = self.listen(&ownership, &member, sockets, &mut phases);
         listening.inspect_err(|_| self.take_back(&ownership, &member))?;
-        tell_phases(&ownership, owned_in, phases);
+        self.tell_phases(&ownership, owned_in, phases);
         let (vserver, epoch) = (ownership.vserver(), ownership.owner().epoch);
         tracing::info!(vserver, epoch, "serving the vserver");
         self.administration.allot_opens();
@@ -235,6 +235,27 @@ impl Host {
         Ok(())
     }
 
+    /// Says in the log how long each phase of a takeover took, and notes it for the metrics.
+    fn tell_phases(&self, ownership: &Ownership, owned_in: Duration, phases: Phases) {
+        let Some(Followed { gateway, fenced_in, .. }) = ownership.followed() else { return };
+        let Phases { session, shares, address, servers } = phases;
+        let own = owned_in.saturating_sub(*fenced_in);
+        tracing::warn!(
+            vserver = ownership.vserver(),
+            epoch = ownership.owner().epoch,
+            fence_ms = fenced_in.as_millis(),
+            own_ms = own.as_millis(),
+            session_ms = session.as_millis(),
+            shares_ms = shares.as_millis(),
+            address_ms = address.as_millis(),
+            servers_ms = servers.as_millis(),
+            "the vserver was taken over from the gateway {gateway}, which does not hold its lease any more"
+        );
+        let all = [*fenced_in, own, session, shares, address, servers];
+        let phases = ["fence", "own", "session", "shares", "address", "servers"].into_iter().zip(all);
+        self.vservers.note_takeover(ownership.vserver(), phases.collect());
+    }
+
     pub(crate) fn end_vserver(&self, name: &str) -> Result<bool> {
         let _alone = self.vservers.alone(name).ok_or_else(|| under_way(name))?;
         self.vservers.check_finished(name)?;
@@ -272,23 +293,6 @@ fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
     let begun = Instant::now();
     let done = work()?;
     Ok((done, begun.elapsed()))
-}
-
-/// Says in the log how long each phase took, in milliseconds.
-fn tell_phases(ownership: &Ownership, owned_in: Duration, phases: Phases) {
-    let Some(Followed { gateway, fenced_in, .. }) = ownership.followed() else { return };
-    let Phases { session, shares, address, servers } = phases;
-    tracing::warn!(
-        vserver = ownership.vserver(),
-        epoch = ownership.owner().epoch,
-        fence_ms = fenced_in.as_millis(),
-        own_ms = owned_in.saturating_sub(*fenced_in).as_millis(),
-        session_ms = session.as_millis(),
-        shares_ms = shares.as_millis(),
-        address_ms = address.as_millis(),
-        servers_ms = servers.as_millis(),
-        "the vserver was taken over from the gateway {gateway}, which does not hold its lease any more"
-    );
 }
 
 fn is_in_cephfs(new: &NewVserver) -> bool {

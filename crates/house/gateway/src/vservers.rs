@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
+use control::cluster::Takeovers;
 use parking_lot::Mutex;
 use service_address::Raised;
 use share::{Share, Shares};
@@ -30,6 +32,8 @@ pub(crate) struct Vservers {
     /// Guards the names of vservers that were ended while requests may still run. No other gateway may have them as long as this process
     /// is there.
     unfinished: Mutex<BTreeSet<String>>,
+    /// Guards what was taken over since the start, by name.
+    takeovers: Mutex<BTreeMap<String, Takeovers>>,
     /// Held while one begins, so that no two begin to serve one directory. It guards no data.
     pub(crate) beginning: Mutex<()>,
 }
@@ -190,6 +194,18 @@ impl Vservers {
     /// Takes a vserver out of the list.
     pub(crate) fn take(&self, name: &str) -> Option<Served> {
         self.served.lock().remove(name)
+    }
+
+    /// Notes how long the phases of a takeover took.
+    pub(crate) fn note_takeover(&self, name: &str, phases: Vec<(&'static str, Duration)>) {
+        let mut takeovers = self.takeovers.lock();
+        let of = takeovers.entry(name.to_owned()).or_default();
+        *of = Takeovers { vserver: name.to_owned(), count: of.count + 1, last: phases };
+    }
+
+    /// What was taken over since the start.
+    pub(crate) fn takeovers(&self) -> Vec<Takeovers> {
+        self.takeovers.lock().values().cloned().collect()
     }
 
     /// Their names, and their owners with their epochs.

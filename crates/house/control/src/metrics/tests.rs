@@ -9,6 +9,7 @@ use share::{
 };
 
 use super::*;
+use crate::cluster::Takeovers;
 use crate::counters::ContextCounts;
 use crate::pools::RemovedDirectory;
 use crate::replications::Replication;
@@ -95,6 +96,34 @@ fn a_pool_has_sizes_and_what_waits_to_be_removed() {
     }
     assert!(!text.contains("capacity_bytes{pool=\"silent\"}"));
     assert!(!text.contains("available{pool=\"unknown\"}"), "nobody has asked it yet");
+}
+
+fn gateway() -> GatewayFigures {
+    let last = vec![("fence", Duration::from_millis(63)), ("session", Duration::from_secs(1))];
+    GatewayFigures {
+        has_place: true,
+        cut_off: vec!["eth0".to_owned()],
+        served: vec![("files".to_owned(), 4)],
+        takeovers: vec![Takeovers { vserver: "files".to_owned(), count: 2, last }],
+    }
+}
+
+#[test]
+fn a_gateway_tells_its_place_and_its_vservers_and_another_server_nothing() {
+    let server = OfServer { gateway: Some(gateway()), ..OfServer::default() };
+    let text = render(&ShareTable::default().present(), &server, Audience::Everybody);
+    for line in [
+        "anabranch_cluster_place 1",
+        "anabranch_cluster_interface_cut_off{interface=\"eth0\"} 1",
+        "anabranch_vserver_epoch{vserver=\"files\"} 4",
+        "anabranch_vserver_takeovers_total{vserver=\"files\"} 2",
+        "anabranch_vserver_takeover_seconds{vserver=\"files\",phase=\"fence\"} 0.063",
+        "anabranch_vserver_takeover_seconds{vserver=\"files\",phase=\"session\"} 1.000",
+    ] {
+        assert!(text.contains(&format!("\n{line}\n")), "{line}");
+    }
+    let text = render(&ShareTable::default().present(), &OfServer::default(), Audience::Everybody);
+    assert!(!text.contains("\nanabranch_cluster_place ") && !text.contains("\nanabranch_vserver_"), "{text}");
 }
 
 #[test]
@@ -207,6 +236,7 @@ fn served() -> OfServer {
         snapshots,
         replications,
         pools: vec![pool()],
+        gateway: Some(gateway()),
         certificate_expires: Some(UNIX_EPOCH),
         lookups,
         occupied,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use control::cluster::{
-    CALL_MAX, Cluster, ClusterGateway, ClusterGateways, Drained, NewVserver, Vserver, VserverMove,
-    VserverShare, Vservers,
+    CALL_MAX, Cluster, ClusterGateway, ClusterGateways, Drained, GatewayFigures, NewVserver, Vserver,
+    VserverMove, VserverShare, Vservers,
 };
 use control::{Refusal, RefusalKind};
 use state::cluster::{
@@ -265,6 +265,16 @@ fn name_taken(name: &str) -> Refusal {
 }
 
 impl ClusterGateways for Seat {
+    fn figures(&self) -> GatewayFigures {
+        let owners = self.host.vservers.owners();
+        GatewayFigures {
+            has_place: self.host.has_place(),
+            cut_off: self.cut_off.lock().clone(),
+            served: owners.into_iter().map(|(name, owner)| (name, owner.epoch)).collect(),
+            takeovers: self.host.vservers.takeovers(),
+        }
+    }
+
     fn cluster(&self) -> Result<Cluster> {
         let register = self.asked_register()?;
         let (vservers, all) = (self.all_vservers(&register)?, self.all_gateways(&register)?);

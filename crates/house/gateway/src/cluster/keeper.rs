@@ -139,6 +139,7 @@ impl Keeper {
         let there = service_address::carriers().map_err(serving("cannot list the interfaces"))?;
         let wanted = self.vservers.seen.iter().flat_map(|seen| definition::interfaces(&seen.record));
         let cut_off = self.carriers.look(&wanted.collect(), &there, Instant::now());
+        seat.cut_off.lock().clone_from(&cut_off);
         let Some(own) = self.gateways.seen.iter().find(|seen| seen.record.name == seat.name()) else {
             return Ok(());
         };
