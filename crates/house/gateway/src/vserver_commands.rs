@@ -191,6 +191,7 @@ impl Host {
             gateway: self.session.clone(),
             opens_max: self.administration.opens_with(new.shares.len()),
             access_log: self.lent.access_log.clone(),
+            silent: Arc::clone(&self.administration.silent),
         };
         let session = is_in_cephfs(&new).then(|| self.administration.ceph().session());
         let apart = self.administration.apart()?;

@@ -13,10 +13,11 @@ use storage_local::{HandleRecords as _, LocalOptions, LocalStore, RecordsError, 
 
 use crate::apart::Apart;
 use crate::cephfs::{self, Cluster, Wanted};
+use crate::directories;
+use crate::in_time::Silent;
 use crate::opening::CEPH_NODES_MAX;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::check_share_name;
-use crate::{directories, in_time};
 
 /// Why a local directory cannot be a share of a vserver.
 const NO_LASTING_HANDLES: &str = "its file system has no handles that are the same in each gateway, or this process may not use them \
@@ -52,6 +53,8 @@ pub(crate) struct VserverOpener {
     pub(crate) gateway: String,
     pub(crate) opens_max: usize,
     pub(crate) access_log: AccessLog,
+    /// A storage that owes an answer is not asked again: each attempt would leave a thread behind.
+    pub(crate) silent: Arc<Silent>,
 }
 
 impl VserverOpener {
@@ -64,7 +67,7 @@ impl VserverOpener {
         shares: &[VserverShare],
         mut apart: Apart,
     ) -> Result<(Arc<ShareTable>, Directories)> {
-        let opener = Arc::new(self);
+        let (silent, opener) = (Arc::clone(&self.silent), Arc::new(self));
         let (table, mut found) = (Arc::new(ShareTable::default()), Vec::new());
         for given in shares {
             check_share_name(&given.name).map_err(|why| Problem::new(Cause::Settings, why, ""))?;
@@ -72,8 +75,9 @@ impl VserverOpener {
             apart.check(&given.name, &directory)?;
             apart.take(&given.name, &directory);
             let (opener, asked, at) = (Arc::clone(&opener), given.clone(), directory.clone());
-            let share = in_time::answer(move || opener.open_when_free(&asked, &at))
-                .unwrap_or_else(|| Err(directories::no_answer(&given.name, &given.directory)))?;
+            let opened = silent.answer(&directory, move || opener.open_when_free(&asked, &at));
+            let share =
+                opened.unwrap_or_else(|| Err(directories::no_answer(&given.name, &given.directory)))?;
             table.enter(&share).map_err(|e| Problem::new(Cause::Settings, e.to_string(), ""))?;
             found.push((given.name.clone(), directory));
         }
