@@ -2,9 +2,10 @@
 //! them is to serve which vserver. Commands change the register; each gateway looks at it, and does its part ([`keeper`]). So a command
 //! may be given to any gateway, and one that was not there when something was decided does its part when it is back.
 
-mod beginnings;
+mod attempts;
 mod calls;
 mod carriers;
+mod changes;
 mod definition;
 mod keeper;
 mod placement;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use state::cluster::{GatewayRecord, Listed, Member, Register, Seen, VserverRecord, last_owner, living};
 
-use super::beginnings::Beginnings;
+use super::attempts::Attempts;
 use super::carriers::Carriers;
-use super::{Seat, Wake, definition, placement, troubles};
+use super::{Seat, Wake, changes, definition, placement};
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::reach::VserverAddress;
 
@@ -46,6 +46,9 @@ pub(super) fn keep(seat: &Arc<Seat>, woken: &Receiver<Wake>) {
     }
 }
 
+/// A change of one vserver, by its name: how long to wait until it is tried again; None: it is done.
+type Change = fn(&Arc<Seat>, &Arc<Register>, &str) -> Option<Duration>;
+
 /// What the thread knows.
 #[derive(Default)]
 struct Keeper {
@@ -60,7 +63,9 @@ struct Keeper {
     /// The gateways that were there since then.
     seen: HashSet<String>,
     carriers: Carriers,
-    beginnings: Beginnings,
+    /// The vservers that begin here, and those that end.
+    beginnings: Attempts,
+    endings: Attempts,
 }
 
 /// Takes away the addresses that a gateway on this machine has left which was killed: nothing is served here yet.
@@ -99,9 +104,8 @@ impl Keeper {
     fn pass(&mut self, seat: &Arc<Seat>) -> Result<Option<Problem>> {
         if seat.gives_up_lost_place() {
             // What begins finds by itself that the place is lost.
-            let (beginnings, carriers) =
-                (std::mem::take(&mut self.beginnings), std::mem::take(&mut self.carriers));
-            *self = Self { beginnings, carriers, ..Self::default() };
+            let Self { carriers, beginnings, endings, .. } = std::mem::take(self);
+            *self = Self { carriers, beginnings, endings, ..Self::default() };
         }
         let Some(register) = seat.register()? else {
             let what = format!("nobody has made a cluster in the pool {}", seat.settings.pool);
@@ -113,6 +117,8 @@ impl Keeper {
         };
         self.read(seat, &register)?;
         if !self.is_member(seat.name()) {
+            // The place is given back when nothing of a vserver is here any more.
+            drop(std::mem::take(&mut self.endings));
             seat.leave_place();
             self.since = None;
             return Ok(None);
@@ -120,8 +126,9 @@ impl Keeper {
         if !seat.host.has_place() {
             seat.take_place(&register)?;
             self.beginnings.look();
-            // What begins under the place before has addresses of its own, and takes them away itself.
-            if self.beginnings.is_empty() {
+            // What begins or ends under the place before has addresses of its own, and takes them away itself.
+            self.endings.look();
+            if self.beginnings.is_empty() && self.endings.is_empty() {
                 withdraw_left(&self.vservers.seen);
             }
             (self.since, self.seen) = (Some(Instant::now()), HashSet::new());
@@ -187,6 +194,7 @@ impl Keeper {
         }
         if self.read.is_none() {
             self.beginnings.try_again();
+            self.endings.try_again();
         }
         self.read = Some(Instant::now());
         self.gateways = register.gateways().map_err(|error| seat.failed(&error))?;
@@ -207,7 +215,8 @@ impl Keeper {
     }
 
     /// Ends the vservers that are not to be here.
-    fn end_others(&self, seat: &Arc<Seat>, register: &Arc<Register>) {
+    fn end_others(&mut self, seat: &Arc<Seat>, register: &Arc<Register>) {
+        self.endings.look();
         let is_own = |name: &str| {
             let mut records = self.vservers.seen.iter().map(|seen| &seen.record);
             // One whose record cannot be read any more stays where it is.
@@ -217,20 +226,17 @@ impl Keeper {
         let served = seat.host.vservers.owners().into_iter().map(|(name, _)| name);
         // What begins at this moment is ended when it has begun.
         let served = served.filter(|name| !is_own(name) && !seat.host.vservers.is_under_way(name));
-        for name in served {
-            match seat.host.end_vserver(&name) {
-                Ok(_) => seat.tell(register),
-                Err(problem) => {
-                    tracing::error!("{problem}");
-                    troubles::write(register, &name, Some((seat.name(), &problem)));
-                }
+        let served = served.map(|name| (name, changes::end as Change));
+        let given_up = seat.host.vservers.given_up().into_iter().filter(|name| !is_own(name));
+        let given_up = given_up.map(|name| (name, changes::let_go as Change));
+        for (name, change) in served.chain(given_up).collect::<Vec<_>>() {
+            if !self.endings.may_begin(&name) {
+                continue;
             }
-        }
-        for name in seat.host.vservers.given_up().into_iter().filter(|name| !is_own(name)) {
-            match seat.host.let_go_given_up(&name) {
-                Ok(true) => seat.tell(register),
-                Ok(false) => {}
-                Err(problem) => tracing::warn!("{problem}"),
+            let (seat, register, vserver) = (Arc::clone(seat), Arc::clone(register), name.clone());
+            if let Err(error) = self.endings.begin(&name, move || change(&seat, &register, &vserver)) {
+                tracing::error!(vserver = name, "no thread to end the vserver: {error}");
+                self.endings.has_failed(&name);
             }
         }
     }
@@ -257,7 +263,9 @@ impl Keeper {
                     continue;
                 }
             }
-            if let Err(error) = self.beginnings.begin(seat, register, record) {
+            let (seat, register, begun) = (Arc::clone(seat), Arc::clone(register), record.clone());
+            if let Err(error) = self.beginnings.begin(name, move || changes::serve(&seat, &register, &begun))
+            {
                 tracing::error!(vserver = name, "no thread to serve the vserver: {error}");
                 self.beginnings.has_failed(name);
             }

@@ -1,0 +1,63 @@
+//! What a gateway does with one vserver of the register: each waits as long as a storage takes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use state::cluster::{Register, VserverRecord};
+
+use super::attempts::AGAIN;
+use super::{Seat, definition, troubles};
+use crate::problem::{Cause, Problem};
+
+/// How long to wait after a storage has not answered before it is asked again: that has been waited for already.
+const AGAIN_IF_SILENT: Duration = Duration::from_secs(1);
+
+/// Begins a vserver, and says in the register why that fails. How long to wait until it is tried again; None: it is served.
+pub(super) fn serve(seat: &Arc<Seat>, register: &Arc<Register>, record: &VserverRecord) -> Option<Duration> {
+    let begun = definition::definition(record)
+        .map_err(|why| Problem::new(Cause::Settings, why, ""))
+        .and_then(|new| seat.host.serve_vserver(new));
+    match begun {
+        Ok(()) => {
+            troubles::write(register, &record.name, None);
+            seat.tell(register);
+            None
+        }
+        Err(problem) => {
+            tracing::error!(vserver = record.name, "the vserver cannot be served here: {problem}");
+            troubles::write(register, &record.name, Some((seat.name(), &problem)));
+            Some(if problem.cause == Cause::Silent { AGAIN_IF_SILENT } else { AGAIN })
+        }
+    }
+}
+
+/// Ends a vserver, so that another gateway may have it, and says in the register why that fails. How long to wait until it is tried again;
+/// None: it is not served any more.
+pub(super) fn end(seat: &Arc<Seat>, register: &Arc<Register>, vserver: &str) -> Option<Duration> {
+    match seat.host.end_vserver(vserver) {
+        Ok(_) => {
+            seat.tell(register);
+            None
+        }
+        Err(problem) => {
+            tracing::error!("{problem}");
+            troubles::write(register, vserver, Some((seat.name(), &problem)));
+            Some(AGAIN)
+        }
+    }
+}
+
+/// Lets any gateway have a vserver that was given up here. How long to wait until it is tried again; None: that is done.
+pub(super) fn let_go(seat: &Arc<Seat>, register: &Arc<Register>, vserver: &str) -> Option<Duration> {
+    match seat.host.let_go_given_up(vserver) {
+        Ok(true) => {
+            seat.tell(register);
+            None
+        }
+        Ok(false) => None,
+        Err(problem) => {
+            tracing::warn!("{problem}");
+            Some(AGAIN)
+        }
+    }
+}
