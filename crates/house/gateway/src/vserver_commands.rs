@@ -73,7 +73,7 @@ impl Host {
         let entered = ended.and_then(|((), session)| {
             self.enter_vserver(&ownership, &member, new, Phases { session, ..Phases::default() })
         });
-        let (sockets, mut phases) = entered.inspect_err(|_| self.let_go(&ownership))?;
+        let (sockets, mut phases) = entered.inspect_err(|_| self.try_to_let_go(&ownership))?;
         let listening = self.listen(&ownership, &member, sockets, &mut phases);
         listening.inspect_err(|_| self.take_back(&ownership, &member))?;
         self.tell_phases(&ownership, owned_in, phases);
@@ -137,20 +137,27 @@ impl Host {
         if !vserver.give_up() {
             self.vservers.note_unfinished(name);
         }
-        self.let_go(ownership);
+        self.try_to_let_go(ownership);
+    }
+
+    fn try_to_let_go(&self, ownership: &Ownership) {
+        if let Err(problem) = self.let_go(ownership) {
+            tracing::error!("{problem}");
+        }
     }
 
     /// Lets any gateway have a vserver that is not served here. The session that the process before had is struck off if it has ended:
     /// whoever serves the vserver next would end the one in which others are served here.
-    fn let_go(&self, ownership: &Ownership) {
+    ///
+    /// # Errors
+    /// Those of [`Vservers::let_go`].
+    fn let_go(&self, ownership: &Ownership) -> Result<()> {
         if self.administration.ceph().was_mounted()
             && let Err(error) = ownership.own_session_has_ended()
         {
             tracing::warn!("{}", lost(ownership.vserver(), &error));
         }
-        if let Err(problem) = self.vservers.let_go(ownership) {
-            tracing::error!("{problem}");
-        }
+        self.vservers.let_go(ownership)
     }
 
     /// The ownership of a vserver that nobody serves, and the place under which it is owned.
@@ -270,7 +277,7 @@ impl Host {
     pub(crate) fn let_go_given_up(&self, name: &str) -> Result<bool> {
         let Some(_alone) = self.vservers.alone(name) else { return Ok(false) };
         let (ownership, _) = self.own(name, false)?;
-        self.let_go(&ownership);
+        self.let_go(&ownership)?;
         Ok(true)
     }
 }

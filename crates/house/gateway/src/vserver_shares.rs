@@ -71,13 +71,17 @@ impl VserverOpener {
         let (table, mut found) = (Arc::new(ShareTable::default()), Vec::new());
         for given in shares {
             check_share_name(&given.name).map_err(|why| Problem::new(Cause::Settings, why, ""))?;
-            let directory = directories::check_in_time(&given.name, &given.directory, given.terms)?;
+            let no_answer = || directories::no_answer(&given.name, &given.directory);
+            let asked = given.clone();
+            let checked = silent.answer(&given.directory, move || {
+                directories::check(&asked.name, &asked.directory, asked.terms)
+            });
+            let directory = checked.ok_or_else(no_answer)??;
             apart.check(&given.name, &directory)?;
             apart.take(&given.name, &directory);
             let (opener, asked, at) = (Arc::clone(&opener), given.clone(), directory.clone());
-            let opened = silent.answer(&directory, move || opener.open_when_free(&asked, &at));
-            let share =
-                opened.unwrap_or_else(|| Err(directories::no_answer(&given.name, &given.directory)))?;
+            let opened = silent.answer(&given.directory, move || opener.open_when_free(&asked, &at));
+            let share = opened.ok_or_else(no_answer)??;
             table.enter(&share).map_err(|e| Problem::new(Cause::Settings, e.to_string(), ""))?;
             found.push((given.name.clone(), directory));
         }

@@ -32,6 +32,8 @@ pub(crate) struct Vservers {
     /// Guards the names of vservers that were ended while requests may still run. No other gateway may have them as long as this process
     /// is there.
     unfinished: Mutex<BTreeSet<String>>,
+    /// Guards the addresses of those that end, by name: they are here until the connections have ended, or the place is lost.
+    ending: Mutex<BTreeMap<String, Raised>>,
     /// Guards what was taken over since the start, by name.
     takeovers: Mutex<BTreeMap<String, Takeovers>>,
     /// Held while one begins, so that no two begin to serve one directory. It guards no data.
@@ -217,6 +219,8 @@ impl Vservers {
     /// Ends all of them as they are, side by side: their clients get no answer any more, and nothing is written or let go. Their addresses
     /// go first: whoever serves them next has them already.
     pub(crate) fn abandon_all(&self) {
+        let of_ending = std::mem::take(&mut *self.ending.lock());
+        drop(of_ending);
         let all = std::mem::take(&mut *self.served.lock());
         let parts = |(name, served): (String, Served)| (served.raised, (name, served.vserver));
         abandon(all.into_iter().map(parts), |(name, vserver)| {
@@ -248,9 +252,16 @@ impl Vservers {
     pub(crate) fn end(&self, served: Served) -> Result<()> {
         let Served { ownership, vserver, raised, .. } = served;
         let (name, epoch) = (ownership.vserver(), ownership.owner().epoch);
-        vserver.end().map_err(|problem| not_handed_over(name, problem))?;
+        self.ending.lock().insert(name.to_owned(), raised);
+        let ended = vserver.end();
         // The next gateway may have them as soon as it has the vserver.
+        let raised = self.ending.lock().remove(name);
         drop(raised);
+        if let Err(problem) = ended {
+            self.note_given_up(name);
+            self.note_unfinished(name);
+            return Err(not_handed_over(name, problem));
+        }
         self.let_go(&ownership)?;
         tracing::info!(vserver = name, epoch, "the vserver is not served here any more");
         Ok(())

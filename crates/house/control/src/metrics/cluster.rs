@@ -15,7 +15,7 @@ pub(super) fn write(text: &mut Text, figures: Option<&GatewayFigures>) {
     for interface in figures.iter().flat_map(|figures| &figures.cut_off) {
         text.line("", &format!("interface=\"{}\"", escape(interface)), 1);
     }
-    let help = "The vservers that this gateway serves: how many owners each has had.";
+    let help = "The vservers that this gateway serves: the epoch of each.";
     text.family("anabranch_vserver_epoch", "gauge", help);
     for (name, epoch) in figures.iter().flat_map(|figures| &figures.served) {
         text.line("", &vserver(name), epoch);

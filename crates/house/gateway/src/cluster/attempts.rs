@@ -1,4 +1,5 @@
-//! What is done with vservers, for each on a thread of its own: one whose storage does not answer delays no other.
+//! What is done with vservers, for each on a thread of its own: one whose storage does not answer does not keep the gateway from looking
+//! after others.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,12 +14,12 @@ pub(super) const AGAIN: Duration = Duration::from_secs(5);
 pub(super) struct Attempts {
     /// What they return: how long to wait until it is tried again; None: it is done.
     threads: BTreeMap<String, JoinHandle<Option<Duration>>>,
-    /// When it is tried again what has failed.
+    /// When what has failed is tried again.
     again: BTreeMap<String, Instant>,
 }
 
 impl Attempts {
-    /// Looks which have come to their end.
+    /// Looks which of them have ended.
     pub(super) fn look(&mut self) {
         let over: Vec<_> = self.threads.extract_if(.., |_, thread| thread.is_finished()).collect();
         for (name, thread) in over {
@@ -35,7 +36,7 @@ impl Attempts {
         self.threads.is_empty()
     }
 
-    /// Whether it may be tried for a vserver: it is not under way, and has not failed a moment ago.
+    /// Whether it may be tried for a vserver: it is not under way, and has not just failed.
     pub(super) fn may_begin(&self, vserver: &str) -> bool {
         !self.threads.contains_key(vserver)
             && self.again.get(vserver).is_none_or(|again| Instant::now() >= *again)

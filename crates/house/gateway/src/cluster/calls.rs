@@ -381,7 +381,13 @@ impl ClusterGateways for Seat {
         }
         self.tell(&register);
         let deadline = Instant::now() + JOIN;
-        while gateway == self.name() && self.host.has_place() && Instant::now() < deadline {
+        while gateway == self.name() && self.host.has_place() {
+            if Instant::now() >= deadline {
+                let what = format!(
+                    "the gateway {gateway} has left, and gives its place back when its vservers have ended"
+                );
+                return Err(refused(RefusalKind::Busy, what, "Its log says what it waits for."));
+            }
             std::thread::sleep(LOOK);
         }
         self.cluster()

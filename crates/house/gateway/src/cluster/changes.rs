@@ -1,7 +1,7 @@
 //! What a gateway does with one vserver of the register: each waits as long as a storage takes.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use state::cluster::{Register, VserverRecord};
 
@@ -9,11 +9,13 @@ use super::attempts::AGAIN;
 use super::{Seat, definition, troubles};
 use crate::problem::{Cause, Problem};
 
-/// How long to wait after a storage has not answered before it is asked again: that has been waited for already.
-const AGAIN_IF_SILENT: Duration = Duration::from_secs(1);
+/// An attempt that has taken so long has waited for a storage already, and is repeated sooner.
+const LONG: Duration = Duration::from_secs(9);
+const AGAIN_AFTER_LONG: Duration = Duration::from_secs(1);
 
 /// Begins a vserver, and says in the register why that fails. How long to wait until it is tried again; None: it is served.
 pub(super) fn serve(seat: &Arc<Seat>, register: &Arc<Register>, record: &VserverRecord) -> Option<Duration> {
+    let start = Instant::now();
     let begun = definition::definition(record)
         .map_err(|why| Problem::new(Cause::Settings, why, ""))
         .and_then(|new| seat.host.serve_vserver(new));
@@ -26,7 +28,7 @@ pub(super) fn serve(seat: &Arc<Seat>, register: &Arc<Register>, record: &Vserver
         Err(problem) => {
             tracing::error!(vserver = record.name, "the vserver cannot be served here: {problem}");
             troubles::write(register, &record.name, Some((seat.name(), &problem)));
-            Some(if problem.cause == Cause::Silent { AGAIN_IF_SILENT } else { AGAIN })
+            Some(if start.elapsed() >= LONG { AGAIN_AFTER_LONG } else { AGAIN })
         }
     }
 }

@@ -117,8 +117,12 @@ impl Keeper {
         };
         self.read(seat, &register)?;
         if !self.is_member(seat.name()) {
-            // The place is given back when nothing of a vserver is here any more.
-            drop(std::mem::take(&mut self.endings));
+            // The place is given back when nothing begins or ends any more.
+            self.beginnings.look();
+            self.endings.look();
+            if !self.beginnings.is_empty() || !self.endings.is_empty() {
+                return Ok(None);
+            }
             seat.leave_place();
             self.since = None;
             return Ok(None);
@@ -135,7 +139,7 @@ impl Keeper {
         }
         let carriers = self.look_at_carriers(seat, &register).err();
         let after = self.look_after(seat, &register);
-        let handed = self.hand_on(seat, &register);
+        let handed = if carriers.is_none() { self.hand_on(seat, &register) } else { None };
         self.end_others(seat, &register);
         let own = self.begin_own(seat, &register);
         Ok(carriers.or(after).or(handed).or(own))
@@ -227,7 +231,8 @@ impl Keeper {
         // What begins at this moment is ended when it has begun.
         let served = served.filter(|name| !is_own(name) && !seat.host.vservers.is_under_way(name));
         let served = served.map(|name| (name, changes::end as Change));
-        let given_up = seat.host.vservers.given_up().into_iter().filter(|name| !is_own(name));
+        let given_up = seat.host.vservers.given_up().into_iter();
+        let given_up = given_up.filter(|name| !is_own(name) && !seat.host.vservers.is_under_way(name));
         let given_up = given_up.map(|name| (name, changes::let_go as Change));
         for (name, change) in served.chain(given_up).collect::<Vec<_>>() {
             if !self.endings.may_begin(&name) {
@@ -371,6 +376,7 @@ impl Seat {
 
     /// Gives the place back, if there is one.
     fn leave_place(&self) {
+        self.cut_off.lock().clear();
         let membership = self.host.membership.lock().take();
         if let Some(membership) = membership {
             self.host.vservers.end_all();

@@ -243,7 +243,12 @@ impl Member {
             }
         };
         std::thread::scope(|scope| {
-            session.as_ref().map(|session| scope.spawn(move || fence_session(session)));
+            if let Some(session) = &session {
+                let thread = std::thread::Builder::new().name("fence".to_owned());
+                if thread.spawn_scoped(scope, || fence_session(session)).is_err() {
+                    fence_session(session);
+                }
+            }
             self.store.fence(owner)
         })
     }
