@@ -54,7 +54,7 @@ echo content >$f; chmod 666 $f; sync $f
 locks() { python3 "$here/nlm.py" "$@"; }
 other() { second_shell python3 "$here/nlm.py" "$@"; }
 # hold NAME COMMAND...: begins to hold a lock; $holder is the process.
-hold() { "$@" >/tmp/held 2>&1 & holder=$!; for ((i = 0; i < 200; i++)); do grep -q held /tmp/held && return 0; kill -0 $holder 2>/dev/null || break; sleep 0.1; done; cat /tmp/held; return 1; }
+hold() { : >/tmp/held; "$@" >/tmp/held 2>&1 & holder=$!; for ((i = 0; i < 200; i++)); do grep -q held /tmp/held && return 0; kill -0 $holder 2>/dev/null || break; sleep 0.1; done; cat /tmp/held; return 1; }
 release() { pkill -P $holder 2>/dev/null; kill $holder 2>/dev/null; wait $holder 2>/dev/null; true; }
 says() { local want=$1 got; shift; got=$("$@" 2>&1); [ "$got" = "$want" ] || { echo "said: $got"; return 1; }; }
 
