@@ -21,7 +21,8 @@ break_down() {
   case $1 in
     kill) kill -KILL "${pid[$owner]}" ;;
     kill-mds) broken=$(active_mds); kill -KILL "${pid[$owner]}"; in_ns hub "$lab" kill "$broken" ;;
-    stop | pause) kill -STOP "${pid[$owner]}" ;;
+    # One thread gets the signal, and stops the others when it runs.
+    stop | pause) kill -STOP "${pid[$owner]}"; soon is_stopped "${pid[$owner]}" ;;
     storage) link store down ;;
     clients) link to down ;;
     network) link to down; link store down ;;
@@ -45,6 +46,8 @@ repair() {
   soon has_place "$owner" && soon has_carriers
 }
 has_carriers() { local said; said=$(at "$owner" cluster status) && ! grep -q 'has no carrier' <<<"$said"; }
+# Each thread of a process is in the state T (proc_pid_stat(5)).
+is_stopped() { ! sed 's/.*) //' /proc/"$1"/task/*/stat | grep -qv '^T'; }
 are_osds_up() { in_ns hub "$lab" ceph osd stat | grep -q '3 up'; }
 has_address() { ip -n "$net-$1" addr show dev eth0 | grep -q " $network.10/"; }
 # Where the client sends what is for the vserver, and where a gateway is.
