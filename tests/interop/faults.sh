@@ -1,4 +1,4 @@
-# What may happen to the gateway that serves the vserver `files`, for the scripts that have sourced two-gateways.sh. They set `owner`, which
+# What may happen to the gateway that serves the vserver `files`, for the scripts that source two-gateways.sh, too. They set `owner`, which
 # serves it, and `other`. The faults:
 #   kill       the process is killed
 #   kill-mds   the same, and the active metadata server is killed, too

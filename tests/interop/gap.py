@@ -3,7 +3,7 @@
 after that was answered.
 
 gap.py ADDRESS PORT STOP
-Prints a line when the first call is answered, and at the end how many were, and the longest time between two answers in ms. The call is procedure 0 of NFS (RFC 1813 3.3.0), in
+Prints a line when the first call is answered, and at the end how many were, and the longest time between two answers in ms. Exits 1 if no call was answered after STOP existed. The call is procedure 0 of NFS (RFC 1813 3.3.0), in
 a message of RPC (RFC 5531), with a record mark in front.
 """
 import asyncio
@@ -15,7 +15,7 @@ import time
 INTERVAL = 0.010
 # A client that gives a connection up tries again soon: a SYN that is lost is repeated by the kernel after a second only.
 PATIENCE = 0.250
-SECONDS_MAX = 120
+SECONDS_MAX = 600
 # xid, CALL, RPC 2, program 100003, version 3, procedure 0, no credentials, no verifier
 CALL = struct.pack(">10I", 1, 0, 2, 100003, 3, 0, 0, 0, 0, 0)
 
@@ -47,11 +47,12 @@ async def attempt(address, port):
 async def main(address, port, stop):
     tasks = set()
     begun = time.monotonic()
-    stopped = None
+    stopped, is_answered = None, False
     while time.monotonic() - begun < SECONDS_MAX:
         if stopped is None and os.path.exists(stop):
             stopped = time.monotonic()
-        if stopped is not None and answers and answers[-1] > stopped + PATIENCE:
+        is_answered = stopped is not None and bool(answers) and answers[-1] > stopped + PATIENCE
+        if is_answered:
             break
         task = asyncio.ensure_future(attempt(address, port))
         tasks.add(task)
@@ -61,6 +62,7 @@ async def main(address, port, stop):
         await asyncio.wait(tasks)
     gaps = [later - sooner for sooner, later in zip(answers, answers[1:])]
     print(f"{len(answers)} answers, longest gap {max(gaps, default=0) * 1000:.0f} ms")
+    return 0 if is_answered else 1
 
 
-asyncio.run(main(sys.argv[1], int(sys.argv[2]), sys.argv[3]))
+sys.exit(asyncio.run(main(sys.argv[1], int(sys.argv[2]), sys.argv[3])))

@@ -7,6 +7,7 @@
 #   FILES      how many open files with locks a client has (1000)
 #   VSERVERS=PROGRAM, ANABRANCH=PROGRAM    built already
 TIMES=${TIMES:-1} FILES=${FILES:-1000}
+[[ $TIMES =~ ^[1-9][0-9]{0,3}$ && $FILES =~ ^[1-9][0-9]{0,3}$ ]] || { echo "takeover-faults: TIMES and FILES are 1 to 9999: $TIMES, $FILES"; exit 2; }
 vservers=${VSERVERS:-${CARGO_TARGET_DIR:-$(dirname "$0")/../../target}/debug/examples/vservers}
 [ -x "$vservers" ] || { echo "build the example vservers first"; exit 1; }
 name=faults network=192.0.2 flags=() judges=''

@@ -1,7 +1,7 @@
 #!/bin/bash
 # A vserver whose gateway dies, in a real Ceph cluster (tests/lab/ceph-lab): two gateways and the clients, each in a network namespace of
-# its own, made by the commands of docs/cluster.md. The owner is killed, and the owner is stopped for longer than its lease
-# and goes on. A client of ours connects anew every 10 ms; another one holds an open file and a lock, and writes. (root)
+# its own, made by the commands of docs/cluster.md. The owner is killed, stopped for longer than its lease, cut off from its clients, and
+# cut off from Ceph. A client of ours connects anew every 10 ms; another one holds an open file and a lock, and writes. (root)
 #   takeover.sh [--show]    also prints what the commands print
 #   VSERVERS=PROGRAM        the example `vservers` of crates/house/gateway, built already
 vservers=${VSERVERS:-${CARGO_TARGET_DIR:-$(dirname "$0")/../../target}/debug/examples/vservers}

@@ -24,7 +24,7 @@ COLUMNS = ("new connections", "a write", "all files and locks")
 
 def cell(times, goal):
     if None in times:
-        return "not measured", True
+        return "not measured", goal is not None
     if not any(times):
         return "-", goal is not None
     median, highest = statistics.median(times), max(times)

@@ -80,6 +80,7 @@ fn start(
     let mut raised = service_address::raise(&settings.service_addresses)?;
     let sockets = listen(settings)?;
     // Who connects now is answered soon: the sockets listen.
+    // A process that is stopped keeps the lock on its state, so the addresses are nobody else's when it goes on.
     raised.announce(|| true);
     // What clients make gets exactly the mode that they say, in one call. The server's own files exist by now, and
     // get theirs from where they are made.

@@ -54,6 +54,13 @@ fn replica() -> ReplicationFigures {
     ReplicationFigures { share: "co\"py".to_owned(), replication, received: 7 }
 }
 
+/// Each of these lines is one of the text.
+fn check_lines(text: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(text.contains(&format!("\n{line}\n")), "{line}");
+    }
+}
+
 /// A pool whose file system answers.
 fn pool() -> Pool {
     let removed = |problem: Option<&str>| RemovedDirectory {
@@ -80,20 +87,21 @@ fn a_pool_has_sizes_and_what_waits_to_be_removed() {
     let pools = vec![pool(), silent, unknown];
     let server = OfServer { pools, ..OfServer::default() };
     let text = render(&ShareTable::default().present(), &server, Audience::Everybody);
-    for line in [
-        "anabranch_pool_available{pool=\"fa\\\"st\"} 1",
-        "anabranch_pool_available{pool=\"silent\"} 0",
-        "anabranch_pool_capacity_bytes{pool=\"fa\\\"st\"} 100",
-        "anabranch_pool_used_bytes{pool=\"fa\\\"st\"} 40",
-        "anabranch_pool_promised_bytes{pool=\"fa\\\"st\"} 30",
-        "anabranch_pool_promised_bytes{pool=\"unknown\"} 0",
-        "anabranch_pool_shares{pool=\"fa\\\"st\",state=\"present\"} 2",
-        "anabranch_pool_shares{pool=\"fa\\\"st\",state=\"deleted\"} 1",
-        "anabranch_pool_removals{pool=\"fa\\\"st\",state=\"waiting\"} 2",
-        "anabranch_pool_removals{pool=\"fa\\\"st\",state=\"failing\"} 1",
-    ] {
-        assert!(text.contains(&format!("\n{line}\n")), "{line}");
-    }
+    check_lines(
+        &text,
+        &[
+            "anabranch_pool_available{pool=\"fa\\\"st\"} 1",
+            "anabranch_pool_available{pool=\"silent\"} 0",
+            "anabranch_pool_capacity_bytes{pool=\"fa\\\"st\"} 100",
+            "anabranch_pool_used_bytes{pool=\"fa\\\"st\"} 40",
+            "anabranch_pool_promised_bytes{pool=\"fa\\\"st\"} 30",
+            "anabranch_pool_promised_bytes{pool=\"unknown\"} 0",
+            "anabranch_pool_shares{pool=\"fa\\\"st\",state=\"present\"} 2",
+            "anabranch_pool_shares{pool=\"fa\\\"st\",state=\"deleted\"} 1",
+            "anabranch_pool_removals{pool=\"fa\\\"st\",state=\"waiting\"} 2",
+            "anabranch_pool_removals{pool=\"fa\\\"st\",state=\"failing\"} 1",
+        ],
+    );
     assert!(!text.contains("capacity_bytes{pool=\"silent\"}"));
     assert!(!text.contains("available{pool=\"unknown\"}"), "nobody has asked it yet");
 }
@@ -112,16 +120,17 @@ fn gateway() -> GatewayFigures {
 fn a_gateway_tells_its_place_and_its_vservers_and_another_server_nothing() {
     let server = OfServer { gateway: Some(gateway()), ..OfServer::default() };
     let text = render(&ShareTable::default().present(), &server, Audience::Everybody);
-    for line in [
-        "anabranch_cluster_place 1",
-        "anabranch_cluster_interface_cut_off{interface=\"eth0\"} 1",
-        "anabranch_vserver_epoch{vserver=\"files\"} 4",
-        "anabranch_vserver_takeovers_total{vserver=\"files\"} 2",
-        "anabranch_vserver_takeover_seconds{vserver=\"files\",phase=\"fence\"} 0.063",
-        "anabranch_vserver_takeover_seconds{vserver=\"files\",phase=\"session\"} 1.000",
-    ] {
-        assert!(text.contains(&format!("\n{line}\n")), "{line}");
-    }
+    check_lines(
+        &text,
+        &[
+            "anabranch_cluster_place 1",
+            "anabranch_cluster_interface_cut_off{interface=\"eth0\"} 1",
+            "anabranch_vserver_epoch{vserver=\"files\"} 4",
+            "anabranch_vserver_takeovers_total{vserver=\"files\"} 2",
+            "anabranch_vserver_takeover_seconds{vserver=\"files\",phase=\"fence\"} 0.063",
+            "anabranch_vserver_takeover_seconds{vserver=\"files\",phase=\"session\"} 1.000",
+        ],
+    );
     let text = render(&ShareTable::default().present(), &OfServer::default(), Audience::Everybody);
     assert!(!text.contains("\nanabranch_cluster_place ") && !text.contains("\nanabranch_vserver_"), "{text}");
 }
@@ -133,15 +142,16 @@ fn a_replica_has_an_age_and_one_state() {
         &OfServer { replications: vec![replica()], ..OfServer::default() },
         Audience::Everybody,
     );
-    for line in [
-        "anabranch_replica_as_of_timestamp_seconds{share=\"co\\\"py\"} 9",
-        "anabranch_replica_received_bytes_total{share=\"co\\\"py\"} 7",
-        "anabranch_replica_failures_total{share=\"co\\\"py\"} 2",
-        "anabranch_replica_state{share=\"co\\\"py\",state=\"mirrored\"} 0",
-        "anabranch_replica_state{share=\"co\\\"py\",state=\"broken\"} 1",
-    ] {
-        assert!(text.contains(&format!("{line}\n")), "{line}");
-    }
+    check_lines(
+        &text,
+        &[
+            "anabranch_replica_as_of_timestamp_seconds{share=\"co\\\"py\"} 9",
+            "anabranch_replica_received_bytes_total{share=\"co\\\"py\"} 7",
+            "anabranch_replica_failures_total{share=\"co\\\"py\"} 2",
+            "anabranch_replica_state{share=\"co\\\"py\",state=\"mirrored\"} 0",
+            "anabranch_replica_state{share=\"co\\\"py\",state=\"broken\"} 1",
+        ],
+    );
 }
 
 #[test]

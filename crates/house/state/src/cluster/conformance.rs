@@ -460,7 +460,7 @@ fn the_session_of_a_dead_gateway_is_refused(gateway: NewGateway<'_>) {
     dead.leave().unwrap();
     let dead = join(gateway, "node s");
     let third = owned(dead.own("refused session").unwrap());
-    session.owner("z").expect("who has lost its lease may go on in its session");
+    session.owner("refused session").expect("who has lost its lease may go on in its session");
     third.session_comes_from(&from).unwrap();
     dead.leave().unwrap();
     owned(other.own("refused session").unwrap()).end().unwrap();
