@@ -145,7 +145,7 @@ impl CephNode {
                 ..now
             };
             self.set_stat(&stat, mask)?;
-            self.pass_on_times(mask)?;
+            self.pass_on(mask)?;
         }
         if *set != SetAttributes::default() {
             self.store.changes.tell_itself(self.id);
@@ -153,13 +153,16 @@ impl CephNode {
         self.attributes_now(Want::all())
     }
 
-    /// Tells the metadata server the times of a directory that were set. The library may have set them in its memory alone, and
-    /// would then not believe the server the times of later changes.
-    fn pass_on_times(&self, mask: i32) -> Result<()> {
-        if self.kind != FileKind::Directory || mask & (SET_ATIME | SET_MTIME) == 0 {
-            return Ok(());
+    /// Tells the metadata server what the library may have set in its memory alone: who may use the object, because whoever serves it after
+    /// the death of this process would grant what was taken away; and the times of a directory, because the library would not believe the
+    /// server those of later changes.
+    fn pass_on(&self, mask: i32) -> Result<()> {
+        let is_about_rights = mask & (SET_UID | SET_GID | SET_MODE) != 0;
+        let is_time_of_directory = self.kind == FileKind::Directory && mask & (SET_ATIME | SET_MTIME) != 0;
+        if is_about_rights || is_time_of_directory {
+            self.inode.sync().map_err(from_errno)?;
         }
-        self.inode.sync().map_err(from_errno)
+        Ok(())
     }
 
     /// The mode to set, if any: a new owner takes the set-user-id and set-group-id bits from a program (chown(2)).

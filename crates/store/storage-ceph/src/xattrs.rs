@@ -101,7 +101,7 @@ impl CephNode {
         self.attributes_now(Want::all())
     }
 
-    /// Stores a descriptor for the object's present permission bits and owners; None: removes it.
+    /// Stores a descriptor for the object's present permission bits and owners; None: removes it. It is on stable storage then.
     pub(crate) fn store_descriptor(&self, descriptor: Option<SecurityDescriptor>) -> Result<Attributes> {
         self.check_carries_xattrs()?;
         let _changing = self.changing.lock();
@@ -116,6 +116,7 @@ impl CephNode {
                 Err(errno) => return Err(from_errno(errno)),
             },
         }
+        self.inode.sync().map_err(from_errno)?;
         self.store.changes.tell_itself(self.id);
         self.attributes_now(Want::all())
     }
