@@ -10,7 +10,7 @@ use nfs_server::{OwnerNames, UserGroups};
 use parking_lot::{Mutex, RwLock};
 use share::{DomainIds, People};
 use smb_server::AccountEntry;
-use state::{Secrets, State, UserRecord};
+use state::{AccountDomain, Secrets, State, UserRecord};
 
 use crate::acquaintances::Acquaintances;
 use crate::declared::Declared;
@@ -35,8 +35,8 @@ pub(crate) struct AccountBook {
     people: Mutex<Option<Arc<People>>>,
     /// The users for whom accounts stand, by uid, made when somebody asks; None: an account has changed since.
     users: Mutex<Option<HashMap<u32, AccountUser>>>,
-    /// What numbers the accounts; None: they have no SIDs.
-    state: Option<Arc<State>>,
+    /// In which the accounts have SIDs; None: they have none, or others say which.
+    domain: Option<AccountDomain>,
 }
 
 /// The names of accounts, by what their users are known by.
@@ -49,8 +49,8 @@ pub(crate) struct AccountNames {
 
 impl AccountBook {
     /// A book without accounts, whose accounts have SIDs.
-    fn of(state: &Arc<State>) -> Self {
-        Self { state: Some(Arc::clone(state)), ..Self::default() }
+    fn of(state: &State) -> Self {
+        Self { domain: Some(state.account_domain()), ..Self::default() }
     }
 
     /// Enters an account, in place of any account with the same name.
@@ -100,9 +100,8 @@ impl AccountBook {
 
     /// Without a SID, an account has the rights that its numbers give.
     fn make_sid(&self, name: &str) -> Option<Sid> {
-        let numbered =
-            |state: &Arc<State>| Ok::<_, state::Error>((state.machine_sid()?, state.account_rids(&[name])?));
-        match self.state.as_ref().map(numbered)? {
+        let numbered = |domain: &AccountDomain| Ok::<_, state::Error>((domain.sid()?, domain.rids(&[name])?));
+        match self.domain.as_ref().map(numbered)? {
             Ok((machine, rids)) => machine.member(*rids.first()?),
             Err(problem) => {
                 tracing::error!("the account {name} has no SID: {}", problem.what);
@@ -331,7 +330,7 @@ pub(crate) fn open(declared: &Declared, state: &Arc<State>) -> Result<Arc<Accoun
     let added_names = added.iter().map(|user| &*user.name);
     let names: Vec<&str> =
         added_names.chain(declared.accounts.iter().map(|account| &*account.name)).collect();
-    state.account_rids(&names)?;
+    state.account_domain().rids(&names)?;
     for user in added {
         let account = of_record(&user).unwrap_or_else(|why| {
             if !user.disabled {
@@ -410,7 +409,7 @@ mod tests {
     fn an_account_has_a_sid_of_this_machine_and_keeps_it() {
         let directory = tempfile::tempdir().unwrap();
         let state = Arc::new(State::open(&directory.path().join("state")).unwrap());
-        let machine = state.machine_sid().unwrap();
+        let machine = state.account_domain().sid().unwrap();
         let book = AccountBook::of(&state);
         let account = account("Anna", 1000);
         book.enter(Account { name: "otto".to_owned(), uid: 7, ..account.clone() });

@@ -41,7 +41,7 @@ impl Lent {
     pub(crate) fn new(prepared: &Prepared, tls: Option<Arc<Tls>>) -> Result<Self> {
         let Prepared { settings, state, accounts, descriptors, access_log, .. } = prepared;
         warn_of_guests(settings);
-        let machine = state.machine_sid()?;
+        let machine = state.account_domain().sid()?;
         let server_name = smb_server::Config::default().server_name;
         let names = SidNames::start(Arc::clone(accounts), &server_name, machine);
         let names = names.map_err(|e| {

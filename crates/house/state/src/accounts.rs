@@ -1,12 +1,11 @@
 //! The passwords of declared accounts: their NT hashes and Kerberos keys, never a password. The records of users who were
 //! added by command have their own.
 
-use std::collections::HashMap;
-
 use acl::Sid;
 use serde::{Deserialize, Serialize};
 
 use crate::Result;
+use crate::account_domain::AccountDomain;
 use crate::records::{PasswordKeys, Secrets};
 use crate::server_records::ABOUT;
 use crate::state::State;
@@ -16,19 +15,10 @@ use crate::store::{Batch, Form, Table};
 pub(crate) const ACCOUNTS: Table = Table { name: "accounts", form: Form::TextToHash };
 /// [`AccountKeys`] as JSON, by name of the account in lower case.
 pub(crate) const ACCOUNT_KEYS: Table = Table { name: "account-keys", form: Form::TextToBytes };
-/// RIDs by folded name of the account.
-pub(crate) const RIDS: Table = Table { name: "account-rids", form: Form::TextToU32 };
-/// The highest RID that an account was given.
-const LAST_RID: &str = "last-rid";
-/// The first RID of accounts: Windows has those below for accounts of its own.
-const RID_MIN: u32 = 1000;
 /// The places of domains by their SIDs.
 pub(crate) const DOMAIN_SLICES: Table = Table { name: "domain-slices", form: Form::TextToU32 };
 /// The highest place that a domain was given.
 const LAST_SLICE: &str = "last-domain-slice";
-/// S-1-5-21, with which SIDs of machines begin.
-const NT_AUTHORITY: u64 = 5;
-const NT_NON_UNIQUE: u32 = 21;
 /// The realm of the accounts.
 const REALM: &str = "realm";
 
@@ -72,75 +62,9 @@ impl State {
         Ok(is_known.then(|| Secrets { nt_hash, keys: kept.and_then(|kept| kept.keys) }))
     }
 
-    /// The SID of this machine, in whose domain the accounts are: made once.
-    ///
-    /// # Errors
-    /// The database cannot be used.
-    pub fn machine_sid(&self) -> Result<Sid> {
-        let bytes = self.lasting("machine-sid", || {
-            let mut bytes = [0; 12];
-            getrandom::fill(&mut bytes).map_err(|e| self.trouble(format!("no random numbers: {e}")))?;
-            Ok(bytes)
-        })?;
-        let (words, _) = bytes.as_chunks::<4>();
-        let words = words.iter().map(|word| u32::from_le_bytes(*word));
-        let parts: Vec<u32> = [NT_NON_UNIQUE].into_iter().chain(words).collect();
-        Sid::new(NT_AUTHORITY, &parts).map_err(|e| self.trouble(e))
-    }
-
-    /// The RIDs of these accounts: a number that an account keeps, and that no other gets when the account is gone. Regardless
-    /// of case.
-    ///
-    /// # Errors
-    /// The database cannot be used, or there are no more numbers.
-    pub fn account_rids(&self, names: &[&str]) -> Result<Vec<u32>> {
-        loop {
-            let last = self.read(ABOUT, LAST_RID)?;
-            let mut next = match last.clone() {
-                Some(last) => u32::from_le_bytes(self.number(last)?),
-                None => RID_MIN - 1,
-            };
-            let mut batch = Batch::default();
-            let mut made = HashMap::new();
-            let mut rids = Vec::with_capacity(names.len());
-            for name in names {
-                let name = auth::folded_name(name);
-                let kept = match made.get(&name) {
-                    Some(rid) => Some(*rid),
-                    None => self
-                        .read(RIDS, &name)?
-                        .map(|rid| self.number(rid))
-                        .transpose()?
-                        .map(u32::from_le_bytes),
-                };
-                if let Some(rid) = kept {
-                    rids.push(rid);
-                    continue;
-                }
-                next = next.checked_add(1).ok_or_else(|| self.trouble("no more numbers for accounts"))?;
-                batch.expected.push(RIDS.expect(name.as_bytes(), None));
-                batch.changes.push(RIDS.put(name.as_bytes(), &next.to_le_bytes()));
-                made.insert(name, next);
-                rids.push(next);
-            }
-            if batch.changes.is_empty() {
-                return Ok(rids);
-            }
-            batch.expected.push(ABOUT.expect(LAST_RID.as_bytes(), last.as_deref()));
-            batch.changes.push(ABOUT.put(LAST_RID.as_bytes(), &next.to_le_bytes()));
-            if self.write(&batch)? {
-                return Ok(rids);
-            }
-        }
-    }
-
-    /// The SID of an account; None: it was given none yet.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub fn account_sid(&self, name: &str) -> Result<Option<Sid>> {
-        let Some(rid) = self.read(RIDS, &auth::folded_name(name))? else { return Ok(None) };
-        Ok(self.machine_sid()?.member(u32::from_le_bytes(self.number(rid)?)))
+    /// The domain of the accounts of this machine.
+    pub fn account_domain(&self) -> AccountDomain {
+        AccountDomain::new(self.server().clone())
     }
 
     /// The place of a domain among the slices of numbers: 0 for the first that was ever asked for, and the same ever after.
@@ -239,25 +163,6 @@ mod tests {
         assert_eq!(state.realm(|| "SECOND".to_owned()).unwrap(), "FIRST");
         state.set_realm("THIRD").unwrap();
         assert_eq!(state.realm(|| "SECOND".to_owned()).unwrap(), "THIRD");
-    }
-
-    #[test]
-    fn an_account_keeps_its_rid_and_no_other_gets_it() {
-        let state = state();
-        assert_eq!(state.account_rids(&["anna", "Otto", "ANNA"]).unwrap(), [1000, 1001, 1000]);
-        assert_eq!(state.account_rids(&["otto", "zoe"]).unwrap(), [1001, 1002]);
-        state.forget_user("Zoe").unwrap();
-        assert_eq!(state.account_rids(&["zoe", "anna"]).unwrap(), [1003, 1000]);
-        assert_eq!(state.account_rids(&[]).unwrap(), [0; 0]);
-    }
-
-    #[test]
-    fn the_machine_has_one_sid() {
-        let state = state();
-        let sid = state.machine_sid().unwrap();
-        assert_eq!(state.machine_sid().unwrap(), sid);
-        assert!(sid.member(1000).is_some_and(|account| account.in_domain() == Some((sid, 1000))), "{sid}");
-        assert_ne!(self::state().machine_sid().unwrap(), sid);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! The invariant: what a call here has returned as kept is on stable storage, whole, and there at the next start; what was only
 //! half written is not there at all.
 
+mod account_domain;
 mod accounts;
 pub mod burst_credits;
 pub mod cluster;
@@ -34,6 +35,7 @@ mod state;
 mod state_file;
 pub mod store;
 
+pub use account_domain::AccountDomain;
 pub use deleted_shares::DeletedShare;
 pub use error::{Error, Result};
 pub use lock_hosts::LockHostTable;

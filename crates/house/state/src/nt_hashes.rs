@@ -14,7 +14,8 @@ use redb::{
 };
 use storage_local::HandleKey;
 
-use crate::accounts::{ACCOUNT_KEYS, ACCOUNTS, AccountKeys, DOMAIN_SLICES, RIDS};
+use crate::account_domain::RIDS;
+use crate::accounts::{ACCOUNT_KEYS, ACCOUNTS, AccountKeys, DOMAIN_SLICES};
 use crate::handles::{self, OnDisk};
 use crate::records::UserRecord;
 use crate::server_records::{ABOUT, CREDITS, SHARES};

@@ -12,7 +12,7 @@ use std::time::Duration;
 use redb::{Database, DatabaseError};
 use storage_local::HandleRecords;
 
-use crate::accounts::RIDS;
+use crate::account_domain::RIDS;
 use crate::handles::HandleTables;
 use crate::lock::{Holder, Lock};
 use crate::records::{ShareRecord, TokenRecord, UserRecord};

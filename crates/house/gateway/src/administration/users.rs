@@ -67,7 +67,7 @@ impl Administration {
 
     /// The SID of an account; None: no server has had the account yet.
     fn sid_of(&self, name: &str) -> Result<Option<String>> {
-        let sid = self.state.account_sid(name).map_err(failed)?;
+        let sid = self.state.account_domain().sid_of(name).map_err(failed)?;
         Ok(sid.map(|sid| sid.to_string()))
     }
 
