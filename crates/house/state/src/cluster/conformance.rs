@@ -10,6 +10,7 @@ use super::{
     Begun, Claim, ClusterStore, Fenced, GatewayRecord, LastOwner, Member, NotOwner, Owner, Ownership,
     Register, Seen, Taken, VserverRecord,
 };
+use crate::records::UserRecord;
 use crate::store::{Batch, Change, Form, KeyValue, StoreError, Table};
 
 /// Longer than any check takes, on whatever machine.
@@ -48,6 +49,7 @@ pub fn check(gateway: NewGateway<'_>) {
     a_vserver_is_taken_again_by_its_owner(gateway);
     gateways_agree_on_who_serves_what(gateway);
     who_cannot_be_read_is_told_apart(gateway);
+    gateways_have_the_same_users(gateway);
 }
 
 fn until(taken: Taken) -> Instant {
@@ -605,4 +607,37 @@ fn gateways_agree_on_who_serves_what(gateway: NewGateway<'_>) {
     of_a.tell().unwrap();
     heard.recv_timeout(PATIENCE).unwrap();
     assert!(!listening.is_broken());
+}
+
+fn gateways_have_the_same_users(gateway: NewGateway<'_>) {
+    let [of_a, of_b] = ["node e", "node f"].map(|name| Register::open(&gateway(name)).unwrap().unwrap());
+    let anna = UserRecord { name: "Anna".to_owned(), uid: Some(1000), ..UserRecord::default() };
+    let same_name = UserRecord { name: "ANNA".to_owned(), ..UserRecord::default() };
+    assert_eq!(of_a.user_changes().unwrap(), 0);
+    assert!(of_a.add_user(&anna).unwrap() && !of_b.add_user(&same_name).unwrap(), "the name is taken");
+    assert_eq!(of_b.user_changes().unwrap(), 1);
+    let seen = of_b.users().unwrap().seen.remove(0);
+    assert_eq!(seen.record, anna);
+    let (domain, of_other) = (of_a.account_domain(), of_b.account_domain());
+    let sid = domain.sid().unwrap();
+    assert_eq!(of_other.sid().unwrap(), sid);
+    assert_eq!(domain.rids(&["anna", "otto"]).unwrap(), [1000, 1001]);
+    assert_eq!(of_other.sid_of("ANNA").unwrap(), sid.member(1000));
+    let disabled = UserRecord { disabled: true, ..anna };
+    assert!(of_a.change_user(&seen, &disabled).unwrap());
+    assert!(!of_b.change_user(&seen, &seen.record).unwrap(), "it is not what was seen");
+    assert!(!of_b.remove_user(&seen).unwrap(), "nor is it removed");
+    let seen = of_b.users().unwrap().seen.remove(0);
+    assert!(seen.record.disabled && of_b.remove_user(&seen).unwrap());
+    assert!(of_a.users().unwrap().seen.is_empty());
+    assert_eq!(domain.rids(&["otto", "anna"]).unwrap(), [1001, 1002], "another of the same name");
+    assert_eq!(of_a.user_changes().unwrap(), 3);
+
+    let store = gateway("node e");
+    let records = store.records("cluster", &store.owner("cluster").unwrap().unwrap()).unwrap();
+    let users = Table { name: "added-users", form: Form::TextToBytes };
+    assert!(of_a.add_user(&disabled).unwrap());
+    assert!(records.write(&vec![users.put(b"OTTO", b"{")].into()).unwrap());
+    let listed = of_b.users().unwrap();
+    assert!(listed.seen.len() == 1 && listed.unreadable("OTTO").is_some());
 }

@@ -1,17 +1,22 @@
-//! What the gateways of a cluster have written down for each other: which gateways there are, and which vservers, each with the gateway
-//! that is to serve it.
+//! What the gateways of a cluster have written down for each other: which gateways there are, which vservers, each with the gateway
+//! that is to serve it, and who may log on to all of them.
 //!
 //! All gateways change the register: its group has one owner for ever, in whose name each writes. So a change says what it was decided
 //! by ([`Seen`]), and fails if somebody was faster. What it says is what is *to be*; who serves a vserver is told by its own group
 //! ([`super::Ownership`]).
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{ClusterStore, Listening};
-use crate::store::{Batch, Form, Store, StoreError, Table};
+use crate::account_domain::{AccountDomain, RIDS};
+use crate::records::UserRecord;
+use crate::server_records::ServerRecords;
+use crate::state::ADDED_USERS as USERS;
+use crate::store::{Batch, Change, Form, Store, StoreError, Table};
 
 /// The group of the register.
 const GROUP: &str = "cluster";
@@ -22,6 +27,8 @@ const FORM: &[u8] = b"1";
 
 const ABOUT: Table = Table { name: "about", form: Form::TextToBytes };
 const FORM_KEY: &[u8] = b"form";
+/// How often the users have changed.
+const USER_CHANGES: &[u8] = b"user-changes";
 const GATEWAYS: Table = Table { name: "gateways", form: Form::TextToBytes };
 const VSERVERS: Table = Table { name: "vservers", form: Form::TextToBytes };
 /// Why a vserver is not served, by its name.
@@ -104,6 +111,10 @@ trait Named {
     /// What it is, in words.
     const KIND: &'static str;
     fn name(&self) -> &str;
+    /// Under what it is kept.
+    fn key(&self) -> Cow<'_, str> {
+        self.name().into()
+    }
 }
 
 impl Named for GatewayRecord {
@@ -117,6 +128,17 @@ impl Named for VserverRecord {
     const KIND: &'static str = "vserver";
     fn name(&self) -> &str {
         &self.name
+    }
+}
+
+/// Names of users do not differ by case.
+impl Named for UserRecord {
+    const KIND: &'static str = "user";
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn key(&self) -> Cow<'_, str> {
+        auth::folded_name(&self.name).into()
     }
 }
 
@@ -252,6 +274,74 @@ impl Register {
         self.change(VSERVERS, &seen.record.name, Some(&seen.kept), to)
     }
 
+    /// The domain in which the accounts of the cluster have their SIDs.
+    pub fn account_domain(&self) -> AccountDomain {
+        AccountDomain::new(ServerRecords::new(Arc::clone(&self.records), "the register of the cluster"))
+    }
+
+    /// How often a user of the cluster was entered, changed or taken out.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn user_changes(&self) -> Result<u64, StoreError> {
+        Ok(number(self.records.read(ABOUT, USER_CHANGES)?.as_deref()))
+    }
+
+    /// All users of the cluster, by folded name.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn users(&self) -> Result<Listed<UserRecord>, StoreError> {
+        self.all(USERS)
+    }
+
+    /// Enters a user. False: there is one of this name.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn add_user(&self, new: &UserRecord) -> Result<bool, StoreError> {
+        let name = new.key();
+        self.write_user(&name, None, &[USERS.put(name.as_bytes(), &serde_json::to_vec(new)?)])
+    }
+
+    /// Changes a user, whose name stays. False: it is not what was seen.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn change_user(&self, seen: &Seen<UserRecord>, to: &UserRecord) -> Result<bool, StoreError> {
+        let name = seen.record.key();
+        self.write_user(&name, Some(&seen.kept), &[USERS.put(name.as_bytes(), &serde_json::to_vec(to)?)])
+    }
+
+    /// Takes a user out, with the RID: the next user of that name is another. False: it is not what was seen.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn remove_user(&self, seen: &Seen<UserRecord>) -> Result<bool, StoreError> {
+        let name = seen.record.key();
+        let changes = [USERS.remove(name.as_bytes()), RIDS.remove(name.as_bytes())];
+        self.write_user(&name, Some(&seen.kept), &changes)
+    }
+
+    /// Makes these changes, and counts them. False: the user is not what was seen.
+    fn write_user(&self, name: &str, seen: Option<&[u8]>, changes: &[Change]) -> Result<bool, StoreError> {
+        loop {
+            let counted = self.records.read(ABOUT, USER_CHANGES)?;
+            let next = number(counted.as_deref()).wrapping_add(1);
+            let of_user = USERS.expect(name.as_bytes(), seen);
+            let expected = vec![of_user, ABOUT.expect(USER_CHANGES, counted.as_deref())];
+            let count = ABOUT.put(USER_CHANGES, &next.to_le_bytes());
+            let changes = changes.iter().cloned().chain([count]).collect();
+            if self.records.write(&Batch { expected, changes })? {
+                return Ok(true);
+            }
+            // Else somebody has changed another user meanwhile.
+            if self.records.read(USERS, name.as_bytes())?.as_deref() != seen {
+                return Ok(false);
+            }
+        }
+    }
+
     /// Why the gateway that is to serve a vserver does not.
     ///
     /// # Errors
@@ -320,13 +410,18 @@ impl Register {
     }
 }
 
+/// A number of 64 bits; 0: there is none.
+fn number(kept: Option<&[u8]>) -> u64 {
+    kept.and_then(|kept| kept.try_into().ok()).map_or(0, u64::from_le_bytes)
+}
+
 /// The record that is kept under this name.
 ///
 /// # Errors
 /// It is none, in words.
 fn read<T: DeserializeOwned + Named>(name: &str, kept: &[u8]) -> Result<T, String> {
     let record: T = serde_json::from_slice(kept).map_err(|error| error.to_string())?;
-    if record.name() != name {
+    if record.key() != name {
         return Err(format!("it says that it is that of {}", record.name()));
     }
     Ok(record)
