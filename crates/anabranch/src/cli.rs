@@ -31,7 +31,7 @@ pub(crate) use self::quotas::{QuotaCommand, QuotaSet};
 pub(crate) use self::replicate::ShareReplicate;
 pub(crate) use self::restore::ShareRestore;
 pub(crate) use self::snapshots::{PolicyCommand, PolicyRules, SnapshotCommand, SnapshotCreate};
-pub(crate) use self::users::{UserAdd, UserCommand, UserSet};
+pub(crate) use self::users::{OfCluster, UserAdd, UserCommand, UserList, UserSet};
 
 /// A file server: serves directories over SMB 3.1.1 and over NFS v3, v4.1 and v4.2 at the same time.
 #[derive(Debug, Parser)]

@@ -25,7 +25,7 @@ const GATEWAYS: &str = "/v1/cluster/gateways";
 const VSERVERS: &str = "/v1/vservers";
 
 /// How long to wait for the answer to a call that changes something.
-const PATIENCE: Duration = CALL_MAX.saturating_add(Duration::from_secs(10));
+pub(crate) const PATIENCE: Duration = CALL_MAX.saturating_add(Duration::from_secs(10));
 
 /// A call that only a running server carries out. One that changes something waits until what it asks for is so.
 fn ask<T: DeserializeOwned>(

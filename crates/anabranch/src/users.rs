@@ -6,10 +6,14 @@ use control_client::path_part;
 
 use crate::administrator::{Administrator, Intent};
 use crate::asking::Asking;
-use crate::cli::{UserAdd, UserCommand, UserSet};
+use crate::cli::{OfCluster, UserAdd, UserCommand, UserList, UserSet};
+use crate::clusters::PATIENCE;
 use crate::print::{json, print};
 use crate::problem::Result;
 use crate::{password, table};
+
+const USERS: &str = "/v1/users";
+const OF_CLUSTER: &str = "/v1/cluster/users";
 
 /// Carries out the command.
 ///
@@ -18,36 +22,98 @@ use crate::{password, table};
 pub(crate) fn run(command: &UserCommand) -> Result<()> {
     match command {
         UserCommand::Add(add) => {
-            let administrator = Administrator::find(&add.asking, Intent::Change)?;
+            let asked = Asked::find(&add.of, &add.asking, Intent::Change)?;
             let new = new_user(add)?;
-            let call = ("POST", "/v1/users");
-            let user = administrator.call(call, Some(&new), |here| here.add_user(new.clone()))?;
+            let user = asked.add(&new)?;
             tell(&add.asking, &user, "was added")
         }
-        UserCommand::List(asking) => {
-            let administrator = Administrator::find(asking, Intent::Look)?;
-            let users = administrator.call(("GET", "/v1/users"), None::<&()>, |here| here.users())?;
+        UserCommand::List(UserList { of, asking }) => {
+            let users = Asked::find(of, asking, Intent::Look)?.all()?;
             print(&if asking.json { json(&users)? } else { render(&users) })
         }
         UserCommand::Set(set) => {
-            let administrator = Administrator::find(&set.asking, Intent::Change)?;
-            let change = change(set)?;
-            let call = ("PATCH", &*path(&set.name));
-            let user = administrator
-                .call(call, Some(&change), |here| here.change_user(&set.name, change.clone()))?;
+            let asked = Asked::find(&set.of, &set.asking, Intent::Change)?;
+            let user = asked.set(&set.name, &change(set)?)?;
             tell(&set.asking, &user, "was changed")
         }
-        UserCommand::Remove { name, asking } => {
-            let administrator = Administrator::find(asking, Intent::Change)?;
-            let user =
-                administrator.call(("DELETE", &*path(name)), None::<&()>, |here| here.remove_user(name))?;
+        UserCommand::Remove { name, of, asking } => {
+            let user = Asked::find(of, asking, Intent::Change)?.remove(name)?;
             tell(asking, &user, "was removed")
         }
     }
 }
 
-fn path(name: &str) -> String {
-    format!("/v1/users/{}", path_part(name))
+/// Who is asked, and about whose users.
+enum Asked {
+    /// The server about its own.
+    Server(Administrator),
+    /// The gateway about those of the cluster.
+    Gateway(Administrator),
+}
+
+impl Asked {
+    fn find(of: &OfCluster, asking: &Asking, intent: Intent) -> Result<Self> {
+        Ok(if of.is_meant {
+            // Only a running gateway has a cluster.
+            Self::Gateway(Administrator::find(asking, Intent::Look)?)
+        } else {
+            Self::Server(Administrator::find(asking, intent)?)
+        })
+    }
+
+    fn all(&self) -> Result<Users> {
+        match self {
+            Self::Server(server) => server.call(("GET", USERS), None::<&()>, |here| here.users()),
+            Self::Gateway(gateway) => {
+                gateway.call(("GET", OF_CLUSTER), None::<&()>, |here| here.cluster_gateways()?.users())
+            }
+        }
+    }
+
+    fn add(&self, new: &NewUser) -> Result<User> {
+        match self {
+            Self::Server(server) => {
+                server.call(("POST", USERS), Some(new), |here| here.add_user(new.clone()))
+            }
+            Self::Gateway(gateway) => {
+                gateway.call_within(PATIENCE, ("POST", OF_CLUSTER), Some(new), |here| {
+                    here.cluster_gateways()?.add_user(new)
+                })
+            }
+        }
+    }
+
+    fn set(&self, name: &str, change: &UserChange) -> Result<User> {
+        match self {
+            Self::Server(server) => server.call(("PATCH", &*path(USERS, name)), Some(change), |here| {
+                here.change_user(name, change.clone())
+            }),
+            Self::Gateway(gateway) => {
+                let call = ("PATCH", &*path(OF_CLUSTER, name));
+                gateway.call_within(PATIENCE, call, Some(change), |here| {
+                    here.cluster_gateways()?.change_user(name, change)
+                })
+            }
+        }
+    }
+
+    fn remove(&self, name: &str) -> Result<User> {
+        match self {
+            Self::Server(server) => {
+                server.call(("DELETE", &*path(USERS, name)), None::<&()>, |here| here.remove_user(name))
+            }
+            Self::Gateway(gateway) => {
+                let call = ("DELETE", &*path(OF_CLUSTER, name));
+                gateway.call_within(PATIENCE, call, None::<&()>, |here| {
+                    here.cluster_gateways()?.remove_user(name)
+                })
+            }
+        }
+    }
+}
+
+fn path(users: &str, name: &str) -> String {
+    format!("{users}/{}", path_part(name))
 }
 
 fn new_user(add: &UserAdd) -> Result<NewUser> {

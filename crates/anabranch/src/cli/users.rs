@@ -9,7 +9,7 @@ pub(crate) enum UserCommand {
     /// Add a user; prompts for the password, or reads it from standard input
     Add(UserAdd),
     /// List the users: those of the configuration and those added by command
-    List(Asking),
+    List(UserList),
     /// Change a user that was added by command
     Set(UserSet),
     /// Remove a user who was added by command, and end the user's sessions
@@ -17,8 +17,26 @@ pub(crate) enum UserCommand {
         /// The user
         name: String,
         #[command(flatten)]
+        of: OfCluster,
+        #[command(flatten)]
         asking: Asking,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UserList {
+    #[command(flatten)]
+    pub(crate) of: OfCluster,
+    #[command(flatten)]
+    pub(crate) asking: Asking,
+}
+
+/// Whose users are meant.
+#[derive(Debug, Args)]
+pub(crate) struct OfCluster {
+    /// The users of the cluster, who may log on to all its vservers, in place of those of this server
+    #[arg(long = "cluster")]
+    pub(crate) is_meant: bool,
 }
 
 #[derive(Debug, Args)]
@@ -37,6 +55,8 @@ pub(crate) struct UserAdd {
     /// Create the user disabled: it cannot log on
     #[arg(long)]
     pub(crate) disabled: bool,
+    #[command(flatten)]
+    pub(crate) of: OfCluster,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }
@@ -63,6 +83,8 @@ pub(crate) struct UserSet {
     /// Enable the user again
     #[arg(long)]
     pub(crate) enable: bool,
+    #[command(flatten)]
+    pub(crate) of: OfCluster,
     #[command(flatten)]
     pub(crate) asking: Asking,
 }

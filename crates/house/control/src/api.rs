@@ -189,6 +189,16 @@ pub(crate) const ROUTES: &[Route] = &[
         handlers: || post(cluster_calls::drain),
     },
     Route {
+        path: "/cluster/users",
+        methods: &["get", "post"],
+        handlers: || get(cluster_calls::users).post(cluster_calls::add_user),
+    },
+    Route {
+        path: "/cluster/users/{name}",
+        methods: &["patch", "delete"],
+        handlers: || patch(cluster_calls::change_user).delete(cluster_calls::remove_user),
+    },
+    Route {
         path: "/vservers",
         methods: &["get", "post"],
         handlers: || get(cluster_calls::vservers).post(cluster_calls::create),

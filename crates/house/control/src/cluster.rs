@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::Refusal;
+use crate::users::{NewUser, User, UserChange, Users};
 
 /// How long a call that changes something takes at most: whoever makes it waits for longer before it says that nobody answers.
 pub const CALL_MAX: Duration = Duration::from_secs(180);
@@ -203,4 +204,24 @@ pub trait ClusterGateways: fmt::Debug + Send + Sync {
     /// # Errors
     /// There is no such vserver.
     fn remove_vserver(&self, name: &str) -> Result<Vserver, Refusal>;
+    /// All users of the cluster, by name: they may log on to all vservers.
+    ///
+    /// # Errors
+    /// As above.
+    fn users(&self) -> Result<Users, Refusal>;
+    /// Adds a user to the cluster. One without a uid has the numbers of the user of this machine who has the same name.
+    ///
+    /// # Errors
+    /// The name is taken, or a value is invalid.
+    fn add_user(&self, new: &NewUser) -> Result<User, Refusal>;
+    /// Changes a user of the cluster. The sessions of one who is disabled end.
+    ///
+    /// # Errors
+    /// There is no such user, or a value is invalid.
+    fn change_user(&self, name: &str, change: &UserChange) -> Result<User, Refusal>;
+    /// Removes a user of the cluster, whose sessions end.
+    ///
+    /// # Errors
+    /// There is no such user.
+    fn remove_user(&self, name: &str) -> Result<User, Refusal>;
 }

@@ -1,10 +1,11 @@
-//! The calls on the cluster and its vservers.
+//! The calls on the cluster, its vservers and its users.
 
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
 use crate::About;
@@ -13,6 +14,7 @@ use crate::api::{JsonReply, administer, read};
 use crate::cluster::{Cluster, ClusterGateways, Drained, NewVserver, Vserver, VserverMove, Vservers};
 use crate::contents::LongAnswer;
 use crate::logged::Concerned;
+use crate::users::{NewUser, User, UserChange, Users};
 
 type OfServer = State<Arc<About>>;
 type Long = Extension<LongAnswer>;
@@ -94,4 +96,33 @@ pub(crate) async fn remove(
     long: Long,
 ) -> JsonReply<Vserver> {
     change(about, long, move |gateways| gateways.remove_vserver(&name)).await
+}
+
+pub(crate) async fn users(State(about): OfServer) -> JsonReply<Users> {
+    ask(about, |gateways| gateways.users()).await
+}
+
+pub(crate) async fn add_user(State(about): OfServer, long: Long, body: Bytes) -> Result<Response, Refusal> {
+    let new: NewUser = read(&body)?;
+    let concerned = Concerned(new.name.clone());
+    let added: JsonReply<User> = change(about, long, move |gateways| gateways.add_user(&new)).await;
+    Ok((StatusCode::CREATED, Extension(concerned), added?).into_response())
+}
+
+pub(crate) async fn change_user(
+    State(about): OfServer,
+    Path(name): Path<String>,
+    long: Long,
+    body: Bytes,
+) -> JsonReply<User> {
+    let new: UserChange = read(&body)?;
+    change(about, long, move |gateways| gateways.change_user(&name, &new)).await
+}
+
+pub(crate) async fn remove_user(
+    State(about): OfServer,
+    Path(name): Path<String>,
+    long: Long,
+) -> JsonReply<User> {
+    change(about, long, move |gateways| gateways.remove_user(&name)).await
 }

@@ -320,6 +320,18 @@ impl ClusterGateways for Nobody {
     fn remove_vserver(&self, _: &str) -> Result<Vserver, Refusal> {
         none()
     }
+    fn users(&self) -> Result<Users, Refusal> {
+        none()
+    }
+    fn add_user(&self, _: &NewUser) -> Result<User, Refusal> {
+        none()
+    }
+    fn change_user(&self, _: &str, _: &UserChange) -> Result<User, Refusal> {
+        none()
+    }
+    fn remove_user(&self, _: &str) -> Result<User, Refusal> {
+        none()
+    }
 }
 
 pub(crate) struct Served {

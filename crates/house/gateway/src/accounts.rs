@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use acl::Sid;
@@ -25,14 +26,16 @@ use crate::settings::{Settings, UserSettings};
 #[derive(Debug, Default)]
 pub(crate) struct AccountBook {
     by_name: RwLock<HashMap<String, Account>>,
-    /// What becomes of users with tickets.
-    tickets: RwLock<Arc<Tickets>>,
-    /// The users of domains who have come. It has a lock of its own.
+    /// What becomes of users with tickets. All books of a process have the same.
+    tickets: Arc<RwLock<Arc<Tickets>>>,
+    /// The users of domains who have come: the same in all books. It has a lock of its own.
     pub(crate) acquaintances: Arc<Acquaintances>,
-    /// What becomes of questions about users and groups.
-    pub(crate) lookups: Lookups,
-    /// Made of both when somebody asks; None: one of them has changed since.
-    people: Mutex<Option<Arc<People>>>,
+    /// What becomes of questions about users and groups: the same in all books.
+    pub(crate) lookups: Arc<Lookups>,
+    /// Made of the accounts and these tickets when somebody asks; None: an account has changed since.
+    people: Mutex<Option<(Arc<Tickets>, Arc<People>)>>,
+    /// How often an account has changed.
+    changes: AtomicU64,
     /// The users for whom accounts stand, by uid, made when somebody asks; None: an account has changed since.
     users: Mutex<Option<HashMap<u32, AccountUser>>>,
     /// In which the accounts have SIDs; None: they have none, or others say which.
@@ -53,6 +56,41 @@ impl AccountBook {
         Self { domain: Some(state.account_domain()), ..Self::default() }
     }
 
+    /// An empty book for the accounts of another domain: who enters them says which SIDs they have.
+    pub(crate) fn beside(&self) -> Self {
+        Self {
+            tickets: Arc::clone(&self.tickets),
+            acquaintances: Arc::clone(&self.acquaintances),
+            lookups: Arc::clone(&self.lookups),
+            ..Self::default()
+        }
+    }
+
+    /// All accounts, and how often one had changed before.
+    pub(crate) fn all(&self) -> (Vec<Account>, u64) {
+        let changes = self.changes();
+        (self.by_name.read().values().cloned().collect(), changes)
+    }
+
+    /// How often an account has changed.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Has these accounts as they are, and no others. The names of those who could log on, and cannot any more, or are others now.
+    pub(crate) fn replace(&self, accounts: Vec<Account>) -> Vec<String> {
+        let new = accounts.into_iter().map(|account| (folded_name(&account.name), account)).collect();
+        let before = std::mem::replace(&mut *self.by_name.write(), new);
+        self.changed();
+        let now = self.by_name.read();
+        let is_there = |folded: &String, before: &Account| {
+            now.get(folded).is_some_and(|account| !account.disabled && account.sid == before.sid)
+        };
+        let gone =
+            before.into_iter().filter(|(folded, account)| !account.disabled && !is_there(folded, account));
+        gone.map(|(_, account)| account.name).collect()
+    }
+
     /// Enters an account, in place of any account with the same name.
     pub(crate) fn enter(&self, mut account: Account) {
         account.sid = self.make_sid(&account.name);
@@ -69,6 +107,7 @@ impl AccountBook {
 
     /// What was made of the accounts is to be made again.
     fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::Release);
         *self.people.lock() = None;
         *self.users.lock() = None;
     }
@@ -116,7 +155,6 @@ impl AccountBook {
             self.acquaintances.forget_all();
         }
         *self.tickets.write() = Arc::new(tickets);
-        *self.people.lock() = None;
     }
 
     /// What becomes of users with tickets.
@@ -124,20 +162,24 @@ impl AccountBook {
         Arc::clone(&self.tickets.read())
     }
 
-    /// For whom numbers and SIDs stand.
+    /// For whom numbers and SIDs stand. The same value is given until an account or what becomes of tickets changes.
     pub(crate) fn people(&self) -> Arc<People> {
-        let mut people = self.people.lock();
-        let make = || {
-            let accounts = self.by_name.read();
-            let sids = accounts.values().filter_map(|account| Some((account.uid, account.sid?)));
-            Arc::new(People::new(self.domain_ids(), sids))
-        };
-        Arc::clone(people.get_or_insert_with(make))
+        let tickets = self.tickets();
+        let mut made = self.people.lock();
+        if let Some((of, people)) = &*made
+            && Arc::ptr_eq(of, &tickets)
+        {
+            return Arc::clone(people);
+        }
+        let accounts = self.by_name.read();
+        let sids = accounts.values().filter_map(|account| Some((account.uid, account.sid?)));
+        let people = Arc::new(People::new(self.domain_ids(&tickets), sids));
+        *made = Some((tickets, Arc::clone(&people)));
+        people
     }
 
     /// What is known of the numbers of domains.
-    fn domain_ids(&self) -> DomainIds {
-        let tickets = self.tickets.read();
+    fn domain_ids(&self, tickets: &Tickets) -> DomainIds {
         let Some(numbers) = &tickets.numbers else { return DomainIds::Unknown };
         match &numbers.numbering {
             Numbering::Formula(domains) if numbers.is_known() => DomainIds::Formula(Arc::clone(domains)),
@@ -403,6 +445,29 @@ mod tests {
         book.enter(Account { disabled: true, ..account("Otto", 3) });
         assert!(book.by_uid().len() == 1 && book.take("Otto").is_some());
         assert!(book.take("aNNa").is_some() && book.find("Anna").is_none() && book.is_empty());
+    }
+
+    #[test]
+    fn a_book_that_is_replaced_tells_who_may_not_log_on_any_more() {
+        let book = AccountBook::default().beside();
+        let sid = |rid: u32| "S-1-5-21-1-2-3".parse::<Sid>().unwrap().member(rid);
+        let with_sid = |name: &str, rid| Account { sid: sid(rid), ..account(name, 7) };
+        let all = [("anna", 1000), ("Otto", 1001), ("zoe", 1002), ("kim", 1003)];
+        let all = all.map(|(name, rid)| with_sid(name, rid)).to_vec();
+        assert_eq!(book.replace(all.clone()), [""; 0]);
+        let before = book.changes();
+        assert_eq!(book.people().uid_of(&sid(1000).unwrap()), Some(7));
+        let new = vec![
+            Account { name: "ANNA".to_owned(), uid: 8, ..all[0].clone() },
+            Account { disabled: true, ..all[1].clone() },
+            with_sid("zoe", 1004),
+        ];
+        let mut gone = book.replace(new);
+        gone.sort_unstable();
+        assert_eq!(gone, ["Otto", "kim", "zoe"]);
+        assert_eq!(book.people().uid_of(&sid(1000).unwrap()), Some(8));
+        assert!(book.changes() > before && book.find("kim").is_none());
+        assert_eq!(book.replace(Vec::new()).len(), 2, "one was disabled before");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! them is to serve which vserver. Commands change the register; each gateway looks at it, and does its part ([`keeper`]). So a command
 //! may be given to any gateway, and one that was not there when something was decided does its part when it is back.
 
+mod accounts;
 mod attempts;
 mod calls;
 mod carriers;
@@ -10,6 +11,7 @@ mod definition;
 mod keeper;
 mod placement;
 mod troubles;
+mod users;
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,6 +22,7 @@ use parking_lot::Mutex;
 use state::cluster::{ClusterStore, Fenced, Listening, Register};
 use state::store::StoreError;
 
+pub(crate) use self::accounts::OfCluster;
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::settings::{CephPlace, ClusterSettings};
 use crate::vserver_commands::Host;

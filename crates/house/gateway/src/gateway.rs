@@ -19,7 +19,7 @@ use state::{Closed, State};
 use crate::administration::{self, Administration, ClientQuotas, Serving};
 use crate::admins::Admins;
 use crate::background::{Background, Served};
-use crate::cluster::{Connect, Seated};
+use crate::cluster::{Connect, OfCluster, Seated};
 use crate::control_access::Published;
 use crate::control_tls::Identity;
 use crate::holdings::Holdings;
@@ -129,7 +129,8 @@ impl Gateway {
         let host = Arc::new(Host {
             vservers,
             membership: Mutex::default(),
-            lent,
+            lent: Arc::new(lent),
+            of_cluster: OfCluster::default(),
             administration: Arc::clone(&administration),
             listeners: shards.new_listeners(),
             session,

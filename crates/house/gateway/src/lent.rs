@@ -11,7 +11,7 @@ use crate::accounts::AccountBook;
 use crate::descriptors::Allotment;
 use crate::kerberos::{self, DomainNumbers, Tickets};
 use crate::prepared::Prepared;
-use crate::problem::{Cause, Problem, Result, serving};
+use crate::problem::{Result, serving};
 use crate::settings::Settings;
 use crate::sid_names::SidNames;
 use crate::user_groups::GroupsHere;
@@ -32,7 +32,7 @@ pub(crate) struct Lent {
     pub(crate) groups: Arc<GroupsHere>,
     /// In whose domain the accounts are.
     pub(crate) machine: Sid,
-    keys: Option<KerberosKeys>,
+    keys: Option<Arc<KerberosKeys>>,
 }
 
 impl Lent {
@@ -42,13 +42,7 @@ impl Lent {
         let Prepared { settings, state, accounts, descriptors, access_log, .. } = prepared;
         warn_of_guests(settings);
         let machine = state.account_domain().sid()?;
-        let server_name = smb_server::Config::default().server_name;
-        let names = SidNames::start(Arc::clone(accounts), &server_name, machine);
-        let names = names.map_err(|e| {
-            Problem::new(Cause::Serving, format!("cannot start a thread for the names of users: {e}"), "")
-        })?;
-        let groups = GroupsHere::start(Arc::clone(accounts));
-        let groups = groups.map_err(serving("cannot start a thread for the groups of users"))?;
+        let (names, groups) = start_directories(accounts, machine)?;
         let numbers = DomainNumbers::new(&settings.kerberos, state, accounts)?;
         let keys = kerberos::keys(settings, &numbers.numbering)?;
         accounts.use_tickets(Tickets::of(&settings.kerberos, numbers, keys.as_ref()));
@@ -61,22 +55,51 @@ impl Lent {
             descriptors: *descriptors,
             access_log: access_log.clone(),
             tls,
-            names: Arc::new(names),
-            groups: Arc::new(groups),
+            names,
+            groups,
             machine,
-            keys,
+            keys: keys.map(Arc::new),
+        })
+    }
+
+    /// The same with these accounts, whose SIDs are in another domain.
+    ///
+    /// # Errors
+    /// The system lacks threads.
+    pub(crate) fn with_accounts(&self, accounts: Arc<AccountBook>, machine: Sid) -> Result<Self> {
+        let (names, groups) = start_directories(&accounts, machine)?;
+        Ok(Self {
+            settings: self.settings.clone(),
+            accounts,
+            descriptors: self.descriptors,
+            access_log: self.access_log.clone(),
+            tls: self.tls.clone(),
+            names,
+            groups,
+            machine,
+            keys: self.keys.clone(),
         })
     }
 
     /// The keys with which an SMB server accepts tickets.
     pub(crate) fn smb_keys(&self) -> Option<KerberosKeys> {
-        self.keys.as_ref().map(kerberos::smb_keys)
+        self.keys.as_deref().map(kerberos::smb_keys)
     }
 
     /// Those of an NFS server.
     pub(crate) fn nfs_keys(&self) -> Option<nfs_server::KerberosKeys> {
-        self.keys.as_ref().map(|keys| kerberos::nfs_keys(keys, &self.accounts))
+        self.keys.as_deref().map(|keys| kerberos::nfs_keys(keys, &self.accounts))
     }
+}
+
+/// Starts the threads that ask who people are, and in which groups. They end with these values.
+fn start_directories(accounts: &Arc<AccountBook>, machine: Sid) -> Result<(Arc<SidNames>, Arc<GroupsHere>)> {
+    let server_name = smb_server::Config::default().server_name;
+    let names = SidNames::start(Arc::clone(accounts), &server_name, machine);
+    let names = names.map_err(serving("cannot start a thread for the names of users"))?;
+    let groups = GroupsHere::start(Arc::clone(accounts));
+    let groups = groups.map_err(serving("cannot start a thread for the groups of users"))?;
+    Ok((Arc::new(names), Arc::new(groups)))
 }
 
 /// Logs why guests are not admitted, although a share admits them.

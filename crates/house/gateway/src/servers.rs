@@ -138,7 +138,7 @@ fn smb_config(lent: &Lent, own: &Own) -> Result<smb_server::Config> {
     };
     Ok(smb_server::Config {
         server_name: own.name.clone(),
-        directory: Arc::clone(&lent.names) as _,
+        directory: Arc::new(lent.names.named(&own.name)),
         server_guid: Some(own.records.server_guid()?),
         signing: settings.smb_signing,
         ntlm: settings.ntlm,

@@ -79,6 +79,17 @@ impl SidNames {
         Self::asking(accounts, server, machine, Arc::new(ask_system))
     }
 
+    /// The same for a server of another name, whose accounts are the same. It has the same threads.
+    pub(crate) fn named(&self, server: &str) -> Self {
+        Self {
+            accounts: Arc::clone(&self.accounts),
+            server: server.to_owned(),
+            machine: self.machine,
+            asked: Arc::clone(&self.asked),
+            of_domain: Arc::clone(&self.of_domain),
+        }
+    }
+
     fn asking(
         accounts: Arc<AccountBook>,
         server: &str,

@@ -10,6 +10,7 @@ use state::cluster::{Begun, Claim, Followed, Member, Owner, Ownership};
 
 use crate::administration::Administration;
 use crate::cephfs;
+use crate::cluster::OfCluster;
 use crate::lent::Lent;
 use crate::membership::Membership;
 use crate::problem::{Cause, Problem, Result, serving};
@@ -35,7 +36,10 @@ pub(crate) struct Host {
     pub(crate) vservers: Arc<Vservers>,
     /// Guards the place among others; None: it has none.
     pub(crate) membership: Mutex<Option<Membership>>,
-    pub(crate) lent: Lent,
+    /// What the servers of this process have in common.
+    pub(crate) lent: Arc<Lent>,
+    /// The same for vservers of a cluster, whose accounts are its own.
+    pub(crate) of_cluster: OfCluster,
     pub(crate) administration: Arc<Administration>,
     pub(crate) listeners: NewListeners,
     /// By which the storage knows this gateway.
@@ -214,6 +218,7 @@ impl Host {
         let term = self.term(member).ok_or_else(|| no_place(name))?;
         let (Reached { smb, nfs, raised }, took) = timed(|| new.reach.begin())?;
         phases.address = took;
+        let lent = self.lent_to_vservers();
         let own = Own {
             name: name.to_ascii_uppercase(),
             records,
@@ -223,10 +228,12 @@ impl Host {
             has_network_locks: false,
             moves: true,
         };
-        let (vserver, took) = timed(|| Vserver::new(&self.lent, own, self.listeners.make(term)))?;
+        let (vserver, took) = timed(|| Vserver::new(&lent, own, self.listeners.make(term)))?;
         phases.servers = took;
         let ownership = Arc::clone(ownership);
+        let shares = vserver.shares.present();
         self.vservers.enter(Served { ownership, vserver, directories, session, raised });
+        self.use_people_in(&shares);
         Ok((NewSockets { smb, nfs }, phases))
     }
 

@@ -16,6 +16,7 @@ use state::store::StoreError;
 use crate::problem::{Cause, Problem, Result};
 use crate::vserver::Vserver;
 use crate::vserver_shares::Directories;
+use crate::waiting::wait_for;
 
 /// The longest name of a vserver: SMB clients see it as a NetBIOS name ([MS-NBTE] 1.8: 15 bytes and a suffix).
 const NAME_MAX: usize = 15;
@@ -99,6 +100,26 @@ impl Vservers {
             named.map(|(share, directory)| (of_vserver(name, share), directory.clone())).collect::<Vec<_>>()
         };
         self.served.lock().iter().flat_map(of).collect()
+    }
+
+    /// Ends the sessions of users who may not log on any more. It waits for no storage.
+    pub(crate) fn end_users(&self, names: Vec<String>) {
+        let served = self.served.lock();
+        let servers: Vec<_> = served.values().map(|served| Arc::clone(&served.vserver.servers.smb)).collect();
+        drop(served);
+        if names.is_empty() || servers.is_empty() {
+            return;
+        }
+        let end = move || {
+            for (name, smb) in names.iter().flat_map(|name| servers.iter().map(move |smb| (name, smb))) {
+                if let Err(refusal) = wait_for(smb.end_user(name)) {
+                    tracing::error!("sessions of the user {name} have not ended: {}", refusal.what);
+                }
+            }
+        };
+        if let Err(error) = std::thread::Builder::new().name("users".to_owned()).spawn(end) {
+            tracing::error!("sessions of users have not ended: cannot start a thread: {error}");
+        }
     }
 
     /// Writes down the burst credits of their shares.

@@ -33,6 +33,7 @@ use self::expiry::Expired;
 pub(crate) use client_quotas::ClientQuotas;
 pub use client_quotas::QUOTA_CHANGES_MAX;
 pub(crate) use tokens::known as known_token;
+pub(crate) use users::{check_identity, tell_user};
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -76,7 +77,7 @@ use crate::snapshots::{Runners, Snapshotting, now};
 use crate::vservers::Vservers;
 
 /// The most users who can be added by command.
-const USERS_MAX: usize = 100_000;
+pub(crate) const USERS_MAX: usize = 100_000;
 
 /// The running server.
 #[derive(Debug)]

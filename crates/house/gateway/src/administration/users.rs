@@ -48,7 +48,7 @@ impl Administration {
             users.push(self.tell_declared_user(account, &declared, &added)?);
         }
         let added = added.iter().filter(|user| declared.account(&user.name).is_none());
-        users.extend(added.map(|user| tell(&self.account(user), user.keys.is_some())));
+        users.extend(added.map(|user| tell_user(&self.account(user), user.keys.is_some())));
         for user in &mut users {
             user.sid = self.sid_of(&user.name)?;
         }
@@ -60,7 +60,7 @@ impl Administration {
         let declared = self.declared();
         let user = match declared.account(name) {
             Some(account) => self.tell_declared_user(account, &declared, &self.added_users()?),
-            None => self.added_user(name).map(|user| tell(&self.account(&user), user.keys.is_some())),
+            None => self.added_user(name).map(|user| tell_user(&self.account(&user), user.keys.is_some())),
         }?;
         Ok(User { sid: self.sid_of(&user.name)?, ..user })
     }
@@ -84,7 +84,7 @@ impl Administration {
         let kept = self.state.account(name).map_err(failed)?.or_else(|| stored.map(UserRecord::secrets));
         let has_keys = kept.is_some_and(|kept| kept.keys.is_some());
         let declared_in = Some(declared.account_place(name).to_owned());
-        Ok(User { declared_in, ..tell(account, has_keys) })
+        Ok(User { declared_in, ..tell_user(account, has_keys) })
     }
 
     /// The account of a user who was added by command, as the running server has it.
@@ -129,7 +129,7 @@ impl Administration {
         self.use_account(&account)?;
         drop(changing);
         tracing::info!(user = name, uid = account.uid, "a user was added");
-        Ok(User { sid: self.sid_of(name)?, ..tell(&account, user.keys.is_some()) })
+        Ok(User { sid: self.sid_of(name)?, ..tell_user(&account, user.keys.is_some()) })
     }
 
     pub(super) fn set_user(&self, name: &str, change: &UserChange) -> Result<User> {
@@ -148,7 +148,7 @@ impl Administration {
         self.use_account(&account)?;
         drop(changing);
         tracing::info!(user = user.name, disabled = user.disabled, "a user was changed");
-        Ok(User { sid: self.sid_of(&user.name)?, ..tell(&account, user.keys.is_some()) })
+        Ok(User { sid: self.sid_of(&user.name)?, ..tell_user(&account, user.keys.is_some()) })
     }
 
     pub(super) fn end_user(&self, name: &str) -> Result<User> {
@@ -164,11 +164,11 @@ impl Administration {
         }
         drop(changing);
         tracing::info!(user = user.name, "a user was removed");
-        Ok(User { sid, ..tell(&account, user.keys.is_some()) })
+        Ok(User { sid, ..tell_user(&account, user.keys.is_some()) })
     }
 
     /// What is kept of a password. It takes some 20 ms: calls of the API are carried out off the shards.
-    fn secrets_of(&self, name: &str, password: &Password) -> Result<Secrets> {
+    pub(crate) fn secrets_of(&self, name: &str, password: &Password) -> Result<Secrets> {
         check_password(name, password)?;
         let secrets = passwords::secrets(name, &password.0, None, &self.state);
         secrets.map_err(|problem| Refusal::new(RefusalKind::Failed, problem.what, problem.advice))
@@ -183,7 +183,7 @@ impl Administration {
     }
 }
 
-fn tell(account: &Account, aes_keys: bool) -> User {
+pub(crate) fn tell_user(account: &Account, aes_keys: bool) -> User {
     User {
         name: account.name.clone(),
         declared_in: None,
@@ -214,7 +214,7 @@ fn check_password(name: &str, Password(password): &Password) -> Result<()> {
     Ok(())
 }
 
-fn check_identity(user: &UserRecord) -> Result<()> {
+pub(crate) fn check_identity(user: &UserRecord) -> Result<()> {
     let groups = user.groups.as_ref().map_or(0, Vec::len);
     if groups > GROUPS_MAX {
         let what = format!("the user {} has {groups} further groups", user.name);

@@ -8,6 +8,7 @@ use control::cluster::{
     CALL_MAX, Cluster, ClusterGateway, ClusterGateways, Drained, GatewayFigures, NewVserver, Vserver,
     VserverMove, VserverShare, Vservers,
 };
+use control::users::{NewUser, User, UserChange, Users};
 use control::{Refusal, RefusalKind};
 use state::cluster::{
     GatewayRecord, LastOwner, Listed, Register, Seen, Unreadable, VserverRecord, VserverShareRecord,
@@ -18,7 +19,7 @@ use state::store::StoreError;
 use super::{Seat, definition, placement, troubles};
 use crate::problem::Problem;
 
-type Result<T> = std::result::Result<T, Refusal>;
+pub(super) type Result<T> = std::result::Result<T, Refusal>;
 
 /// How long a gateway may take to take its place: the lease of a server before it may have to run out.
 const JOIN: Duration = Duration::from_secs(8);
@@ -35,11 +36,11 @@ const LATER: &str =
 /// How often to look whether that is so.
 const LOOK: Duration = Duration::from_millis(20);
 
-fn refused(kind: RefusalKind, what: impl Into<String>, advice: impl Into<String>) -> Refusal {
+pub(super) fn refused(kind: RefusalKind, what: impl Into<String>, advice: impl Into<String>) -> Refusal {
     Refusal::new(kind, what, advice)
 }
 
-fn failed(Problem { what, advice, .. }: Problem) -> Refusal {
+pub(super) fn failed(Problem { what, advice, .. }: Problem) -> Refusal {
     refused(RefusalKind::Failed, what, advice)
 }
 
@@ -63,7 +64,7 @@ fn no_carrier(gateway: &str, interface: &str) -> String {
     )
 }
 
-fn too_quick() -> Refusal {
+pub(super) fn too_quick() -> Refusal {
     refused(RefusalKind::Busy, "somebody has changed the same at this moment", "Look, and try again.")
 }
 
@@ -80,7 +81,11 @@ fn unreadable(record: &Unreadable) -> Refusal {
 }
 
 /// The record of this name, if there is one.
-fn found_in<T>(listed: Listed<T>, is_it: impl Fn(&T) -> bool, name: &str) -> Result<Option<Seen<T>>> {
+pub(super) fn found_in<T>(
+    listed: Listed<T>,
+    is_it: impl Fn(&T) -> bool,
+    name: &str,
+) -> Result<Option<Seen<T>>> {
     if let Some(record) = listed.unreadable(name) {
         return Err(unreadable(record));
     }
@@ -88,7 +93,7 @@ fn found_in<T>(listed: Listed<T>, is_it: impl Fn(&T) -> bool, name: &str) -> Res
 }
 
 impl Seat {
-    fn asked_register(&self) -> Result<Arc<Register>> {
+    pub(super) fn asked_register(&self) -> Result<Arc<Register>> {
         let register = self.register().map_err(failed)?;
         register.ok_or_else(|| {
             let what = format!("nobody has made a cluster in the pool {}", self.settings.pool);
@@ -96,7 +101,7 @@ impl Seat {
         })
     }
 
-    fn no_answer(&self, error: &StoreError) -> Refusal {
+    pub(super) fn no_answer(&self, error: &StoreError) -> Refusal {
         failed(self.trouble(error))
     }
 
@@ -493,5 +498,21 @@ impl ClusterGateways for Seat {
             std::thread::sleep(LOOK);
         }
         Ok(told)
+    }
+
+    fn users(&self) -> Result<Users> {
+        self.told_users()
+    }
+
+    fn add_user(&self, new: &NewUser) -> Result<User> {
+        self.enter_user(new)
+    }
+
+    fn change_user(&self, name: &str, change: &UserChange) -> Result<User> {
+        self.set_user(name, change)
+    }
+
+    fn remove_user(&self, name: &str) -> Result<User> {
+        self.end_user(name)
     }
 }

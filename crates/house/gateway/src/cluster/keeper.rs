@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use state::cluster::{GatewayRecord, Listed, Member, Register, Seen, VserverRecord, last_owner, living};
 
+use super::accounts::Users;
 use super::attempts::Attempts;
 use super::carriers::Carriers;
 use super::{Seat, Wake, changes, definition, placement};
@@ -56,6 +57,8 @@ struct Keeper {
     read: Option<Instant>,
     gateways: Listed<GatewayRecord>,
     vservers: Listed<VserverRecord>,
+    /// The users of the cluster; None: they were not read yet.
+    users: Option<Users>,
     /// Which records cannot be read, as far as the log says so.
     unreadable: HashSet<String>,
     /// Since when this gateway has its place.
@@ -137,12 +140,16 @@ impl Keeper {
             }
             (self.since, self.seen) = (Some(Instant::now()), HashSet::new());
         }
+        let accounts = self.users.as_ref().and_then(|users| seat.use_accounts(&register, users).err());
+        if !seat.has_accounts() {
+            return Ok(accounts);
+        }
         let carriers = self.look_at_carriers(seat, &register).err();
         let after = self.look_after(seat, &register);
         let handed = if carriers.is_none() { self.hand_on(seat, &register) } else { None };
         self.end_others(seat, &register);
         let own = self.begin_own(seat, &register);
-        Ok(carriers.or(after).or(handed).or(own))
+        Ok(accounts.or(carriers).or(after).or(handed).or(own))
     }
 
     /// Looks which interfaces for vservers have no carrier here, and says so in the register.
@@ -203,7 +210,9 @@ impl Keeper {
         self.read = Some(Instant::now());
         self.gateways = register.gateways().map_err(|error| seat.failed(&error))?;
         self.vservers = register.vservers().map_err(|error| seat.failed(&error))?;
-        let unreadable = self.gateways.unreadable.iter().chain(&self.vservers.unreadable);
+        self.read_users(seat, register)?;
+        let of_users = self.users.iter().flat_map(|users| &users.listed.unreadable);
+        let unreadable = self.gateways.unreadable.iter().chain(&self.vservers.unreadable).chain(of_users);
         let unreadable: HashSet<_> = unreadable.map(|unreadable| unreadable.what.clone()).collect();
         for what in unreadable.difference(&self.unreadable) {
             tracing::error!("{what}: it stays as it is, and the others are looked after");
@@ -276,6 +285,15 @@ impl Keeper {
             }
         }
         problem
+    }
+
+    /// Reads the users if they have changed.
+    fn read_users(&mut self, seat: &Seat, register: &Register) -> Result<()> {
+        let changes = register.user_changes().map_err(|error| seat.failed(&error))?;
+        if self.users.as_ref().is_none_or(|users| users.changes != changes) {
+            self.users = Some(Users::read(seat, register)?);
+        }
+        Ok(())
     }
 
     /// Looks whether the gateways after this one are there, up to the first that is, and gives the vservers of those that

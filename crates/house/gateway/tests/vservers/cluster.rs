@@ -28,7 +28,7 @@ const REGISTER: &str = "cluster";
 const VSERVERS: Table = Table { name: "vservers", form: Form::TextToBytes };
 
 /// Waits until this is so.
-fn until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < PATIENCE, "{what}");
@@ -37,7 +37,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 /// A cluster with these gateways, of which none is there.
-fn cluster(world: &World, gateways: &[&str]) -> Register {
+pub(crate) fn cluster(world: &World, gateways: &[&str]) -> Register {
     let register = Register::make(&world.store.gateway("test")).unwrap().unwrap();
     for name in gateways {
         let record = GatewayRecord { name: (*name).to_owned(), ..GatewayRecord::default() };
@@ -47,7 +47,7 @@ fn cluster(world: &World, gateways: &[&str]) -> Register {
 }
 
 /// A vserver of NFS with one share, which is to be served by this gateway.
-fn vserver(name: &str, gateway: &str, directory: &Path) -> VserverRecord {
+pub(crate) fn vserver(name: &str, gateway: &str, directory: &Path) -> VserverRecord {
     let free = TcpListener::bind((HOME, 0)).unwrap().local_addr().unwrap();
     let share = VserverShareRecord {
         name: "data".to_owned(),
@@ -65,7 +65,7 @@ fn vserver(name: &str, gateway: &str, directory: &Path) -> VserverRecord {
 }
 
 /// Makes a gateway one of the cluster.
-fn begin(
+pub(crate) fn begin(
     gateway: &mut Gateway,
     name: &str,
     connect: impl Fn() -> Arc<dyn ClusterStore> + Send + Sync + 'static,
@@ -75,12 +75,12 @@ fn begin(
     gateway.administration().cluster_gateways().unwrap()
 }
 
-fn served(gateway: &Gateway) -> Vec<String> {
+pub(crate) fn served(gateway: &Gateway) -> Vec<String> {
     gateway.vservers().into_iter().map(|(name, _)| name).collect()
 }
 
 /// Stops a gateway that nothing else refers to.
-fn stop(gateway: Gateway) {
+pub(crate) fn stop(gateway: Gateway) {
     assert!(gateway.stop().unwrap().within(PATIENCE));
 }
 
@@ -245,7 +245,7 @@ fn asked(name: &str, gateway: &str) -> NewVserver {
     }
 }
 
-fn record_of(register: &Register, name: &str) -> Option<Seen<VserverRecord>> {
+pub(crate) fn record_of(register: &Register, name: &str) -> Option<Seen<VserverRecord>> {
     register.vservers().unwrap().seen.into_iter().find(|seen| seen.record.name == name)
 }
 

@@ -35,6 +35,7 @@ mod raw;
 mod server;
 #[path = "../ticket/mod.rs"]
 mod ticket;
+mod users;
 mod world;
 
 use std::io::Read;
