@@ -46,6 +46,8 @@ list=$(acl secret)
 check "the list is told by name" grep -q 'ACL:FILES\\gwen:ALLOWED/0x0/READ' <<<"$list"
 check "so is the owner" grep -q 'OWNER:Unix User\\carla' <<<"$list"
 
+[ "$show" = '' ] || { add b erika --cluster --uid 4005; at a user list --cluster; acl secret >&2; } >/dev/null
+
 kill -KILL "${pid[a]}"; wait "${pid[a]}" 2>/dev/null; unset 'pid[a]'
 check "killed: the other takes over" soon serves b files b
 check "killed: users log on there" soon eval 'as carla ls | grep -q secret'

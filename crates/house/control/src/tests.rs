@@ -320,16 +320,16 @@ impl ClusterGateways for Nobody {
     fn remove_vserver(&self, _: &str) -> Result<Vserver, Refusal> {
         none()
     }
-    fn users(&self) -> Result<Users, Refusal> {
+    fn users(&self) -> Result<users::Users, Refusal> {
         none()
     }
-    fn add_user(&self, _: &NewUser) -> Result<User, Refusal> {
+    fn add_user(&self, _: &users::NewUser) -> Result<users::User, Refusal> {
         none()
     }
-    fn change_user(&self, _: &str, _: &UserChange) -> Result<User, Refusal> {
+    fn change_user(&self, _: &str, _: &users::UserChange) -> Result<users::User, Refusal> {
         none()
     }
-    fn remove_user(&self, _: &str) -> Result<User, Refusal> {
+    fn remove_user(&self, _: &str) -> Result<users::User, Refusal> {
         none()
     }
 }
