@@ -1,6 +1,6 @@
 //! The accounts that may log on. They can change while clients work.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -40,6 +40,8 @@ pub(crate) struct AccountBook {
     users: Mutex<Option<HashMap<u32, AccountUser>>>,
     /// In which the accounts have SIDs; None: they have none, or others say which.
     domain: Option<AccountDomain>,
+    /// None: it has accounts of its own. Else the folded names of those that are accounts of another book, which says what they are.
+    of_other: Option<(Arc<Self>, RwLock<HashSet<String>>)>,
 }
 
 /// The names of accounts, by what their users are known by.
@@ -56,12 +58,13 @@ impl AccountBook {
         Self { domain: Some(state.account_domain()), ..Self::default() }
     }
 
-    /// An empty book for the accounts of another domain: who enters them says which SIDs they have.
-    pub(crate) fn beside(&self) -> Self {
+    /// An empty book for accounts in another domain, some of which are in this book: who enters them says which SIDs they have.
+    pub(crate) fn beside(self: &Arc<Self>) -> Self {
         Self {
             tickets: Arc::clone(&self.tickets),
             acquaintances: Arc::clone(&self.acquaintances),
             lookups: Arc::clone(&self.lookups),
+            of_other: Some((Arc::clone(self), RwLock::default())),
             ..Self::default()
         }
     }
@@ -77,18 +80,35 @@ impl AccountBook {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Has these accounts as they are, and no others. The names of those who could log on, and cannot any more, or are others now.
-    pub(crate) fn replace(&self, accounts: Vec<Account>) -> Vec<String> {
-        let new = accounts.into_iter().map(|account| (folded_name(&account.name), account)).collect();
+    /// Has these accounts, and no others; those of the other book last. The names of those who could log on, and cannot any more, or are
+    /// others now.
+    pub(crate) fn replace(&self, own: Vec<Account>, of_other: Vec<Account>) -> Vec<String> {
+        let folded = |account: Account| (folded_name(&account.name), account);
+        let mut new: HashMap<_, _> = of_other.into_iter().map(folded).collect();
+        if let Some((_, names)) = &self.of_other {
+            *names.write() = new.keys().cloned().collect();
+        }
+        new.extend(own.into_iter().map(folded));
         let before = std::mem::replace(&mut *self.by_name.write(), new);
         self.changed();
         let now = self.by_name.read();
         let is_there = |folded: &String, before: &Account| {
-            now.get(folded).is_some_and(|account| !account.disabled && account.sid == before.sid)
+            let is_same = |account: &Account| (account.sid, account.uid) == (before.sid, before.uid);
+            now.get(folded).is_some_and(|account| !account.disabled && is_same(account))
         };
         let gone =
             before.into_iter().filter(|(folded, account)| !account.disabled && !is_there(folded, account));
         gone.map(|(_, account)| account.name).collect()
+    }
+
+    /// Takes its own accounts away, but for these (folded names). The names of those who could log on.
+    pub(crate) fn keep_own(&self, kept: &HashSet<String>) -> Vec<String> {
+        let is_of_other =
+            |name: &String| self.of_other.as_ref().is_some_and(|(_, names)| names.read().contains(name));
+        let stays = |name: &String| kept.contains(name) || is_of_other(name);
+        let gone = self.by_name.write().extract_if(|name, _| !stays(name)).collect::<Vec<_>>();
+        self.changed();
+        gone.into_iter().filter(|(_, account)| !account.disabled).map(|(_, account)| account.name).collect()
     }
 
     /// Enters an account, in place of any account with the same name.
@@ -227,7 +247,15 @@ impl AccountBook {
 
 impl Accounts for AccountBook {
     fn find(&self, name: &str) -> Option<Account> {
-        self.by_name.read().get(&folded_name(name)).cloned()
+        let name = folded_name(name);
+        let account = self.by_name.read().get(&name).cloned()?;
+        match &self.of_other {
+            Some((other, names)) if names.read().contains(&name) => {
+                // The other book may have changed since.
+                Some(Account { sid: account.sid, ..other.find(&name)? })
+            }
+            _ => Some(account),
+        }
     }
 
     fn met(&self, met: &Met<'_>) {
@@ -449,25 +477,48 @@ mod tests {
 
     #[test]
     fn a_book_that_is_replaced_tells_who_may_not_log_on_any_more() {
-        let book = AccountBook::default().beside();
+        let own = Arc::new(AccountBook::default());
+        let book = own.beside();
         let sid = |rid: u32| "S-1-5-21-1-2-3".parse::<Sid>().unwrap().member(rid);
         let with_sid = |name: &str, rid| Account { sid: sid(rid), ..account(name, 7) };
         let all = [("anna", 1000), ("Otto", 1001), ("zoe", 1002), ("kim", 1003)];
         let all = all.map(|(name, rid)| with_sid(name, rid)).to_vec();
-        assert_eq!(book.replace(all.clone()), [""; 0]);
+        assert_eq!(book.replace(all.clone(), Vec::new()), [""; 0]);
         let before = book.changes();
         assert_eq!(book.people().uid_of(&sid(1000).unwrap()), Some(7));
         let new = vec![
-            Account { name: "ANNA".to_owned(), uid: 8, ..all[0].clone() },
+            Account { name: "ANNA".to_owned(), gid: 8, ..all[0].clone() },
             Account { disabled: true, ..all[1].clone() },
             with_sid("zoe", 1004),
         ];
-        let mut gone = book.replace(new);
+        let mut gone = book.replace(new, Vec::new());
         gone.sort_unstable();
         assert_eq!(gone, ["Otto", "kim", "zoe"]);
-        assert_eq!(book.people().uid_of(&sid(1000).unwrap()), Some(8));
         assert!(book.changes() > before && book.find("kim").is_none());
-        assert_eq!(book.replace(Vec::new()).len(), 2, "one was disabled before");
+        let other_uid = vec![Account { uid: 8, ..all[0].clone() }];
+        assert_eq!(book.replace(other_uid, Vec::new()), ["ANNA", "zoe"], "one was disabled before");
+        assert_eq!(book.people().uid_of(&sid(1000).unwrap()), Some(8));
+    }
+
+    #[test]
+    fn what_becomes_of_an_account_of_the_other_book_counts_at_once() {
+        let own = Arc::new(AccountBook::default());
+        own.enter(account("otto", 7));
+        own.enter(account("anna", 8));
+        let book = own.beside();
+        let sid = "S-1-5-21-1-2-3-1000".parse().ok();
+        let in_domain = |name: &str, uid| Account { sid, ..account(name, uid) };
+        book.replace(vec![in_domain("Anna", 9)], vec![in_domain("otto", 7)]);
+        assert_eq!(book.find("OTTO"), Some(in_domain("otto", 7)));
+        assert_eq!(book.find("anna"), Some(in_domain("Anna", 9)), "the name is taken");
+        own.enter(Account { disabled: true, ..account("otto", 7) });
+        assert!(book.find("otto").unwrap().disabled);
+        own.take("otto");
+        own.take("anna");
+        assert!(book.find("otto").is_none() && book.find("anna").is_some());
+        own.enter(account("otto", 7));
+        assert_eq!(book.keep_own(&HashSet::new()), ["Anna"]);
+        assert!(book.find("otto").is_some() && book.find("anna").is_none());
     }
 
     #[test]

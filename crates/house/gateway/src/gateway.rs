@@ -268,7 +268,7 @@ fn implicit(prepared: &Prepared, at: &Addresses) -> Own {
         smb: ips(&at.smb),
         nfs: ips(&at.nfs),
         has_network_locks: prepared.settings.portmap != Portmap::Off,
-        moves: false,
+        has_own_sids: false,
     }
 }
 

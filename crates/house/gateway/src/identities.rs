@@ -42,7 +42,7 @@ pub(crate) fn of_account(user: &UserSettings, stored: Option<&UserRecord>) -> Re
 /// # Errors
 /// There is no such user.
 pub(crate) fn of_root(user: &UserSettings, stored: Option<&UserRecord>) -> Result<Identity, NoUser> {
-    of_root_server(&with_stored(user, stored), name_service::user)
+    of_root_record(&with_stored(user, stored))
 }
 
 /// What is declared of a user, completed by what was given by command.
@@ -67,6 +67,14 @@ pub(crate) fn of_record(user: &UserRecord) -> Result<Identity, NoUser> {
     if !me.is_root() {
         return Ok(Identity::unix(me.as_raw(), rustix::process::getegid().as_raw(), Vec::new()));
     }
+    of_root_record(user)
+}
+
+/// The same on a server that runs as root.
+///
+/// # Errors
+/// There is no such user.
+pub(crate) fn of_root_record(user: &UserRecord) -> Result<Identity, NoUser> {
     of_root_server(user, name_service::user)
 }
 

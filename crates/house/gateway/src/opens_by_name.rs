@@ -1,5 +1,5 @@
-//! The persistent opens of a vserver, as other gateways can give them back to their owners. An account may have another SID there (at a
-//! gateway of an earlier version, or outside a cluster), and has the same name.
+//! The persistent opens of a vserver outside a cluster, as other gateways can give them back to their owners. An account has another SID
+//! there, and the same name.
 
 use std::io;
 

@@ -22,7 +22,7 @@ use crate::waiting::wait_for;
 
 fn persistent_opens(lent: &Lent, own: &Own) -> Arc<dyn PersistentOpens> {
     let table = PersistentOpenTable(own.records.store());
-    if own.moves { Arc::new(OpensByName { table, machine: lent.machine }) } else { Arc::new(table) }
+    if own.has_own_sids { Arc::new(OpensByName { table, machine: lent.machine }) } else { Arc::new(table) }
 }
 
 /// Restores the persistent opens of SMB clients, before any client is served.

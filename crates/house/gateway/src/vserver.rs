@@ -30,8 +30,8 @@ pub(crate) struct Own {
     pub(crate) nfs: Vec<IpAddr>,
     /// Whether clients of NFSv3 may lock.
     pub(crate) has_network_locks: bool,
-    /// Whether other gateways may serve it, which have accounts of the same names.
-    pub(crate) moves: bool,
+    /// Whether other gateways may serve it, at which accounts of the same names have other SIDs.
+    pub(crate) has_own_sids: bool,
 }
 
 /// See the module. What clients may reclaim is in the records, until others have it from there.

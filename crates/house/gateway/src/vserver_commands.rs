@@ -226,7 +226,7 @@ impl Host {
             smb: ips(&addresses(&smb)?),
             nfs: ips(&addresses(&nfs)?),
             has_network_locks: false,
-            moves: true,
+            has_own_sids: Arc::ptr_eq(&lent, &self.lent),
         };
         let (vserver, took) = timed(|| Vserver::new(&lent, own, self.listeners.make(term)))?;
         phases.servers = took;

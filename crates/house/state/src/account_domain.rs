@@ -95,6 +95,16 @@ impl AccountDomain {
         }
     }
 
+    /// The SIDs of these accounts, as far as they were given any.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn sids_of(&self, names: &[&str]) -> Result<Vec<Option<Sid>>> {
+        let (domain, rids) = (self.sid()?, self.all_rids()?);
+        let sid_of = |name: &&str| domain.member(*rids.get(auth::folded_name(name).as_bytes())?);
+        Ok(names.iter().map(sid_of).collect())
+    }
+
     /// The SID of an account; None: it was given none yet.
     ///
     /// # Errors
@@ -151,5 +161,6 @@ mod tests {
         assert_eq!(domain.sid_of("anna").unwrap(), None);
         domain.rids(&["anna"]).unwrap();
         assert_eq!(domain.sid_of("Anna").unwrap(), sid.member(1000));
+        assert_eq!(domain.sids_of(&["otto", "ANNA"]).unwrap(), [None, sid.member(1000)]);
     }
 }

@@ -145,11 +145,11 @@ impl CephNode {
                 ..now
             };
             self.set_stat(&stat, mask)?;
-            self.pass_on(mask)?;
         }
         if *set != SetAttributes::default() {
             self.store.changes.tell_itself(self.id);
         }
+        self.pass_on(mask)?;
         self.attributes_now(Want::all())
     }
 

@@ -85,7 +85,8 @@ impl CephNode {
         }
     }
 
-    /// Stores a descriptor that is in force for the object with this mode and these owners.
+    /// Stores a descriptor that is in force for the object with this mode and these owners. Whoever sets those next has it on stable
+    /// storage.
     pub(crate) fn prepare_descriptor(
         &self,
         descriptor: SecurityDescriptor,
@@ -112,12 +113,13 @@ impl CephNode {
                 self.inode.set_xattr(DESCRIPTOR_XATTR, &value, 0).map_err(from_errno)?;
             }
             None => match self.inode.remove_xattr(DESCRIPTOR_XATTR) {
-                Ok(()) | Err(Errno::NODATA) => {}
+                Ok(()) => {}
+                Err(Errno::NODATA) => return self.attributes_now(Want::all()),
                 Err(errno) => return Err(from_errno(errno)),
             },
         }
-        self.inode.sync().map_err(from_errno)?;
         self.store.changes.tell_itself(self.id);
+        self.inode.sync().map_err(from_errno)?;
         self.attributes_now(Want::all())
     }
 }

@@ -81,11 +81,7 @@ fn unreadable(record: &Unreadable) -> Refusal {
 }
 
 /// The record of this name, if there is one.
-pub(super) fn found_in<T>(
-    listed: Listed<T>,
-    is_it: impl Fn(&T) -> bool,
-    name: &str,
-) -> Result<Option<Seen<T>>> {
+fn found_in<T>(listed: Listed<T>, is_it: impl Fn(&T) -> bool, name: &str) -> Result<Option<Seen<T>>> {
     if let Some(record) = listed.unreadable(name) {
         return Err(unreadable(record));
     }
@@ -284,7 +280,9 @@ impl ClusterGateways for Seat {
         let register = self.asked_register()?;
         let (vservers, all) = (self.all_vservers(&register)?, self.all_gateways(&register)?);
         let mut problems: Vec<_> = self.problem.lock().clone().into_iter().collect();
-        problems.extend(all.unreadable.iter().chain(&vservers.unreadable).map(|record| record.what.clone()));
+        let users = register.users().map_err(|error| self.no_answer(&error))?.unreadable;
+        let unreadable = all.unreadable.iter().chain(&vservers.unreadable).chain(&users);
+        problems.extend(unreadable.map(|record| record.what.clone()));
         let mut gateways = Vec::new();
         for Seen { record, .. } in all.seen {
             let holder = living(&**register.store(), &record.name).unwrap_or_else(|error| {

@@ -59,6 +59,8 @@ struct Keeper {
     vservers: Listed<VserverRecord>,
     /// The users of the cluster; None: they were not read yet.
     users: Option<Users>,
+    /// When the register was read the last time that it was asked whether they have changed.
+    users_asked: Option<Instant>,
     /// Which records cannot be read, as far as the log says so.
     unreadable: HashSet<String>,
     /// Since when this gateway has its place.
@@ -140,15 +142,13 @@ impl Keeper {
             }
             (self.since, self.seen) = (Some(Instant::now()), HashSet::new());
         }
-        let accounts = self.users.as_ref().and_then(|users| seat.use_accounts(&register, users).err());
-        if !seat.has_accounts() {
-            return Ok(accounts);
-        }
+        let accounts = self.look_at_users(seat, &register).err();
         let carriers = self.look_at_carriers(seat, &register).err();
         let after = self.look_after(seat, &register);
         let handed = if carriers.is_none() { self.hand_on(seat, &register) } else { None };
         self.end_others(seat, &register);
-        let own = self.begin_own(seat, &register);
+        // Whoever is to log on to a vserver must be known before it is served.
+        let own = if seat.has_accounts() { self.begin_own(seat, &register) } else { None };
         Ok(accounts.or(carriers).or(after).or(handed).or(own))
     }
 
@@ -210,9 +210,7 @@ impl Keeper {
         self.read = Some(Instant::now());
         self.gateways = register.gateways().map_err(|error| seat.failed(&error))?;
         self.vservers = register.vservers().map_err(|error| seat.failed(&error))?;
-        self.read_users(seat, register)?;
-        let of_users = self.users.iter().flat_map(|users| &users.listed.unreadable);
-        let unreadable = self.gateways.unreadable.iter().chain(&self.vservers.unreadable).chain(of_users);
+        let unreadable = self.gateways.unreadable.iter().chain(&self.vservers.unreadable);
         let unreadable: HashSet<_> = unreadable.map(|unreadable| unreadable.what.clone()).collect();
         for what in unreadable.difference(&self.unreadable) {
             tracing::error!("{what}: it stays as it is, and the others are looked after");
@@ -287,13 +285,21 @@ impl Keeper {
         problem
     }
 
-    /// Reads the users if they have changed.
-    fn read_users(&mut self, seat: &Seat, register: &Register) -> Result<()> {
-        let changes = register.user_changes().map_err(|error| seat.failed(&error))?;
-        if self.users.as_ref().is_none_or(|users| users.changes != changes) {
-            self.users = Some(Users::read(seat, register)?);
+    /// Has the vservers use the accounts as they are now. The users of the cluster are read if they have changed: each time that the
+    /// register was read, that is asked.
+    fn look_at_users(&mut self, seat: &Seat, register: &Register) -> Result<()> {
+        if self.users_asked != self.read {
+            let changes = register.user_changes().map_err(|error| seat.failed(&error))?;
+            if self.users.as_ref().is_none_or(|users| users.changes != changes) {
+                let users = Users::read(seat, register)?;
+                for unreadable in &users.listed.unreadable {
+                    tracing::error!("{}: nobody logs on to vservers under that name", unreadable.what);
+                }
+                self.users = Some(users);
+            }
+            self.users_asked = self.read;
         }
-        Ok(())
+        self.users.as_ref().map_or(Ok(()), |users| seat.use_accounts(register, users))
     }
 
     /// Looks whether the gateways after this one are there, up to the first that is, and gives the vservers of those that
@@ -387,6 +393,7 @@ impl Seat {
         if is_lost {
             self.host.vservers.abandon_all();
             drop(lost);
+            self.host.of_cluster.forget();
             self.disconnect();
         }
         is_lost

@@ -9,7 +9,7 @@ use state::{Secrets, UserRecord};
 
 use super::Seat;
 use super::accounts::Users;
-use super::calls::{Result, failed, found_in, refused, too_quick};
+use super::calls::{Result, failed, refused, too_quick};
 use crate::accounts;
 use crate::administration::{USERS_MAX, check_identity, tell_user};
 use crate::identities;
@@ -23,11 +23,9 @@ impl Seat {
         let register = self.asked_register()?;
         let listed = Users::read(self, &register).map_err(failed)?.listed;
         let names: Vec<&str> = listed.seen.iter().map(|seen| &*seen.record.name).collect();
-        let domain = register.account_domain();
-        let sid = domain.sid().map_err(|error| failed(error.into()))?;
-        let rids = domain.rids(&names).map_err(|error| failed(error.into()))?;
-        let users = listed.seen.iter().zip(rids).map(|(Seen { record, .. }, rid)| User {
-            sid: sid.member(rid).map(|sid| sid.to_string()),
+        let sids = register.account_domain().sids_of(&names).map_err(|error| failed(error.into()))?;
+        let users = listed.seen.iter().zip(sids).map(|(Seen { record, .. }, sid)| User {
+            sid: sid.map(|sid| sid.to_string()),
             ..tell_user(&accounts::added(record), record.keys.is_some())
         });
         Ok(Told { users: users.collect() })
@@ -58,8 +56,8 @@ impl Seat {
             );
             return Err(refused(RefusalKind::NameTaken, format!("there is a user {name} already"), advice));
         }
-        self.have_changed(&register)?;
         tracing::info!(user = name, uid = user.uid, "a user of the cluster was added");
+        self.have_changed(&register);
         self.told_user(&register, &user)
     }
 
@@ -79,8 +77,8 @@ impl Seat {
         if !register.change_user(&seen, &user).map_err(|error| self.no_answer(&error))? {
             return Err(too_quick());
         }
-        self.have_changed(&register)?;
         tracing::info!(user = user.name, disabled = user.disabled, "a user of the cluster was changed");
+        self.have_changed(&register);
         self.told_user(&register, &user)
     }
 
@@ -91,15 +89,13 @@ impl Seat {
         if !register.remove_user(&seen).map_err(|error| self.no_answer(&error))? {
             return Err(too_quick());
         }
-        self.have_changed(&register)?;
         tracing::info!(user = told.name, "a user of the cluster was removed");
+        self.have_changed(&register);
         Ok(told)
     }
 
     fn one_user(&self, register: &Register, name: &str) -> Result<Seen<UserRecord>> {
-        let listed = register.users().map_err(|error| self.no_answer(&error))?;
-        let folded = auth::folded_name(name);
-        found_in(listed, |user| auth::same_name(&user.name, name), &folded)?.ok_or_else(|| {
+        register.user(name).map_err(|error| self.no_answer(&error))?.ok_or_else(|| {
             refused(RefusalKind::NotFound, format!("there is no user {name} of the cluster"), LIST)
         })
     }
@@ -110,11 +106,13 @@ impl Seat {
         Ok(User { sid, ..tell_user(&accounts::added(user), user.keys.is_some()) })
     }
 
-    /// Has the vservers of this gateway use the users as they are now, and those of others soon.
-    fn have_changed(&self, register: &Arc<Register>) -> Result<()> {
+    /// Has the vservers of this gateway use the users as they are now, and those of others soon. If that fails, the keeper tries it again.
+    fn have_changed(&self, register: &Arc<Register>) {
         self.tell(register);
-        let users = Users::read(self, register).map_err(failed)?;
-        self.use_accounts(register, &users).map_err(failed)
+        let used = Users::read(self, register).and_then(|users| self.use_accounts(register, &users));
+        if let Err(problem) = used {
+            tracing::error!("the vservers do not have the users as they are now: {problem}");
+        }
     }
 }
 
@@ -125,7 +123,7 @@ fn invalid(what: String, advice: &str) -> Refusal {
 /// The user with numbers that are the same at each gateway, whatever users its machine has.
 fn known_everywhere(user: &UserRecord) -> Result<UserRecord> {
     check_identity(user)?;
-    let identity = identities::of_record(user).map_err(|why| {
+    let identity = identities::of_root_record(user).map_err(|why| {
         let problem = accounts::stands_for_nobody(&user.name, &why);
         invalid(problem.what, "Say who it is to the files: --uid N")
     })?;

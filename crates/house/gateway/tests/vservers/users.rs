@@ -1,6 +1,6 @@
 //! The users of a cluster, who may log on to its vservers at each gateway.
 
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
 use control::RefusalKind;
@@ -36,6 +36,11 @@ fn connected(port: u16) -> Client {
     client
 }
 
+/// When a vserver is in the list of its gateway, it does not listen yet.
+fn until_it_listens(port: u16) {
+    until("it listens", || TcpStream::connect((HOME, port)).is_ok());
+}
+
 fn log_on(port: u16, name: &str) -> Result<Client, NtStatus> {
     let mut client = connected(port);
     client.log_in(name, &format!("{name}'s"))?;
@@ -55,7 +60,7 @@ fn users_of_a_cluster_are_the_same_at_each_gateway() {
         let store = world.store.gateway(name);
         begin(gateway, name, move || Arc::clone(&store))
     });
-    until("the vserver is served", || served(&a) == ["files"]);
+    until_it_listens(port);
 
     let anna = of_a.add_user(&new_user("Anna", Some(1000))).unwrap();
     assert!(anna.sid.is_some() && anna.aes_keys && !anna.disabled);
@@ -82,6 +87,7 @@ fn users_of_a_cluster_are_the_same_at_each_gateway() {
     let to_b = VserverRecord { gateway: "b".to_owned(), ..seen.record.clone() };
     assert!(register.change_vserver(&seen, Some(&to_b)).unwrap());
     until("the vserver is elsewhere", || served(&b) == ["files"]);
+    until_it_listens(port);
     log_on(port, "Anna").unwrap();
     assert_eq!(log_on(port, "otto").err(), Some(NtStatus::LOGON_FAILURE), "it is not known there");
     assert_eq!(of_a.remove_user("anna").unwrap(), anna);

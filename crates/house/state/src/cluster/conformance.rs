@@ -624,7 +624,8 @@ fn gateways_have_the_same_users(gateway: NewGateway<'_>) {
     assert_eq!(domain.rids(&["anna", "otto"]).unwrap(), [1000, 1001]);
     assert_eq!(of_other.sid_of("ANNA").unwrap(), sid.member(1000));
     let disabled = UserRecord { disabled: true, ..anna };
-    assert!(of_a.change_user(&seen, &disabled).unwrap());
+    assert_eq!(of_b.user("aNNA").unwrap().unwrap().record, seen.record);
+    assert!(of_a.change_user(&seen, &disabled).unwrap() && of_a.user("otto").unwrap().is_none());
     assert!(!of_b.change_user(&seen, &seen.record).unwrap(), "it is not what was seen");
     assert!(!of_b.remove_user(&seen).unwrap(), "nor is it removed");
     let seen = of_b.users().unwrap().seen.remove(0);
@@ -640,4 +641,9 @@ fn gateways_have_the_same_users(gateway: NewGateway<'_>) {
     assert!(records.write(&vec![users.put(b"OTTO", b"{")].into()).unwrap());
     let listed = of_b.users().unwrap();
     assert!(listed.seen.len() == 1 && listed.unreadable("OTTO").is_some());
+    assert!(of_a.user("otto").unwrap_err().to_string().contains("the user OTTO is not readable"));
+    assert_eq!(domain.rids(&["zoe"]).unwrap(), [1003]);
+    let zoe = UserRecord { name: "Zoe".to_owned(), ..UserRecord::default() };
+    assert!(of_b.add_user(&zoe).unwrap());
+    assert_eq!(domain.rids(&["zoe"]).unwrap(), [1004], "not the account of a gateway that had the name");
 }

@@ -6,6 +6,7 @@
 //! ([`super::Ownership`]).
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
@@ -81,11 +82,18 @@ pub struct VserverShareRecord {
 }
 
 /// A record as it was read: a change of it is made only if it still is what it was.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Seen<T> {
     /// The record.
     pub record: T,
     kept: Vec<u8>,
+}
+
+/// What was kept may have secrets.
+impl<T: fmt::Debug> fmt::Debug for Seen<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seen").field("record", &self.record).finish_non_exhaustive()
+    }
 }
 
 /// All records of one kind, by name.
@@ -295,13 +303,26 @@ impl Register {
         self.all(USERS)
     }
 
+    /// The user of this name.
+    ///
+    /// # Errors
+    /// As above, or the record cannot be read.
+    pub fn user(&self, name: &str) -> Result<Option<Seen<UserRecord>>, StoreError> {
+        let name = auth::folded_name(name);
+        let Some(kept) = self.records.read(USERS, name.as_bytes())? else { return Ok(None) };
+        let record = read(&name, &kept).map_err(|why| unreadable::<UserRecord>(&name, &why))?;
+        Ok(Some(Seen { record, kept }))
+    }
+
     /// Enters a user. False: there is one of this name.
     ///
     /// # Errors
     /// As above.
     pub fn add_user(&self, new: &UserRecord) -> Result<bool, StoreError> {
         let name = new.key();
-        self.write_user(&name, None, &[USERS.put(name.as_bytes(), &serde_json::to_vec(new)?)])
+        // An account of a gateway may have been known under this name: whoever is entered is somebody else.
+        let changes = [RIDS.remove(name.as_bytes()), USERS.put(name.as_bytes(), &serde_json::to_vec(new)?)];
+        self.write_user(&name, None, &changes)
     }
 
     /// Changes a user, whose name stays. False: it is not what was seen.
@@ -386,7 +407,7 @@ impl Register {
             match read(&name, &kept) {
                 Ok(record) => listed.seen.push(Seen { record, kept }),
                 Err(why) => {
-                    let what = format!("the record of the {} {name} is not readable: {why}", T::KIND);
+                    let what = unreadable::<T>(&name, &why);
                     listed.unreadable.push(Unreadable { name, what });
                 }
             }
@@ -408,6 +429,10 @@ impl Register {
         let expected = vec![table.expect(name.as_bytes(), seen)];
         self.records.write(&Batch { expected, changes: vec![change] })
     }
+}
+
+fn unreadable<T: Named>(name: &str, why: &str) -> String {
+    format!("the record of the {} {name} is not readable: {why}", T::KIND)
 }
 
 /// A number of 64 bits; 0: there is none.
