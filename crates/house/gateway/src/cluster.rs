@@ -22,7 +22,6 @@ use parking_lot::Mutex;
 use state::cluster::{ClusterStore, Fenced, Listening, Register};
 use state::store::StoreError;
 
-pub(crate) use self::accounts::OfCluster;
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::settings::{CephPlace, ClusterSettings};
 use crate::vserver_commands::Host;

@@ -44,6 +44,7 @@ mod name_service;
 mod names;
 mod nfs_tls;
 mod numbers;
+mod of_cluster;
 mod opening;
 mod opens_by_name;
 mod passwords;

@@ -10,9 +10,9 @@ use state::cluster::{Begun, Claim, Followed, Member, Owner, Ownership};
 
 use crate::administration::Administration;
 use crate::cephfs;
-use crate::cluster::OfCluster;
 use crate::lent::Lent;
 use crate::membership::Membership;
+use crate::of_cluster::OfCluster;
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::reach::{Reach, Reached};
 use crate::vserver::{Own, Vserver};
@@ -218,7 +218,7 @@ impl Host {
         let term = self.term(member).ok_or_else(|| no_place(name))?;
         let (Reached { smb, nfs, raised }, took) = timed(|| new.reach.begin())?;
         phases.address = took;
-        let lent = self.lent_to_vservers();
+        let lent = self.of_cluster.lent().unwrap_or_else(|| Arc::clone(&self.lent));
         let own = Own {
             name: name.to_ascii_uppercase(),
             records,
@@ -233,7 +233,7 @@ impl Host {
         let ownership = Arc::clone(ownership);
         let shares = vserver.shares.present();
         self.vservers.enter(Served { ownership, vserver, directories, session, raised });
-        self.use_people_in(&shares);
+        self.of_cluster.use_people_in(&shares, &self.lent.accounts);
         Ok((NewSockets { smb, nfs }, phases))
     }
 

@@ -6,47 +6,13 @@ use std::sync::Arc;
 
 use acl::Sid;
 use auth::{Account, folded_name};
-use parking_lot::Mutex;
-use share::{Names, People, Shares};
 use state::UserRecord;
 use state::cluster::{Listed, Register};
 
 use super::Seat;
 use crate::accounts;
-use crate::lent::Lent;
+use crate::of_cluster::Sources;
 use crate::problem::Result;
-use crate::vserver_commands::Host;
-
-/// What the vservers of a cluster have in common.
-#[derive(Debug, Default)]
-pub(crate) struct OfCluster {
-    /// None: the users of the cluster are not known yet, or the gateway belongs to none. Held for look-ups.
-    known: Mutex<Option<Known>>,
-    /// Held by whoever makes it anew, while others look at what it was. It guards no data.
-    making: Mutex<()>,
-}
-
-impl OfCluster {
-    /// The users are to be read before anything is served again.
-    pub(super) fn forget(&self) {
-        let _making = self.making.lock();
-        drop(self.known.lock().take());
-    }
-}
-
-#[derive(Debug)]
-struct Known {
-    lent: Arc<Lent>,
-    made_of: Sources,
-    people: Arc<People>,
-}
-
-/// Of which state of others the accounts are made: how often those had changed.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Sources {
-    users: u64,
-    own: u64,
-}
 
 /// The users of the cluster, as they were read.
 #[derive(Debug, Default)]
@@ -80,47 +46,10 @@ impl Users {
     }
 }
 
-/// Gives numbers and SIDs their meaning in shares of vservers, whose rules name nobody.
-fn use_people(shares: &Shares, people: &Arc<People>) {
-    for share in shares.in_order() {
-        share.set_names(Names { people: Arc::clone(people), ..Names::default() });
-    }
-}
-
-impl Host {
-    /// What a vserver has in common with others.
-    pub(crate) fn lent_to_vservers(&self) -> Arc<Lent> {
-        let known = self.of_cluster.known.lock();
-        known.as_ref().map_or_else(|| Arc::clone(&self.lent), |known| Arc::clone(&known.lent))
-    }
-
-    /// Gives numbers and SIDs their meaning in the shares of a vserver that is in the list.
-    pub(crate) fn use_people_in(&self, shares: &Shares) {
-        let known = self.of_cluster.known.lock();
-        match &*known {
-            Some(known) => use_people(shares, &known.people),
-            None => use_people(shares, &self.lent.accounts.people()),
-        }
-    }
-
-    /// They are others when accounts have changed, or when domains have other numbers.
-    fn use_people_now(&self) {
-        let mut known = self.of_cluster.known.lock();
-        let Some(known) = &mut *known else { return };
-        let people = known.lent.accounts.people();
-        if !Arc::ptr_eq(&people, &known.people) {
-            for shares in self.vservers.tables() {
-                use_people(&shares, &people);
-            }
-            known.people = people;
-        }
-    }
-}
-
 impl Seat {
     /// Whether the vservers have accounts.
     pub(super) fn has_accounts(&self) -> bool {
-        self.host.of_cluster.known.lock().is_some()
+        self.host.of_cluster.made_of().is_some()
     }
 
     /// Has the vservers use the accounts as they are now. Users that were read before others whom the vservers have already change nothing.
@@ -128,15 +57,14 @@ impl Seat {
     /// # Errors
     /// The store does not answer, or the system lacks threads. Whoever may not log on any more does not, all the same.
     pub(super) fn use_accounts(&self, register: &Register, users: &Users) -> Result<()> {
-        let _making = self.host.of_cluster.making.lock();
-        let own = &self.host.lent.accounts;
-        let now = Sources { users: users.changes, own: own.changes() };
-        let before = self.host.of_cluster.known.lock().as_ref().map(|known| known.made_of);
-        match before {
+        let of_cluster = &self.host.of_cluster;
+        let _making = of_cluster.making();
+        let now = Sources { users: users.changes, own: self.host.lent.accounts.changes() };
+        match of_cluster.made_of() {
             Some(before) if before == now || before.users > now.users => {}
             _ => self.make_accounts(register, users)?,
         }
-        self.host.use_people_now();
+        of_cluster.use_people_now(&self.host.vservers);
         Ok(())
     }
 
@@ -150,27 +78,19 @@ impl Seat {
         if register.user_changes().map_err(|error| self.failed(&error))? != users.changes {
             return Ok(());
         }
-        let known = self.host.of_cluster.known.lock().as_ref().map(|known| Arc::clone(&known.lent));
-        let lent = match known.filter(|lent| lent.machine == domain) {
+        let lent = match self.host.of_cluster.lent().filter(|lent| lent.machine == domain) {
             Some(lent) => lent,
             None => Arc::new(self.host.lent.with_accounts(Arc::new(own.beside()), domain)?),
         };
         let gone = lent.accounts.replace(of_cluster, of_gateway);
-        let made_of = Sources { users: users.changes, own: changes };
-        let people = Arc::default();
-        let before = self.host.of_cluster.known.lock().replace(Known { lent, made_of, people });
-        // A book that nobody uses ends with its threads.
-        drop(before);
+        self.host.of_cluster.set(lent, Sources { users: users.changes, own: changes });
         self.host.vservers.end_users(gone);
         Ok(())
     }
 
     /// Nobody logs on to the vservers any more who is not among these users, or is disabled.
     fn withdraw_all_but(&self, users: &Users) {
-        let Some(lent) = self.host.of_cluster.known.lock().as_ref().map(|known| Arc::clone(&known.lent))
-        else {
-            return;
-        };
+        let Some(lent) = self.host.of_cluster.lent() else { return };
         let may_log_on = users.listed.seen.iter().filter(|seen| !seen.record.disabled);
         let may_log_on = may_log_on.map(|seen| folded_name(&seen.record.name)).collect();
         self.host.vservers.end_users(lent.accounts.keep_own(&may_log_on));
