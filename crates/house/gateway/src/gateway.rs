@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use control::program::Program;
@@ -10,6 +10,7 @@ use control::tokens::KnownTokens;
 use control::{Concerns, ContextCounts, Control, Counters, Health, Occupied, StuckShard, Subject};
 use discovery::Discovery;
 use net::{Listener, Pulse, Shards};
+use nfs_server::NfsServer;
 use nfs_server::portmap::registrations;
 use parking_lot::Mutex;
 use share::{AccessLog, ShareTable};
@@ -309,6 +310,28 @@ fn occupied(of_service: net::Occupied) -> Occupied {
     Occupied { protocol: service, connections, max }
 }
 
+/// The counters of the server itself.
+fn counters(
+    refused: &AtomicU64,
+    smb: &smb_server::Server,
+    nfs: &NfsServer,
+    logged: &AccessLog,
+    program: &dyn Program,
+) -> Counters {
+    let (logons, lines) = (smb.logon_counts(), logged.counts());
+    Counters {
+        refused_connections: refused.load(Ordering::Relaxed),
+        lost_log_lines: program.lost_log_lines(),
+        logons: logons.succeeded,
+        failed_logons: logons.failed,
+        unheard_logons: logons.unheard,
+        logons_by_mechanism: smb.logons_by_mechanism().map(mechanism_logons),
+        access_log_lines: lines.written,
+        dropped_access_log_lines: lines.dropped,
+        contexts: contexts(nfs.context_counts()),
+    }
+}
+
 /// The inputs of the control address from outside.
 struct OfControl {
     listener: TcpListener,
@@ -366,21 +389,7 @@ fn start_control(
         administration: Arc::clone(&administration) as _,
         holdings: Arc::new(Holdings { smb: Arc::clone(&smb), nfs: Arc::clone(&nfs) }),
         clients: Box::new(move || control::report::clients(&smb, &nfs, &of_clients)),
-        counters: Box::new(move || {
-            let by_mechanism = logons.logons_by_mechanism();
-            let (logons, lines) = (logons.logon_counts(), logged.counts());
-            Counters {
-                refused_connections: refused.load(Ordering::Relaxed),
-                lost_log_lines: counted.lost_log_lines(),
-                logons: logons.succeeded,
-                failed_logons: logons.failed,
-                unheard_logons: logons.unheard,
-                logons_by_mechanism: by_mechanism.map(mechanism_logons),
-                access_log_lines: lines.written,
-                dropped_access_log_lines: lines.dropped,
-                contexts: contexts(gss.context_counts()),
-            }
-        }),
+        counters: Box::new(move || counters(&refused, &logons, &gss, &logged, &*counted)),
         lookups: Box::new(move || asked.lookups.counts(Instant::now())),
         occupied: Box::new(move || occupancy.now().into_iter().map(occupied).collect()),
         stuck_shards: Box::new(move || stuck(&pulse)),
