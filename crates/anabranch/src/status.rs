@@ -69,8 +69,10 @@ fn render(before: &Status, now: &Status, elapsed: Duration) -> String {
 }
 
 fn shares(before: &Status, now: &Status, elapsed: Duration) -> String {
-    let row = |share: &ShareStatus| {
-        let earlier = before.shares.iter().find(|earlier| earlier.name == share.name);
+    let cells = |share: &ShareStatus| {
+        let is_same =
+            |earlier: &&ShareStatus| (&earlier.vserver, &earlier.name) == (&share.vserver, &share.name);
+        let earlier = before.shares.iter().find(is_same);
         let earlier = earlier.and_then(|earlier| earlier.activity.as_ref());
         let none = || "-".to_owned();
         let activity = share.activity.as_ref();
@@ -94,9 +96,9 @@ fn shares(before: &Status, now: &Status, elapsed: Duration) -> String {
             of(&|now| (now.waiting > 0).then(|| format!("{} for {}", now.waiting, now.throttled.join(", ")))),
         ]
     };
-    let rows: Vec<_> = now.shares.iter().map(row).collect();
+    let rows: Vec<_> = now.shares.iter().map(|share| (share.vserver.as_deref(), cells(share))).collect();
     let heads = ["SHARE", "STATE", "PLAN", "OPERATIONS/S", "DATA", "USED", "CREDITS", "WAITING"];
-    table::render(heads, &rows)
+    table::with_vservers(heads, &rows)
 }
 
 fn state(share: &ShareStatus) -> String {
@@ -166,7 +168,14 @@ mod tests {
             ..ShareActivity::default()
         };
         let alarms = Vec::new();
-        ShareStatus { name: "data".to_owned(), served: true, problem: None, alarms, activity: Some(activity) }
+        ShareStatus {
+            vserver: None,
+            name: "data".to_owned(),
+            served: true,
+            problem: None,
+            alarms,
+            activity: Some(activity),
+        }
     }
 
     fn status(calls: u64) -> Status {
@@ -208,6 +217,18 @@ old is not served: no such directory
         let text = render(&status(100), &status(200), Duration::from_secs(2));
         assert_eq!(words(&text), words(expected));
         assert!(text.lines().all(|line| line.len() <= 100), "{text}");
+    }
+
+    #[test]
+    fn a_share_of_a_vserver_has_its_own_rates() {
+        let of_vserver = |calls| ShareStatus { vserver: Some("files".to_owned()), ..share(calls) };
+        let status = |own, calls| Status { shares: vec![share(own), of_vserver(calls)], ..status(0) };
+        let text = render(&status(100, 1000), &status(200, 1020), Duration::from_secs(2));
+        let rows = text.lines().skip_while(|line| !line.starts_with("SHARE ")).take(3);
+        let cells: Vec<Vec<&str>> = rows.map(|row| row.split_whitespace().take(7).collect()).collect();
+        let of = |vserver, rate| vec!["data", vserver, "ok", "custom", "iops=500", rate, "of"];
+        assert_eq!(cells.get(1..), Some(&[of("-", "50"), of("files", "10")][..]), "{text}");
+        assert!(text.contains("SHARE  VSERVER  STATE"), "{text}");
     }
 
     #[test]

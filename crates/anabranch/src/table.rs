@@ -20,6 +20,23 @@ pub(crate) fn render<const N: usize>(heads: [&str; N], rows: &[[String; N]]) -> 
     text
 }
 
+/// The same. A row of a vserver says of which, in a column after the first one. Without such a row, there is no such column.
+pub(crate) fn with_vservers<const N: usize>(
+    heads: [&'static str; N],
+    rows: &[(Option<&str>, [String; N])],
+) -> String {
+    let has_vserver = rows.iter().any(|(vserver, _)| vserver.is_some());
+    let mut columns = heads.map(Column::always).to_vec();
+    let mut cells: Vec<Vec<String>> = rows.iter().map(|(_, row)| row.to_vec()).collect();
+    if has_vserver {
+        columns.insert(1, Column::always("VSERVER"));
+        for (row, (vserver, _)) in cells.iter_mut().zip(rows) {
+            row.insert(1, vserver.unwrap_or("-").to_owned());
+        }
+    }
+    within(usize::MAX, &columns, &cells)
+}
+
 /// A column of a table that must fit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
@@ -86,6 +103,16 @@ mod tests {
         let expected = "ONE  TWO   N\na    \u{e4}\u{e4}\u{e4}\u{e4}  1\nbbb        22\n";
         assert_eq!(render(["ONE", "TWO", "N"], &rows), expected);
         assert_eq!(render(["ONE"], &[]), "ONE\n");
+    }
+
+    #[test]
+    fn vservers_have_a_column_if_there_is_one() {
+        let row = |vserver, share: &str, size: &str| (vserver, [share.to_owned(), size.to_owned()]);
+        let heads = ["SHARE", "SIZE"];
+        assert_eq!(with_vservers(heads, &[row(None, "data", "1")]), "SHARE  SIZE\ndata   1\n");
+        let rows = [row(None, "data", "1"), row(Some("files"), "data", "22")];
+        let expected = "SHARE  VSERVER  SIZE\ndata   -        1\ndata   files    22\n";
+        assert_eq!(with_vservers(heads, &rows), expected);
     }
 
     #[test]

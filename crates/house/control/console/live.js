@@ -44,6 +44,8 @@ export async function ask() {
   isAsking = true;
   try {
     status = await get('/status');
+    // The pages of shares are about those of the server itself.
+    status.shares = status.shares.filter(({ vserver }) => vserver === null);
     trouble = null;
     note(status.shares.filter((share) => share.activity), performance.now());
   } catch (refused) {

@@ -11,6 +11,7 @@ use share::{Alarm, Share, Shares, StoreHealth};
 
 use crate::configuration::Reload;
 use crate::replications::{Replication, ReplicationFigures};
+use crate::served::{ServedShares, called};
 use crate::snapshots::SnapshotFigures;
 
 /// A shard that is held up.
@@ -54,6 +55,42 @@ impl Health {
     #[must_use]
     pub fn reasons(&self) -> String {
         [self.shards.as_str(), &self.stores, &self.alarms].concat()
+    }
+
+    /// Notes what is wrong with these shares: those of a vserver, or (None) of the server itself.
+    fn look_at(&mut self, vserver: Option<&str>, shares: &Shares) {
+        for (_, name) in shares.awaited() {
+            let name = called(vserver, name);
+            let _ = writeln!(self.stores, "share {name}: its storage does not answer: it is not served yet");
+        }
+        for share in shares.iter() {
+            let name = called(vserver, share.name());
+            let store = share.store_health();
+            if store.is_stuck {
+                let _ = writeln!(self.stores, "share {name}: {}", stuck_store(&store));
+            }
+            if !share.ransomware_alarms().is_empty() {
+                // The command is about shares of the server itself.
+                let which = match vserver {
+                    None => format!("`anabranch share alarms {name}`"),
+                    Some(_) => "`anabranch status`".to_owned(),
+                };
+                let _ = writeln!(
+                    self.alarms,
+                    "share {name}: a client works as ransomware does: {which} says which"
+                );
+            }
+            for alarm in share.alarms() {
+                let _ = match alarm {
+                    Alarm::Full | Alarm::ReadOnly => {
+                        writeln!(self.alarms, "share {name}: its storage is {}", alarm.name())
+                    }
+                    Alarm::Moved => {
+                        writeln!(self.alarms, "share {name}: its directory was renamed or replaced")
+                    }
+                };
+            }
+        }
     }
 
     fn is_stuck(&self) -> bool {
@@ -156,7 +193,7 @@ pub fn certificate_warning(left: Duration) -> Option<String> {
 
 /// The health of a server with these shares and concerns, of whose shards these are held up.
 #[must_use]
-pub fn health(shards: &[StuckShard], shares: &Shares, concerns: Concerns) -> Health {
+pub fn health(shards: &[StuckShard], shares: &ServedShares, concerns: Concerns) -> Health {
     let mut health = Health::default();
     if let Some(warning) = concerns.certificate_left.and_then(certificate_warning) {
         let _ = writeln!(health.alarms, "certificate: {warning}");
@@ -182,31 +219,8 @@ pub fn health(shards: &[StuckShard], shares: &Shares, concerns: Concerns) -> Hea
     for StuckShard { shard, silent } in shards {
         let _ = writeln!(health.shards, "shard {shard}: held up for {} s", silent.as_secs());
     }
-    for (_, name) in shares.awaited() {
-        let _ = writeln!(health.stores, "share {name}: its storage does not answer: it is not served yet");
-    }
-    for share in shares.iter() {
-        let store = share.store_health();
-        if store.is_stuck {
-            let _ = writeln!(health.stores, "share {}: {}", share.name(), stuck_store(&store));
-        }
-        if !share.ransomware_alarms().is_empty() {
-            let name = share.name();
-            let _ = writeln!(
-                health.alarms,
-                "share {name}: a client works as ransomware does: `anabranch share alarms {name}` says which"
-            );
-        }
-        for alarm in share.alarms() {
-            let _ = match alarm {
-                Alarm::Full | Alarm::ReadOnly => {
-                    writeln!(health.alarms, "share {}: its storage is {}", share.name(), alarm.name())
-                }
-                Alarm::Moved => {
-                    writeln!(health.alarms, "share {}: its directory was renamed or replaced", share.name())
-                }
-            };
-        }
+    for (vserver, table) in shares.tables() {
+        health.look_at(vserver, table);
     }
     health
 }
@@ -243,8 +257,9 @@ mod tests {
     use storage::memory::MemoryStore;
 
     use super::*;
+    use crate::served::ServedVserver;
 
-    fn of(shards: &[StuckShard], shares: &Shares, is_reload_failed: bool) -> (StatusCode, String) {
+    fn of(shards: &[StuckShard], shares: &ServedShares, is_reload_failed: bool) -> (StatusCode, String) {
         health(shards, shares, Concerns { is_reload_failed, ..Concerns::default() }).response()
     }
 
@@ -277,11 +292,24 @@ mod tests {
                 mode_bounds: false,
             };
             data.create(&root, data.root(), b"f", Case::Sensitive, new).await.unwrap_err();
-            let (status, text) = of(&[], &table.present(), false);
+            let (status, text) = of(&[], &table.present().into(), false);
             assert_eq!(status, StatusCode::OK);
             assert!(text.starts_with("degraded\n") && text.contains(expected), "{text}");
         }
         assert_eq!(alarms(&data), ["full", "read-only"]);
+    }
+
+    #[test]
+    fn a_share_of_a_vserver_is_named_with_it() {
+        let (own, of_vserver) =
+            (ShareTable::new([share("data")]).unwrap(), ShareTable::new([share("data")]).unwrap());
+        let vserver = || ServedVserver { name: "files".to_owned(), shares: of_vserver.present() };
+        let shares = || ServedShares { own: own.present(), vservers: vec![vserver()] };
+        assert_eq!(of(&[], &shares(), false), (StatusCode::OK, "ok\n".to_owned()));
+        of_vserver.await_store(ShareId(2), "late");
+        let expected =
+            "stuck\nshare late of the vserver files: its storage does not answer: it is not served yet\n";
+        assert_eq!(of(&[], &shares(), false), (StatusCode::SERVICE_UNAVAILABLE, expected.to_owned()));
     }
 
     #[test]
@@ -296,7 +324,7 @@ mod tests {
         let left = |expires| Concerns::now(&reload, Some(expires), now).certificate_left;
         assert_eq!(left(now - Duration::from_secs(9)), Some(Duration::ZERO));
         let concerns = Concerns::now(&reload, Some(now + Duration::from_secs(3600)), now);
-        let (status, text) = health(&[], &ShareTable::new([]).unwrap().present(), concerns).response();
+        let (status, text) = health(&[], &ShareTable::new([]).unwrap().present().into(), concerns).response();
         let expected = "degraded\ncertificate: the certificate of the control address expires in 0 d 1 h\n";
         assert_eq!((status, text.as_str()), (StatusCode::OK, expected));
     }
@@ -310,7 +338,7 @@ mod tests {
         };
         let said = |figures| {
             let concerns = Concerns::default().with_snapshots(&[figures]);
-            health(&[], &ShareTable::new([]).unwrap().present(), concerns).response()
+            health(&[], &ShareTable::new([]).unwrap().present().into(), concerns).response()
         };
         assert_eq!(said(figures(None)), (StatusCode::OK, "ok\n".to_owned()));
         let expected = "degraded\nshare data: it is behind\n";
@@ -330,7 +358,7 @@ mod tests {
             };
             let figures = ReplicationFigures { share: "copy".to_owned(), replication, received: 0 };
             let concerns = Concerns::default().with_replicas(Some(vec![figures]), now);
-            health(&[], &ShareTable::new([]).unwrap().present(), concerns).response().1
+            health(&[], &ShareTable::new([]).unwrap().present().into(), concerns).response().1
         };
         assert_eq!(said(None, "mirrored", None), "ok\n", "the first transfer goes on");
         assert_eq!(said(Some(8200), "mirrored", None), "ok\n");
@@ -343,31 +371,34 @@ mod tests {
         assert_eq!(said(Some(9999), "resync", Some("secret/plans: it is gone")), fails, "not where");
         assert_eq!(said(Some(20_000), "mirrored", None), "ok\n", "a clock that was set back");
         let unknown = Concerns::default().with_replicas(None, now);
-        let text = health(&[], &ShareTable::new([]).unwrap().present(), unknown).response().1;
+        let text = health(&[], &ShareTable::new([]).unwrap().present().into(), unknown).response().1;
         assert!(text.starts_with("degraded\nreplicas: it cannot be read which there are"), "{text}");
     }
 
     #[test]
     fn what_is_held_up_is_named() {
         let table = ShareTable::new([share("data")]).unwrap();
-        assert_eq!(of(&[], &table.present(), false), (StatusCode::OK, "ok\n".to_owned()));
-        assert!(health(&[], &table.present(), Concerns::default()).shards_answer());
-        let (status, text) = of(&[], &table.present(), true);
+        assert_eq!(of(&[], &table.present().into(), false), (StatusCode::OK, "ok\n".to_owned()));
+        assert!(health(&[], &table.present().into(), Concerns::default()).shards_answer());
+        let (status, text) = of(&[], &table.present().into(), true);
         assert!(status == StatusCode::OK && text.starts_with("degraded\nconfiguration: "), "{text}");
         let shard = StuckShard { shard: 1, silent: Duration::from_millis(7_900) };
-        let (status, text) = of(&[shard], &table.present(), false);
+        let (status, text) = of(&[shard], &table.present().into(), false);
         assert_eq!(
             (status, text.as_str()),
             (StatusCode::SERVICE_UNAVAILABLE, "stuck\nshard 1: held up for 7 s\n")
         );
-        assert!(!health(&[shard], &table.present(), Concerns::default()).shards_answer());
+        assert!(!health(&[shard], &table.present().into(), Concerns::default()).shards_answer());
         table.await_store(ShareId(2), "late");
         assert!(
-            health(&[], &table.present(), Concerns::default()).shards_answer(),
+            health(&[], &table.present().into(), Concerns::default()).shards_answer(),
             "a storage holds up no shard"
         );
         let expected = "stuck\nshare late: its storage does not answer: it is not served yet\n";
-        assert_eq!(of(&[], &table.present(), false), (StatusCode::SERVICE_UNAVAILABLE, expected.to_owned()));
+        assert_eq!(
+            of(&[], &table.present().into(), false),
+            (StatusCode::SERVICE_UNAVAILABLE, expected.to_owned())
+        );
         let health =
             StoreHealth { under_way: 3, waiting: 9, longest: Some(Duration::from_secs(12)), is_stuck: true };
         assert_eq!(

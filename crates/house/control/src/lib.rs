@@ -45,6 +45,7 @@ pub mod replications;
 pub mod report;
 mod restore_calls;
 pub mod restores;
+mod served;
 mod server;
 pub mod shares;
 pub mod sign_in;
@@ -83,6 +84,7 @@ pub use administrators::{Administrator, Administrators};
 pub use api::ApiError;
 pub use counters::{ContextCounts, Counters, LookupCounts, MechanismLogons, Occupied};
 pub use health::{Concerns, Health, SNAPSHOTS_ALARM, StuckShard, alarms, certificate_warning, health};
+pub use served::{ServedShares, ServedVserver};
 pub use token::{Digest, Token};
 
 use clients::Clients;
@@ -115,15 +117,17 @@ pub struct Control {
 
 /// What the control address reports on.
 pub struct Subject {
-    /// The shares, for the metrics.
+    /// The shares of the server itself, for the metrics.
     pub shares: Arc<ShareTable>,
+    /// The vservers that are served now, by name.
+    pub vservers: Box<dyn Fn() -> Vec<ServedVserver> + Send + Sync>,
     /// Carries out what the API asks for.
     pub administration: Arc<dyn Administration>,
     /// What the clients hold in the shares.
     pub holdings: Arc<dyn Holdings>,
     /// The program around the server.
     pub program: Arc<dyn Program>,
-    /// The clients that are connected now.
+    /// The clients that are connected now, with those of vservers.
     pub clients: Box<dyn Fn() -> Clients + Send + Sync>,
     /// Counters other than the calls of shares, for the metrics.
     pub counters: Box<dyn Fn() -> Counters + Send + Sync>,
@@ -151,6 +155,11 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// All shares that are served now.
+    pub(crate) fn served(&self) -> ServedShares {
+        ServedShares { own: self.shares.present(), vservers: (self.vservers)() }
+    }
+
     /// What matters now beside shards and shares. This waits for the state database.
     pub(crate) fn concerns(&self) -> Concerns {
         let concerns =
@@ -272,7 +281,9 @@ async fn tell_health(State(about): State<Arc<About>>) -> Response {
     let answering = Arc::clone(&about.health_answers);
     answer_on_thread(&answering, move || {
         let subject = &about.subject;
-        health(&(subject.stuck_shards)(), &subject.shares.present(), subject.concerns()).response()
+        // They may wait for the state database; the shares of vservers are held for a moment only.
+        let concerns = subject.concerns();
+        health(&(subject.stuck_shards)(), &subject.served(), concerns).response()
     })
     .await
 }
@@ -313,7 +324,7 @@ fn metrics_for(about: &About, audience: Audience) -> impl IntoResponse + use<> {
         certificate_expires: (about.subject.certificate_expires)(),
         up: about.started.elapsed(),
     };
-    let text = metrics::render(&about.subject.shares.present(), &server, audience);
+    let text = metrics::render(&about.subject.served(), &server, audience);
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text)
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use limits::Limit;
 use share::{
     Api, CacheCounts, Client, Counts, HISTOGRAM_BUCKETS, LimitsStatus, QuotaStatus, Record, SIZE_BUCKETS,
-    Share, Shares, StoreHealth, Waited, bucket_limit, response_type, size_limit,
+    Share, StoreHealth, Waited, bucket_limit, response_type, size_limit,
 };
 
 use crate::activity::add_up;
@@ -26,10 +26,13 @@ use crate::counters::{Counters, LookupCounts, MechanismLogons, Occupied};
 use crate::health;
 use crate::pools::Pool;
 use crate::replications::ReplicationFigures;
+use crate::served::ServedShares;
 use crate::snapshots::SnapshotFigures;
 
 /// The state of a share at one moment.
 struct Look {
+    /// The vserver that has the share; None: the server itself.
+    vserver: Option<String>,
     name: String,
     records: Vec<Record>,
     status: LimitsStatus,
@@ -82,10 +85,11 @@ pub(crate) struct OfServer {
 }
 
 impl Look {
-    fn at(share: &Share) -> Self {
+    fn at(vserver: Option<&str>, share: &Share) -> Self {
         let counts = share.grant_counts();
         let grants = [&counts.granted, &counts.broken, &counts.revoked];
         Self {
+            vserver: vserver.map(str::to_owned),
             name: share.name().to_owned(),
             records: share.accounting().snapshot(),
             status: share.limits_status(),
@@ -99,7 +103,7 @@ impl Look {
     }
 
     fn labels(&self) -> String {
-        format!("share=\"{}\"", escape(&self.name))
+        share_labels(self.vserver.as_deref(), &self.name)
     }
 
     /// The calls of all clients, by name and protocol, with their labels.
@@ -118,6 +122,15 @@ struct Called {
     counts: Counts,
 }
 
+/// The labels of a share. Those of the server itself have no vserver.
+fn share_labels(vserver: Option<&str>, share: &str) -> String {
+    let of_share = format!("share=\"{}\"", escape(share));
+    match vserver {
+        None => of_share,
+        Some(vserver) => format!("{of_share},vserver=\"{}\"", escape(vserver)),
+    }
+}
+
 /// The audience of the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Audience {
@@ -127,13 +140,17 @@ pub(crate) enum Audience {
     Administrators,
 }
 
-pub(crate) fn render(shares: &Shares, server: &OfServer, audience: Audience) -> String {
-    let looks: Vec<Look> = shares.in_order().iter().map(|share| Look::at(share)).collect();
-    let awaited: Vec<&str> = shares.awaited().map(|(_, name)| name).collect();
+pub(crate) fn render(shares: &ServedShares, server: &OfServer, audience: Audience) -> String {
+    let (mut looks, mut awaited) = (Vec::new(), Vec::new());
+    for (vserver, table) in shares.tables() {
+        looks.extend(table.in_order().iter().map(|share| Look::at(vserver, share)));
+        awaited.extend(table.awaited().map(|(_, name)| share_labels(vserver, name)));
+    }
     write_all(&looks, &awaited, server, audience)
 }
 
-fn write_all(looks: &[Look], awaited: &[&str], server: &OfServer, audience: Audience) -> String {
+/// `awaited` has the labels of the shares whose storage does not answer yet.
+fn write_all(looks: &[Look], awaited: &[String], server: &OfServer, audience: Audience) -> String {
     let mut text = Text::default();
     text.family("anabranch_build_info", "gauge", "The program's version.");
     text.line("", &format!("version=\"{}\"", env!("CARGO_PKG_VERSION")), 1);
@@ -512,7 +529,7 @@ fn write_stores(text: &mut Text, looks: &[Look]) {
     }
 }
 
-fn write_alarms(text: &mut Text, looks: &[Look], awaited: &[&str]) {
+fn write_alarms(text: &mut Text, looks: &[Look], awaited: &[String]) {
     text.family("anabranch_share_alarm", "gauge", "Whether something is wrong with the storage of a share.");
     for look in looks {
         for kind in health::ALARMS {
@@ -520,8 +537,8 @@ fn write_alarms(text: &mut Text, looks: &[Look], awaited: &[&str]) {
             text.line("", &format!("{},kind=\"{kind}\"", look.labels()), u8::from(is_raised));
         }
     }
-    for name in awaited {
-        text.line("", &format!("share=\"{}\",kind=\"stuck\"", escape(name)), 1);
+    for labels in awaited {
+        text.line("", &format!("{labels},kind=\"stuck\""), 1);
     }
 }
 

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use share::Share;
 
+use crate::served::called;
+
 /// The alarms of a share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RansomwareAlarms {
@@ -65,9 +67,9 @@ impl From<share::RansomwareAlarm> for RansomwareAlarm {
     }
 }
 
-/// What there is to say to administrators of the alarms of a share.
-pub(crate) fn reasons(share: &Share) -> impl Iterator<Item = String> {
-    let name = share.name().to_owned();
+/// What there is to say to administrators of the alarms of a share, which may be one of a vserver.
+pub(crate) fn reasons(vserver: Option<&str>, share: &Share) -> impl Iterator<Item = String> + use<> {
+    let name = called(vserver, share.name());
     share.ransomware_alarms().into_iter().map(move |alarm| {
         let who = alarm.suspect.as_ref().map_or_else(|| "a client".to_owned(), ToString::to_string);
         let files = alarm.count.all();

@@ -267,6 +267,7 @@ impl Program for Nobody {
 pub(crate) fn about() -> Arc<About> {
     let subject = Subject {
         shares: Arc::default(),
+        vservers: Box::new(Vec::new),
         administration: Arc::new(Nobody),
         holdings: Arc::new(Nobody),
         program: Arc::new(Nobody),
@@ -362,6 +363,7 @@ fn serve_within(limits: ControlLimits) -> Served {
     };
     let subject = Subject {
         shares: Arc::default(),
+        vservers: Box::new(Vec::new),
         administration: Arc::new(Nobody),
         holdings: Arc::new(Nobody),
         program: Arc::new(Nobody),

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use control::program::Program;
 use control::tokens::KnownTokens;
-use control::{Concerns, ContextCounts, Control, Counters, Health, Occupied, StuckShard, Subject};
+use control::{
+    Concerns, ContextCounts, Control, Counters, Health, Occupied, ServedShares, StuckShard, Subject,
+};
 use discovery::Discovery;
 use net::{Listener, Pulse, Shards};
 use nfs_server::NfsServer;
@@ -38,7 +40,7 @@ use crate::sockets::{Addresses, PortmapSockets, Sockets};
 use crate::vserver::{Own, Vserver};
 use crate::vserver_commands::{Host, NewVserver};
 use crate::vservers::{Vservers, ips};
-use crate::{announced, cephfs, control_access, control_tls, nfs_tls, opening, smb_quic};
+use crate::{announced, cephfs, control_access, control_tls, nfs_tls, opening, seen, smb_quic};
 
 /// How long the sinks of the access log may take for their last lines.
 const LAST_LINES: Duration = Duration::from_secs(2);
@@ -174,7 +176,9 @@ impl Gateway {
         let replicas = control::Administration::replication_figures(&*self.administration);
         let concerns = concerns.with_replicas(replicas, SystemTime::now());
         let concerns = Concerns { is_unregistered, ..concerns };
-        control::health(&stuck(&self.shards.pulse()), &self.own.shares.present(), concerns)
+        let vservers = seen::shares(&self.host.vservers);
+        let shares = ServedShares { own: self.own.shares.present(), vservers };
+        control::health(&stuck(&self.shards.pulse()), &shares, concerns)
     }
 
     /// Makes it a gateway of the cluster whose gateways agree in the store to which `connect` connects: from now on it does what the
@@ -366,6 +370,7 @@ fn start_control(
     names.look_again();
     let asked = Arc::clone(&accounts);
     let gss = Arc::clone(&nfs);
+    let with_shares = Arc::clone(&vservers);
     let of_server = Serving {
         shares: Arc::clone(&shares),
         accounts,
@@ -386,6 +391,7 @@ fn start_control(
     let subject = Subject {
         program,
         shares,
+        vservers: Box::new(move || seen::shares(&with_shares)),
         administration: Arc::clone(&administration) as _,
         holdings: Arc::new(Holdings { smb: Arc::clone(&smb), nfs: Arc::clone(&nfs) }),
         clients: Box::new(move || control::report::clients(&smb, &nfs, &of_clients)),

@@ -58,6 +58,7 @@ mod registered;
 mod renewal;
 pub mod replication;
 pub mod retention;
+mod seen;
 mod servers;
 mod session_ends;
 pub mod settings;

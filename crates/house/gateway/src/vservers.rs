@@ -14,6 +14,7 @@ use state::cluster::{Owner, Ownership};
 use state::store::StoreError;
 
 use crate::problem::{Cause, Problem, Result};
+use crate::seen::Seen;
 use crate::vserver::Vserver;
 use crate::vserver_shares::Directories;
 use crate::waiting::wait_for;
@@ -90,6 +91,15 @@ impl Vservers {
     /// All their shares.
     pub(crate) fn shares(&self) -> Vec<Arc<Share>> {
         self.tables().iter().flat_map(|table| table.in_order()).collect()
+    }
+
+    /// What is seen of each, by name.
+    pub(crate) fn seen(&self) -> Vec<Seen> {
+        let seen = |(name, Served { vserver, .. }): (&String, &Served)| Seen {
+            name: name.clone(),
+            shares: Arc::clone(&vserver.shares),
+        };
+        self.served.lock().iter().map(seen).collect()
     }
 
     /// The names and directories of all their shares.

@@ -8,14 +8,15 @@ use super::{Look, Text, escape};
 
 /// The quotas of a share at one moment.
 pub(super) struct OfShare<'a> {
-    name: &'a str,
+    /// The labels of the share.
+    labels: String,
     status: &'a QuotaStatus,
 }
 
 impl<'a> OfShare<'a> {
     /// Those of a share that has quotas.
     pub(super) fn of(look: &'a Look) -> Option<Self> {
-        Some(Self { name: &look.name, status: look.quotas.as_ref()? })
+        Some(Self { labels: look.labels(), status: look.quotas.as_ref()? })
     }
 
     /// The quotas of accounts, with their labels.
@@ -23,8 +24,8 @@ impl<'a> OfShare<'a> {
         let standings = self.status.by_subject();
         let labelled = self.status.rules.iter().filter_map(|(rule, meaning)| {
             let standing = *standings.get(meaning.as_ref()?)?;
-            let (share, subject) = (escape(self.name), rule.subject.to_string());
-            Some((format!("share=\"{share}\",subject=\"{}\"", escape(&subject)), standing))
+            let subject = escape(&rule.subject.to_string());
+            Some((format!("{},subject=\"{subject}\"", self.labels), standing))
         });
         labelled.collect()
     }
@@ -52,7 +53,7 @@ pub(super) fn write(text: &mut Text, shares: &[OfShare<'_>]) {
     for share in shares {
         let counted = share.status.counted.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok());
         if let Some(counted) = counted {
-            text.line("", &format!("share=\"{}\"", escape(share.name)), counted.as_secs());
+            text.line("", &share.labels, counted.as_secs());
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::cluster::Takeovers;
 use crate::counters::ContextCounts;
 use crate::pools::RemovedDirectory;
 use crate::replications::Replication;
+use crate::served::ServedVserver;
 use crate::trace::operation;
 
 fn call(protocol: &str, api: &str) -> Call {
@@ -86,7 +87,7 @@ fn a_pool_has_sizes_and_what_waits_to_be_removed() {
     let unknown = Pool { name: "unknown".to_owned(), ..Pool::default() };
     let pools = vec![pool(), silent, unknown];
     let server = OfServer { pools, ..OfServer::default() };
-    let text = render(&ShareTable::default().present(), &server, Audience::Everybody);
+    let text = render(&ShareTable::default().present().into(), &server, Audience::Everybody);
     check_lines(
         &text,
         &[
@@ -119,7 +120,7 @@ fn gateway() -> GatewayFigures {
 #[test]
 fn a_gateway_tells_its_place_and_its_vservers_and_another_server_nothing() {
     let server = OfServer { gateway: Some(gateway()), ..OfServer::default() };
-    let text = render(&ShareTable::default().present(), &server, Audience::Everybody);
+    let text = render(&ShareTable::default().present().into(), &server, Audience::Everybody);
     check_lines(
         &text,
         &[
@@ -131,14 +132,14 @@ fn a_gateway_tells_its_place_and_its_vservers_and_another_server_nothing() {
             "anabranch_vserver_takeover_seconds{vserver=\"files\",phase=\"session\"} 1.000",
         ],
     );
-    let text = render(&ShareTable::default().present(), &OfServer::default(), Audience::Everybody);
+    let text = render(&ShareTable::default().present().into(), &OfServer::default(), Audience::Everybody);
     assert!(!text.contains("\nanabranch_cluster_place ") && !text.contains("\nanabranch_vserver_"), "{text}");
 }
 
 #[test]
 fn a_replica_has_an_age_and_one_state() {
     let text = render(
-        &ShareTable::default().present(),
+        &ShareTable::default().present().into(),
         &OfServer { replications: vec![replica()], ..OfServer::default() },
         Audience::Everybody,
     );
@@ -180,7 +181,7 @@ fn what_was_counted_is_shown_and_what_was_not_is_left_out() {
     let server = OfServer { reload, certificate_expires, snapshots: snapshots(), up, ..server };
     let shares = ShareTable::new([share]).unwrap();
     shares.await_store(ShareId(2), "late");
-    let text = render(&shares.present(), &server, Audience::Everybody);
+    let text = render(&shares.present().into(), &server, Audience::Everybody);
     let labels = "share=\"da\\\"ta\",protocol=\"smb\",api=\"Read\"";
     let asked = "subject=\"numbers\",source=\"directory\"";
     for expected in [
@@ -284,6 +285,7 @@ fn busy() -> Look {
     let plan: limits::Plan = "azure-files-v1 capacity=1TiB".parse().unwrap();
     let waits = limits::Waits { operations: 1, time: Duration::from_millis(3) };
     Look {
+        vserver: None,
         name: "data".to_owned(),
         records: [("Read", Limit::Iops), ("Write", Limit::Throughput)].map(record).to_vec(),
         status: LimitsStatus {
@@ -303,6 +305,11 @@ fn busy() -> Look {
         store: StoreHealth { under_way: 1, waiting: 1, longest: None, is_stuck: false },
         quotas: Some(quotas()),
     }
+}
+
+/// The same, of a vserver.
+fn busy_in_vserver() -> Look {
+    Look { vserver: Some("fi\"les".to_owned()), ..busy() }
 }
 
 /// The quota of a user whose name has to be escaped.
@@ -366,6 +373,53 @@ fn families(text: &str) -> BTreeMap<String, (String, BTreeSet<String>)> {
     families.into_iter().map(with_lines).collect()
 }
 
+#[test]
+fn shares_of_vservers_have_the_same_lines_with_the_vserver() {
+    let with = |look| write_all(&[look], &[], &served(), Audience::Administrators);
+    let (own, of_vserver) = (families(&with(busy())), families(&with(busy_in_vserver())));
+    assert_eq!(own.keys().collect::<Vec<_>>(), of_vserver.keys().collect::<Vec<_>>());
+    let without = |name: &str| {
+        ["anabranch_share_snapshot", "anabranch_snapshot_", "anabranch_replica_"]
+            .iter()
+            .any(|family| name.starts_with(family))
+    };
+    for (name, (_, labels)) in &own {
+        let mut expected = labels.clone();
+        if labels.contains("share") && !without(name) {
+            expected.insert("vserver".to_owned());
+        }
+        assert_eq!(of_vserver[name].1, expected, "{name}");
+    }
+}
+
+#[test]
+fn shares_of_one_name_are_told_apart() {
+    let table = |id| {
+        let store = Arc::new(storage::memory::MemoryStore::new());
+        ShareTable::new([Share::new(ShareId(id), Settings::new("data"), store)]).unwrap()
+    };
+    let (own, one, other) = (table(1), table(1), table(2));
+    other.await_store(ShareId(9), "late");
+    let vserver =
+        |name: &str, table: &ShareTable| ServedVserver { name: name.to_owned(), shares: table.present() };
+    let vservers = vec![vserver("files", &one), vserver("more", &other)];
+    let shares = ServedShares { own: own.present(), vservers };
+    let text = render(&shares, &OfServer::default(), Audience::Administrators);
+    check_lines(
+        &text,
+        &[
+            "anabranch_opens{share=\"data\"} 0",
+            "anabranch_opens{share=\"data\",vserver=\"files\"} 0",
+            "anabranch_opens{share=\"data\",vserver=\"more\"} 0",
+            "anabranch_share_alarm{share=\"late\",vserver=\"more\",kind=\"stuck\"} 1",
+        ],
+    );
+    let mut series = BTreeSet::new();
+    for line in text.lines().filter(|line| line.contains("{share=")) {
+        assert!(series.insert(line.rsplit_once(' ').unwrap().0), "{line} is there twice");
+    }
+}
+
 /// The cells of the rows in the document's table that begins with `head`.
 fn rows(head: &str) -> Vec<Vec<&'static str>> {
     let after = DOCUMENT.lines().skip_while(|line| !line.starts_with(head)).skip(2);
@@ -422,7 +476,7 @@ async fn a_share_tells_what_has_waited_for_which_limit() {
         account.end(&call.cost(), &ending(0, Outcome::Done));
     }
     let shares = ShareTable::new([Arc::clone(&share)]).unwrap();
-    let text = render(&shares.present(), &OfServer::default(), Audience::Everybody);
+    let text = render(&shares.present().into(), &OfServer::default(), Audience::Everybody);
     let labels = "share=\"data\",protocol=\"nfs4\",api=\"GetAttr\"";
     let value = |series: String| -> f64 {
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{series} ")));
