@@ -33,11 +33,13 @@ struct ExplainedClient<'a> {
 
 /// What is found about these clients.
 pub(crate) fn of(clients: &Clients) -> Explained<'_> {
-    let offer = &clients.smb_offer;
-    let session = |session| ExplainedSession {
-        session,
-        channels_possible: channels_possible(offer, session),
-        findings: smb_session(offer, session),
+    let session = |session| {
+        let offer = clients.smb_offer_to(session);
+        ExplainedSession {
+            session,
+            channels_possible: channels_possible(offer, session),
+            findings: smb_session(offer, session),
+        }
     };
     let client = |client| ExplainedClient { client, findings: nfs_client(client) };
     Explained {
@@ -57,9 +59,10 @@ pub(crate) fn render(clients: &Clients) -> String {
         let client = session.client().map_or_else(|| "?".to_owned(), |client| client.to_string());
         let _ = writeln!(
             text,
-            "SMB session {} of {} from {client}: {}, {channels_possible} possible, {} allowed",
+            "SMB session {} of {}{} from {client}: {}, {channels_possible} possible, {} allowed",
             session.id,
             list::user(session),
+            at(session.vserver.as_ref()),
             counted(session.channels.len(), "channel"),
             session.max_channels,
         );
@@ -75,10 +78,16 @@ pub(crate) fn render(clients: &Clients) -> String {
     }
     for ExplainedClient { client, findings } in &explained.nfs_clients {
         let connections = counted(client.connections.len(), "connection");
-        let _ = writeln!(text, "NFS client {}: {connections}", client.address);
+        let at = at(client.vserver.as_ref());
+        let _ = writeln!(text, "NFS client {}{at}: {connections}", client.address);
         tell(&mut text, findings, "this client");
     }
     text
+}
+
+/// Where a client is connected that is not connected to the server itself.
+fn at(vserver: Option<&String>) -> String {
+    vserver.map_or_else(String::new, |vserver| format!(" at the vserver {vserver}"))
 }
 
 fn tell(text: &mut String, findings: &[Finding], whom: &str) {

@@ -145,6 +145,7 @@ mod tests {
             idle_seconds: 0,
         };
         let client = NfsClient {
+            vserver: None,
             address,
             mounts: Vec::new(),
             shares: Vec::new(),

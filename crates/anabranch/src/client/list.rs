@@ -54,10 +54,10 @@ pub(crate) fn render(clients: &Clients) -> String {
 }
 
 fn sessions(sessions: &[SmbSession]) -> String {
-    let rows: Vec<_> = sessions.iter().map(session).collect();
+    let rows: Vec<_> = sessions.iter().map(|one| (one.vserver.as_deref(), session(one))).collect();
     let heads =
         ["SESSION", "USER", "CLIENT", "DIALECT", "SIGNING", "ENCRYPTION", "CURRENT", "MAX", "OPENS", "IDLE"];
-    table::render(heads, &rows)
+    table::with_vservers(heads, &rows)
 }
 
 fn session(session: &SmbSession) -> [String; 10] {
@@ -181,7 +181,7 @@ fn speed(bits_per_second: u64) -> String {
 }
 
 fn nfs(clients: &[NfsClient]) -> String {
-    let rows: Vec<_> = clients.iter().map(nfs_client).collect();
+    let rows: Vec<_> = clients.iter().map(|client| (client.vserver.as_deref(), nfs_client(client))).collect();
     let heads = [
         "CLIENT",
         "SHARES",
@@ -195,7 +195,7 @@ fn nfs(clients: &[NfsClient]) -> String {
         "WRITES UP TO",
         "IDLE",
     ];
-    table::render(heads, &rows)
+    table::with_vservers(heads, &rows)
 }
 
 /// The clients with TLS, and the names in their certificates.
@@ -213,8 +213,9 @@ fn encrypted(clients: &[NfsClient]) -> String {
         [client.address.to_string(), count, each_once(ciphers), each_once(names)]
     };
     let has_tls = |client: &&NfsClient| client.connections.iter().any(|connection| connection.tls.is_some());
-    let rows: Vec<_> = clients.iter().filter(has_tls).map(row).collect();
-    table::render(["CLIENT", "CONNECTIONS WITH TLS", "CIPHER", "CERTIFICATE"], &rows)
+    let with_tls = clients.iter().filter(has_tls);
+    let rows: Vec<_> = with_tls.map(|client| (client.vserver.as_deref(), row(client))).collect();
+    table::with_vservers(["CLIENT", "CONNECTIONS WITH TLS", "CIPHER", "CERTIFICATE"], &rows)
 }
 
 /// The different ones of some words.
@@ -228,8 +229,10 @@ fn ticketed(clients: &[NfsClient]) -> String {
     let with_users = clients.iter().filter(|client| !client.users.is_empty());
     let names =
         |client: &NfsClient| client.users.iter().map(|user| harmless(user)).collect::<Vec<_>>().join(", ");
-    let rows: Vec<_> = with_users.map(|client| [client.address.to_string(), names(client)]).collect();
-    table::render(["CLIENT", "USERS WITH TICKETS"], &rows)
+    let rows: Vec<_> = with_users
+        .map(|client| (client.vserver.as_deref(), [client.address.to_string(), names(client)]))
+        .collect();
+    table::with_vservers(["CLIENT", "USERS WITH TICKETS"], &rows)
 }
 
 /// The hosts that hold NFSv3 locks.
@@ -237,10 +240,9 @@ fn lock_hosts(clients: &[NfsClient]) -> String {
     let row = |client: &NfsClient, host: &NfsLockHost| {
         [client.address.to_string(), harmless(&host.name), host.files.to_string()]
     };
-    let of_client =
-        |client: &'_ NfsClient| client.lock_hosts.iter().map(|host| row(client, host)).collect::<Vec<_>>();
-    let rows: Vec<_> = clients.iter().flat_map(of_client).collect();
-    table::render(["CLIENT", "NFSV3 LOCKS OF", "FILES"], &rows)
+    let hosts = clients.iter().flat_map(|client| client.lock_hosts.iter().map(move |host| (client, host)));
+    let rows: Vec<_> = hosts.map(|(client, host)| (client.vserver.as_deref(), row(client, host))).collect();
+    table::with_vservers(["CLIENT", "NFSV3 LOCKS OF", "FILES"], &rows)
 }
 
 /// The sessions of NFSv4 clients, with their slots.
@@ -258,10 +260,10 @@ fn nfs_sessions(clients: &[NfsClient]) -> String {
             bound_by(session).to_owned(),
         ]
     };
-    let rows: Vec<_> = clients
-        .iter()
-        .flat_map(|client| client.sessions.iter().map(|session| row(client, session)))
-        .collect();
+    let sessions =
+        clients.iter().flat_map(|client| client.sessions.iter().map(move |session| (client, session)));
+    let rows: Vec<_> =
+        sessions.map(|(client, session)| (client.vserver.as_deref(), row(client, session))).collect();
     let heads = [
         "CLIENT",
         "NFSV4 SESSION OF",
@@ -273,7 +275,7 @@ fn nfs_sessions(clients: &[NfsClient]) -> String {
         "CALLBACKS",
         "BOUND BY",
     ];
-    table::render(heads, &rows)
+    table::with_vservers(heads, &rows)
 }
 
 /// A size in bytes for people.
@@ -387,6 +389,7 @@ mod tests {
             idle_seconds: 1,
         };
         let client = |connections| NfsClient {
+            vserver: None,
             address: [10, 0, 0, 2].into(),
             mounts: Vec::new(),
             shares: Vec::new(),
@@ -407,6 +410,32 @@ mod tests {
         );
         let security = clients.each_ref().map(|client| nfs_client(client)[3].clone());
         assert_eq!(security, ["krb5, krb5p, sys", "-", "-"]);
+    }
+
+    #[test]
+    fn clients_of_vservers_say_of_which() {
+        let client = |vserver: Option<&str>| NfsClient {
+            vserver: vserver.map(str::to_owned),
+            address: [10, 0, 0, 2].into(),
+            mounts: Vec::new(),
+            shares: vec!["data".to_owned()],
+            connections: Vec::new(),
+            sessions: Vec::new(),
+            users: vec!["anna".to_owned()],
+            lock_hosts: Vec::new(),
+        };
+        let listed = |clients: &[NfsClient]| {
+            let clients = Clients { nfs_clients: clients.to_vec(), ..Clients::default() };
+            render(&clients)
+                .lines()
+                .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+                .collect::<Vec<_>>()
+        };
+        let both = listed(&[client(None), client(Some("files"))]);
+        for line in ["10.0.0.2 - data -", "10.0.0.2 files data -", "10.0.0.2 files anna"] {
+            assert!(both.iter().any(|printed| printed.starts_with(line)), "{both:?}");
+        }
+        assert!(!listed(&[client(None)]).iter().any(|line| line.contains("VSERVER")));
     }
 
     #[test]

@@ -35,10 +35,10 @@ function findings(found) {
   ];
 }
 
-function card({ id, title, badges, pairs, found, connections, address }, again) {
+function card({ id, vserver, title, badges, pairs, found, connections, address }, again) {
   const files = address ? h('a', { class: 'button quiet', href: `#/files/*/${encodeURIComponent(address)}` }, t('clients.files')) : null;
   const why = found?.findings.some(({ limits }) => limits) ? t('clients.why') : t('clients.connections');
-  return h('article', { class: 'card client', 'data-key': id, 'aria-label': title },
+  return h('article', { class: 'card client', 'data-key': `${vserver ?? ''} ${id}`, 'aria-label': title },
     h('header', { class: 'card-head' }, h('h2', {}, title, ' ', badges),
       h('div', { class: 'actions' }, files, may('all') ? button(t('clients.disconnect'), () => disconnect(id, again), { kind: 'danger', label: `${t('clients.disconnect')}: ${title}` }) : null)),
     facts(pairs),
@@ -54,6 +54,9 @@ function loggedOn({ mechanism, expires_in_seconds: left }) {
   ];
 }
 
+/** The vserver to which a client is connected that is not connected to the server itself. */
+const at = ({ vserver }) => (vserver === null ? [] : [[t('clients.vserver'), vserver]]);
+
 function smbCard(session, found, again) {
   const address = session.channels[0]?.client.replace(/:\d+$/, '').replace(/^\[|\]$/g, '');
   const { encryption, signing } = session;
@@ -61,11 +64,12 @@ function smbCard(session, found, again) {
   const encrypted = encryption ? t(isEncrypted ? 'clients.encrypted' : 'clients.may-encrypt', { cipher: encryption.cipher }) : t('clients.plain');
   const signed = signing.required ? t('clients.signed', { algorithm: signing.algorithm }) : t('clients.not-signed');
   return card({
-    id: session.id, address, found,
+    id: session.id, vserver: session.vserver, address, found,
     title: session.user || t('clients.guest'),
     badges: [badge('plain', `SMB ${session.dialect}`), isEncrypted ? badge('good', t('clients.encrypted', { cipher: encryption.cipher })) : null],
     pairs: [
       [t('clients.from'), h('code', {}, address ?? '–')],
+      ...at(session),
       [t('clients.protection'), `${encrypted}; ${signed}`],
       [t('clients.channels'), t('clients.of-possible', { count: session.channels.length, possible: found?.possible ?? session.max_channels })],
       [t('clients.opens'), format.count(session.opens)],
@@ -106,11 +110,12 @@ function nfsCard(client, found, again) {
   const oldest = Math.max(0, ...client.connections.map(({ age_seconds: age }) => age));
   const newest = Math.min(...client.connections.map(({ idle_seconds: idle }) => idle));
   return card({
-    id: client.address, address: client.address, found,
+    id: client.address, vserver: client.vserver, address: client.address, found,
     title: client.sessions[0]?.client || client.address,
     badges: versions.map((version) => badge('plain', `NFSv${version}`)),
     pairs: [
       [t('clients.from'), h('code', {}, client.address)],
+      ...at(client),
       [t('clients.protection'), nfsProtection(client)],
       [t('clients.security'), [...new Set(client.connections.flatMap(({ security }) => security))].join(', ') || '–'],
       ...certificates(client),
@@ -139,10 +144,10 @@ export function clients(main) {
   main.append(head(t('page.clients'), note), body);
   const ask = () => Promise.all([api.get('/clients'), api.get('/findings')]);
   const { again, stop } = watch(body, 3, ask, ([connected, found]) => {
-    const of = (id) => found.clients.find(({ client }) => client === id);
+    const of = (id, vserver) => found.clients.find((one) => one.client === id && one.vserver === vserver);
     const cards = [
-      ...connected.smb_sessions.map((session) => smbCard(session, of(session.id), () => again())),
-      ...connected.nfs_clients.map((client) => nfsCard(client, of(client.address), () => again())),
+      ...connected.smb_sessions.map((session) => smbCard(session, of(session.id, session.vserver), () => again())),
+      ...connected.nfs_clients.map((client) => nfsCard(client, of(client.address, client.vserver), () => again())),
     ];
     show(note, t('clients.list', { count: cards.length }));
     return cards.length ? cards : h('p', { class: 'empty card' }, t('clients.none'));

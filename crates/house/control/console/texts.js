@@ -207,6 +207,7 @@ const TEXTS = {
   'clients.of-possible': ['{count} of {possible} possible', '{count} von {possible} möglichen'],
   'clients.opens': ['Open files', 'Offene Dateien'],
   'clients.shares': ['Shares', 'Freigaben'],
+  'clients.vserver': ['Vserver', 'Vserver'],
   'clients.users': ['Users with tickets', 'Benutzer mit Tickets'],
   'clients.since': ['Connected for', 'Verbunden seit'],
   'clients.logged-on-with': ['Logged on with', 'Angemeldet mit'],

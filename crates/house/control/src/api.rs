@@ -18,6 +18,7 @@ use share::Recorded;
 
 use crate::administration::{Administration, Refusal, RefusalKind};
 use crate::authorization::authorize;
+use crate::clients::Clients;
 use crate::configuration::{Configuration, Reload};
 use crate::files::{self, ClientName, Closed, Disconnected, FileId, Filter, NotAClient, NotAFileId};
 use crate::findings::Findings;
@@ -303,8 +304,8 @@ async fn describe() -> JsonReply<serde_json::Value> {
     document.map(Json).map_err(|e| Refusal::new(RefusalKind::Failed, e.to_string(), ""))
 }
 
-async fn clients(State(about): State<Arc<About>>) -> Response {
-    Json((about.subject.clients)()).into_response()
+async fn clients(State(about): State<Arc<About>>) -> JsonReply<Clients> {
+    on_thread(move || Ok((about.subject.clients)())).await
 }
 
 async fn disconnect(State(about): State<Arc<About>>, Path(client): Path<String>) -> JsonReply<Disconnected> {
@@ -467,8 +468,8 @@ async fn simulate(body: Bytes) -> JsonReply<SimulatedPlan> {
     on_thread(move || simulation::simulate(&new)).await
 }
 
-async fn findings(State(about): State<Arc<About>>) -> Json<Findings> {
-    Json(findings::of(&(about.subject.clients)()))
+async fn findings(State(about): State<Arc<About>>) -> JsonReply<Findings> {
+    on_thread(move || Ok(findings::of(&(about.subject.clients)()))).await
 }
 
 /// Which lines of the log are wanted.

@@ -2,16 +2,21 @@
 //!
 //! These are facts. [`crate::explain`] has the conclusions.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
-/// All clients.
+/// All clients: those of the server itself, and of the vservers of a cluster that it serves.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clients {
     /// What the server offers to SMB clients that want further channels.
     pub smb_offer: SmbOffer,
+    /// What each vserver offers to them, by its name.
+    #[serde(default)]
+    pub vserver_smb_offers: BTreeMap<String, SmbOffer>,
     /// The SMB sessions, oldest first.
     pub smb_sessions: Vec<SmbSession>,
     /// The NFS clients, by address.
@@ -45,6 +50,9 @@ pub struct Interface {
 /// A logon of a user over SMB, with all its channels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SmbSession {
+    /// The vserver of which it is a session; none: the server itself.
+    #[serde(default)]
+    pub vserver: Option<String>,
     /// SessionId, in hexadecimal: a JSON number cannot hold it.
     pub id: String,
     /// The GUID by which the client identifies itself.
@@ -206,9 +214,12 @@ pub enum RefusalReason {
     Ended,
 }
 
-/// An NFS client: the connections from one address.
+/// An NFS client: the connections from one address to the server itself, or to one vserver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NfsClient {
+    /// The vserver of which it is a client; none: the server itself.
+    #[serde(default)]
+    pub vserver: Option<String>,
     /// The client's address.
     pub address: IpAddr,
     /// What the client has reported as mounted (NFSv3 clients may unmount without a message).
@@ -334,6 +345,37 @@ pub struct NfsConnection {
     pub age_seconds: u64,
     /// Seconds since the last call.
     pub idle_seconds: u64,
+}
+
+impl Clients {
+    /// These, and those of a vserver.
+    #[must_use]
+    pub fn with_vserver(mut self, name: &str, of_vserver: Self) -> Self {
+        let vserver = || Some(name.to_owned());
+        let sessions = of_vserver.smb_sessions.into_iter();
+        self.smb_sessions.extend(sessions.map(|session| SmbSession { vserver: vserver(), ..session }));
+        self.smb_sessions.sort_by_key(|session| Reverse(session.age_seconds));
+        let clients = of_vserver.nfs_clients.into_iter();
+        self.nfs_clients.extend(clients.map(|client| NfsClient { vserver: vserver(), ..client }));
+        self.nfs_clients.sort_by_key(|client| client.address);
+        self.vserver_smb_offers.insert(name.to_owned(), of_vserver.smb_offer);
+        self
+    }
+
+    /// Those of the server itself.
+    #[must_use]
+    pub fn without_vservers(mut self) -> Self {
+        self.smb_sessions.retain(|session| session.vserver.is_none());
+        self.nfs_clients.retain(|client| client.vserver.is_none());
+        self
+    }
+
+    /// What the server, or the vserver, offers to the client of this session.
+    #[must_use]
+    pub fn smb_offer_to(&self, session: &SmbSession) -> &SmbOffer {
+        let of_vserver = session.vserver.as_ref().and_then(|name| self.vserver_smb_offers.get(name));
+        of_vserver.unwrap_or(&self.smb_offer)
+    }
 }
 
 impl fmt::Display for Principal {

@@ -15,6 +15,8 @@ pub struct Findings {
 /// One SMB session, or one NFS client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ClientFindings {
+    /// The vserver of which it is a client; none: the server itself.
+    pub vserver: Option<String>,
     /// The SMB session or the address, as in `/v1/clients`.
     pub client: String,
     /// Its channels or connections.
@@ -27,14 +29,18 @@ pub struct ClientFindings {
 
 /// What is found of these clients.
 pub(crate) fn of(clients: &Clients) -> Findings {
-    let offer = &clients.smb_offer;
-    let sessions = clients.smb_sessions.iter().map(|session| ClientFindings {
-        client: session.id.clone(),
-        connections: session.channels.len() as u64,
-        possible: Some(explain::channels_possible(offer, session).into()),
-        findings: explain::smb_session(offer, session),
+    let sessions = clients.smb_sessions.iter().map(|session| {
+        let offer = clients.smb_offer_to(session);
+        ClientFindings {
+            vserver: session.vserver.clone(),
+            client: session.id.clone(),
+            connections: session.channels.len() as u64,
+            possible: Some(explain::channels_possible(offer, session).into()),
+            findings: explain::smb_session(offer, session),
+        }
     });
     let nfs = clients.nfs_clients.iter().map(|client| ClientFindings {
+        vserver: client.vserver.clone(),
         client: client.address.to_string(),
         connections: client.connections.len() as u64,
         possible: None,

@@ -33,6 +33,7 @@ pub fn clients(smb: &smb_server::Server, nfs: &NfsServer, shares: &ShareTable) -
         },
         smb_sessions: sessions.iter().map(|session| smb_session(session, &offer, now)).collect(),
         nfs_clients: nfs_clients(nfs, &Used::of(shares)),
+        ..Clients::default()
     }
 }
 
@@ -40,6 +41,7 @@ fn smb_session(session: &report::Session, offer: &report::Offer, now: SystemTime
     let channels: Vec<Channel> =
         session.channels.iter().map(|channel| smb_channel(channel, offer, now)).collect();
     SmbSession {
+        vserver: None,
         id: format!("0x{:x}", session.id),
         client_guid: session.client_guid.iter().map(|byte| format!("{byte:02x}")).collect(),
         user: session.user.clone(),
@@ -176,6 +178,7 @@ fn nfs_clients(nfs: &NfsServer, used: &Used) -> Vec<NfsClient> {
             let mounts = mounts(nfs, address);
             let shares = used.by(Client::Address(address));
             clients.push(NfsClient {
+                vserver: None,
                 address,
                 mounts,
                 shares,

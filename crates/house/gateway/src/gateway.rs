@@ -370,7 +370,8 @@ fn start_control(
     names.look_again();
     let asked = Arc::clone(&accounts);
     let gss = Arc::clone(&nfs);
-    let with_shares = Arc::clone(&vservers);
+    let (with_shares, with_clients, of_holdings) =
+        (Arc::clone(&vservers), Arc::clone(&vservers), Arc::clone(&vservers));
     let of_server = Serving {
         shares: Arc::clone(&shares),
         accounts,
@@ -393,8 +394,10 @@ fn start_control(
         shares,
         vservers: Box::new(move || seen::shares(&with_shares)),
         administration: Arc::clone(&administration) as _,
-        holdings: Arc::new(Holdings { smb: Arc::clone(&smb), nfs: Arc::clone(&nfs) }),
-        clients: Box::new(move || control::report::clients(&smb, &nfs, &of_clients)),
+        holdings: Arc::new(Holdings { smb: Arc::clone(&smb), nfs: Arc::clone(&nfs), vservers: of_holdings }),
+        clients: Box::new(move || {
+            seen::clients(control::report::clients(&smb, &nfs, &of_clients), &with_clients)
+        }),
         counters: Box::new(move || counters(&refused, &logons, &gss, &logged, &*counted)),
         lookups: Box::new(move || asked.lookups.counts(Instant::now())),
         occupied: Box::new(move || occupancy.now().into_iter().map(occupied).collect()),

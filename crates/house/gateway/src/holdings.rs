@@ -10,6 +10,7 @@ use nfs_server::NfsServer;
 use share::{Access, ByteRangeLock, Caching, LockKind, LockOwner, Open, OpenKey, Share, ShareId, Sharing};
 use storage::ObjectId;
 
+use crate::vservers::Vservers;
 use crate::waiting::wait_for;
 
 /// The servers that are asked.
@@ -17,6 +18,8 @@ use crate::waiting::wait_for;
 pub(crate) struct Holdings {
     pub(crate) smb: Arc<smb_server::Server>,
     pub(crate) nfs: Arc<NfsServer>,
+    /// Their clients can be disconnected. Which files these have open is not told.
+    pub(crate) vservers: Arc<Vservers>,
 }
 
 impl control::files::Holdings for Holdings {
@@ -67,16 +70,20 @@ impl control::files::Holdings for Holdings {
     }
 
     fn disconnect(&self, client: ClientName) -> Result<Disconnected, Refusal> {
-        let is_meant = |session: u64, addresses: &[IpAddr]| match client {
-            ClientName::Session(meant) => session == meant,
-            ClientName::Address(meant) => addresses.contains(&meant),
-        };
-        let (smb_sessions, (nfs_clients, nfs_connections)) = wait_for(async {
-            let of_nfs = match client {
-                ClientName::Address(address) => self.nfs.disconnect(address).await,
-                ClientName::Session(_) => (0, 0),
-            };
-            (self.smb.end_sessions(is_meant).await, of_nfs)
+        // A vserver that ends waits for nothing that clients of others have open.
+        let vservers = self.vservers.seen().into_iter();
+        let vservers: Vec<_> =
+            vservers.map(|of| (Arc::downgrade(&of.smb), Arc::downgrade(&of.nfs))).collect();
+        let Disconnected { smb_sessions, nfs_clients, nfs_connections } = wait_for(async {
+            let mut ended = disconnect(&self.smb, &self.nfs, client).await;
+            for (smb, nfs) in vservers {
+                let (Some(smb), Some(nfs)) = (smb.upgrade(), nfs.upgrade()) else { continue };
+                let more = disconnect(&smb, &nfs, client).await;
+                ended.smb_sessions += more.smb_sessions;
+                ended.nfs_clients += more.nfs_clients;
+                ended.nfs_connections += more.nfs_connections;
+            }
+            ended
         })?;
         tracing::info!(
             %client,
@@ -85,12 +92,26 @@ impl control::files::Holdings for Holdings {
             nfs_connections,
             "a client was disconnected by command"
         );
-        let count = |number: usize| number as u64;
-        Ok(Disconnected {
-            smb_sessions: count(smb_sessions),
-            nfs_clients: count(nfs_clients),
-            nfs_connections: count(nfs_connections),
-        })
+        Ok(Disconnected { smb_sessions, nfs_clients, nfs_connections })
+    }
+}
+
+/// Ends the sessions and connections of a client of one server, and what it holds there.
+async fn disconnect(smb: &smb_server::Server, nfs: &NfsServer, client: ClientName) -> Disconnected {
+    let is_meant = |session: u64, addresses: &[IpAddr]| match client {
+        ClientName::Session(meant) => session == meant,
+        ClientName::Address(meant) => addresses.contains(&meant),
+    };
+    let (nfs_clients, nfs_connections) = match client {
+        ClientName::Address(address) => nfs.disconnect(address).await,
+        ClientName::Session(_) => (0, 0),
+    };
+    let smb_sessions = smb.end_sessions(is_meant).await;
+    let count = |number: usize| number as u64;
+    Disconnected {
+        smb_sessions: count(smb_sessions),
+        nfs_clients: count(nfs_clients),
+        nfs_connections: count(nfs_connections),
     }
 }
 

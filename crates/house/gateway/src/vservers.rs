@@ -97,6 +97,8 @@ impl Vservers {
     pub(crate) fn seen(&self) -> Vec<Seen> {
         let seen = |(name, Served { vserver, .. }): (&String, &Served)| Seen {
             name: name.clone(),
+            smb: Arc::clone(&vserver.servers.smb),
+            nfs: Arc::clone(&vserver.servers.nfs),
             shares: Arc::clone(&vserver.shares),
         };
         self.served.lock().iter().map(seen).collect()

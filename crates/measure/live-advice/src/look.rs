@@ -29,6 +29,8 @@ pub struct Look {
 /// No such client is connected, or the server cannot be asked.
 pub fn look(access: &Access, client: &str) -> Result<Look> {
     let clients: Clients = control_client::get(access, "/v1/clients")?;
+    // The activity is that of the server's own shares.
+    let clients = clients.without_vservers();
     let known = connected(&clients, client);
     if known.is_empty() {
         return Err(Error::NoSuchClient { client: client.to_owned() });

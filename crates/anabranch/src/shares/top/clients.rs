@@ -54,6 +54,8 @@ pub(super) struct ClientCost {
 /// The server cannot be asked.
 pub(super) fn look(access: &Access) -> Result<Clients> {
     let connected: Connected = control_client::get(access, "/v1/clients")?;
+    // The activity is that of the server's own shares.
+    let connected = connected.without_vservers();
     let mut clients: Clients = Vec::new();
     for session in &connected.smb_sessions {
         if !clients.iter().any(|client| client.id == session.client_guid) {

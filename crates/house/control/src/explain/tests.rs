@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 
 use super::*;
-use crate::clients::{Channel, Encryption, NfsConnection, NfsTransfers, Signing, Transport};
+use crate::clients::{Channel, Clients, Encryption, NfsConnection, NfsTransfers, Signing, Transport};
+use crate::findings;
 
 const GBIT: u64 = 1_000_000_000;
 
@@ -32,6 +33,7 @@ fn channel(interface: Interface, port: u16) -> Channel {
 /// A session that has asked for everything, with channels to these interfaces.
 fn session(channels: &[Interface]) -> SmbSession {
     SmbSession {
+        vserver: None,
         id: "0x1".to_owned(),
         client_guid: String::new(),
         user: "anna".to_owned(),
@@ -67,6 +69,25 @@ fn nothing_is_found_where_nothing_limits() {
     let (one, two) = (interface(1, GBIT, true), interface(2, GBIT, true));
     assert_eq!(ids(&offer(&[one]), &session(&[one; 4])), [""; 0]);
     assert_eq!(ids(&offer(&[one, two]), &session(&[one, one, one, one, two, two, two, two])), [""; 0]);
+}
+
+#[test]
+fn sessions_of_a_vserver_are_held_against_what_it_offers() {
+    let (one, two) = (interface(1, GBIT, true), interface(2, GBIT, false));
+    let of = |interface, session| Clients {
+        smb_offer: offer(&[interface]),
+        smb_sessions: vec![session],
+        ..Clients::default()
+    };
+    let older = SmbSession { id: "0x2".to_owned(), age_seconds: 90, ..session(&[two]) };
+    let clients = of(one, session(&[one; 4])).with_vserver("files", of(two, older));
+    let ids: Vec<_> = clients.smb_sessions.iter().map(|one| (one.vserver.as_deref(), &*one.id)).collect();
+    assert_eq!(ids, [(Some("files"), "0x2"), (None, "0x1")], "oldest first");
+    let found = findings::of(&clients).clients;
+    let found: Vec<_> = found.iter().map(|of| (of.vserver.as_deref(), of.possible)).collect();
+    assert_eq!(found, [(Some("files"), Some(1)), (None, Some(4))]);
+    let own = clients.without_vservers().smb_sessions;
+    assert_eq!(own.iter().map(|one| &*one.id).collect::<Vec<_>>(), ["0x1"]);
 }
 
 #[test]
@@ -197,6 +218,7 @@ fn an_nfs_client_is_told_of_nconnect() {
         idle_seconds: 1,
     };
     let mut client = NfsClient {
+        vserver: None,
         address: connection.client.ip(),
         mounts: Vec::new(),
         shares: Vec::new(),
@@ -233,6 +255,7 @@ fn an_nfs_client_is_bound_by_its_slots_or_by_its_one_connection() {
         assert_eq!(bound_by(&session(in_use_max, connections)), bound);
     }
     let client = |session| NfsClient {
+        vserver: None,
         address: [10, 0, 9, 9].into(),
         mounts: Vec::new(),
         shares: Vec::new(),

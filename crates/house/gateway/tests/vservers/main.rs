@@ -29,6 +29,7 @@ mod protection;
 #[allow(dead_code, reason = "the tests of SMB use the rest")]
 #[path = "../../../../front/smb-server/tests/socket/client/raw.rs"]
 mod raw;
+mod seen;
 #[allow(dead_code, reason = "the tests of NFS use the rest")]
 #[expect(clippy::result_large_err, reason = "results with attributes in both arms")]
 #[path = "../../../../front/nfs-server/tests/server/client.rs"]
