@@ -1,6 +1,7 @@
 #!/bin/bash
 # The users of a cluster (docs/cluster.md), in a real Ceph cluster (tests/lab/ceph-lab): two gateways and the clients, each in a network
-# namespace of its own. Users and access lists mean the same at each gateway, before and after a takeover. (root)
+# namespace of its own. Users and access lists mean the same at each gateway, before and after a takeover; the gateway that serves shows the
+# sessions. (root)
 #   cluster-users.sh [--show]    also prints what the commands print
 name=cluster-users network=192.0.2 flags=()
 . "$(dirname "$0")/two-gateways.sh"
@@ -50,9 +51,41 @@ check "so is the owner" grep -q 'OWNER:Unix User\\carla' <<<"$list"
 
 [ "$show" = '' ] || { add b erika --cluster --uid 4005; at a user list --cluster; acl secret >&2; } >/dev/null
 
+# A session of gwen, which is open.
+mkfifo "$scratch/gwens-asks"
+in_ns client smbclient -s /dev/null -t 30 "//$address/data" -U gwen%gwen-pw <"$scratch/gwens-asks" >"$scratch/gwens-session" 2>&1 &
+clients+=($!)
+exec 8>"$scratch/gwens-asks"
+works() { echo ls >&8; sleep 0.2; grep -q secret "$scratch/gwens-session"; }
+# The metrics of a gateway, which name clients.
+metrics() {
+  in_ns "$1" curl -sS -H "Authorization: Bearer $(cat "$scratch/state-$1/control-token")" http://127.0.0.1:8080/metrics
+}
+has_lines() { metrics "$1" | grep -q "^anabranch_requests_total{share=\"data\",vserver=\"files\",protocol=\"smb\",api=\"Create\"} "; }
+lists() { at "$1" client list | grep -q "^0x[0-9a-f]* *files *gwen *$network.3 "; }
+has_status() { at "$1" status | grep -q "^data *files *ok *unlimited "; }
+counts() { at "$1" status | grep -q "^Clients: $2 SMB session"; }
+check "a user has a session" soon works
+check "the gateway that serves has metrics of the share" soon has_lines a
+check "and of its clients" eval 'metrics a | grep -q "^anabranch_client_requests_total{share=\"data\",vserver=\"files\",protocol=\"smb\",client="'
+check "and tells the share in its status" has_status a
+check "and counts the session" counts a 1
+check "and lists the session" lists a
+check "and says that it is well" eval '[ "$(in_ns a curl -sS http://127.0.0.1:8080/healthz)" = ok ]'
+check "the other gateway has no such metrics" eval '! metrics b | grep -q "share=.data.,vserver=.files."'
+check "nor the share in its status" eval '! at b status | grep -q "^data "'
+check "nor counts the session" counts b 0
+check "nor lists it" eval '! at b client list | grep -q gwen'
+check "it cannot disconnect the client" eval '! at b client disconnect "$network.3" >/dev/null'
+[ "$show" = '' ] || { at a status; at a client list; } >/dev/null
+check "the gateway that serves disconnects it" eval 'at a client disconnect "$network.3" | grep -q "1 SMB session,"'
+check "the session is gone" soon eval '! lists a'
+exec 8>&-
+
 kill -KILL "${pid[a]}"; wait "${pid[a]}" 2>/dev/null; unset 'pid[a]'
 check "killed: the other takes over" soon serves b files b
 check "killed: users log on there" soon eval 'as carla ls | grep -q secret'
+check "killed: its metrics have the share" soon has_lines b
 check "killed: who is in the list reads" can gwen
 check "killed: who is not does not" cannot dave ACCESS_DENIED
 check "killed: the list is the same" [ "$(acl secret)" = "$list" ]
