@@ -2,6 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anabranch_gateway::control_access::{self, Access};
 use nfs_wire::v4::open::ShareDeny;
@@ -80,6 +81,10 @@ fn shares_and_clients_of_vservers_are_seen_at_the_gateway_that_serves_them() {
     let of_b = called(&world, "b", "GET /v1/clients");
     assert_eq!((&of_b["smb_sessions"], &of_b["nfs_clients"]), (&json!([]), &json!([])));
 
+    let (again, _) = smb(at, Guid([2; 16]), 0);
+    let by_number = format!("DELETE /v1/clients/0x{:x}", again.session_id);
+    let one_session = json!({ "smb_sessions": 1, "nfs_clients": 0, "nfs_connections": 0 });
+    assert_eq!(called(&world, "a", &by_number), one_session);
     let ended = called(&world, "a", "DELETE /v1/clients/127.0.0.1");
     assert_eq!(ended, json!({ "smb_sessions": 1, "nfs_clients": 1, "nfs_connections": 1 }));
     until("nobody is connected", || {
@@ -89,6 +94,44 @@ fn shares_and_clients_of_vservers_are_seen_at_the_gateway_that_serves_them() {
     assert!(a.gateway.end_vserver("files").unwrap());
     let left = ask(&world, "a", "GET /metrics");
     assert!(!left.contains("vserver=\"files\"") && left.contains("vserver=\"more\""));
+    a.stop();
+    b.stop();
+}
+
+/// Says that something is over when this is dropped, also by a panic.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn who_looks_all_the_time_holds_up_no_vserver_that_moves() {
+    let Some(world) = World::new("vservers that are looked at while they move") else { return };
+    let (a, b) = (world.node("a"), world.node("b"));
+    let directory = world.data("files");
+    let at = a.serve("files", &directory, None).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watch = |gateway: &'static str| {
+            while !is_over.load(Ordering::Relaxed) {
+                for path in ["/metrics", "/healthz", "/v1/status", "/v1/clients"] {
+                    ask(&world, gateway, &format!("GET {path}"));
+                }
+            }
+        };
+        let watching = ["a", "b"].map(|gateway| scope.spawn(move || watch(gateway)));
+        let over = Over(&is_over);
+        for (from, to) in [(&a, &b), (&b, &a)].iter().cycle().take(6) {
+            let _client = smb(at, Guid([1; 16]), 0);
+            assert!(from.gateway.end_vserver("files").unwrap());
+            to.serve("files", &directory, Some(at)).unwrap();
+        }
+        drop(over);
+        watching.into_iter().for_each(|watched| watched.join().unwrap());
+    });
     a.stop();
     b.stop();
 }
