@@ -21,7 +21,9 @@ use std::time::{Duration, Instant};
 
 pub use one_machine::OneMachine;
 pub use ownership::{Begun, Claim, Followed, LEASE, LastOwner, Member, Ownership, last_owner, living};
-pub use register::{GatewayRecord, Listed, Register, Seen, Unreadable, VserverRecord, VserverShareRecord};
+pub use register::{
+    GatewayRecord, KEYTAB_BYTES_MAX, Listed, Register, Seen, Unreadable, VserverRecord, VserverShareRecord,
+};
 
 use crate::store::{Store, StoreError};
 

@@ -38,6 +38,7 @@ pub(super) fn record_of(asked: &Asked, gateway: &str) -> Result<VserverRecord, S
         smb: *smb_port,
         nfs: *nfs_port,
         shares: shares.iter().map(share).collect(),
+        keytab_changes: 0,
     };
     check(&record)?;
     Ok(record)

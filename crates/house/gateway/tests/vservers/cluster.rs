@@ -61,6 +61,7 @@ pub(crate) fn vserver(name: &str, gateway: &str, directory: &Path) -> VserverRec
         smb: None,
         nfs: Some(free.port()),
         shares: vec![share],
+        keytab_changes: 0,
     }
 }
 

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{
-    Begun, Claim, ClusterStore, Fenced, GatewayRecord, LastOwner, Member, NotOwner, Owner, Ownership,
-    Register, Seen, Taken, VserverRecord,
+    Begun, Claim, ClusterStore, Fenced, GatewayRecord, KEYTAB_BYTES_MAX, LastOwner, Member, NotOwner, Owner,
+    Ownership, Register, Seen, Taken, VserverRecord,
 };
 use crate::records::UserRecord;
 use crate::store::{Batch, Change, Form, KeyValue, StoreError, Table};
@@ -50,6 +50,7 @@ pub fn check(gateway: NewGateway<'_>) {
     gateways_agree_on_who_serves_what(gateway);
     who_cannot_be_read_is_told_apart(gateway);
     gateways_have_the_same_users(gateway);
+    a_keytab_is_there_as_long_as_its_vserver(gateway);
 }
 
 fn until(taken: Taken) -> Instant {
@@ -564,6 +565,50 @@ fn who_cannot_be_read_is_told_apart(gateway: NewGateway<'_>) {
     let gateways = register.gateways().unwrap();
     assert!(gateways.unreadable("node x").is_some() && gateways.unreadable("node e").is_none());
     assert!(!register.add_vserver(&record("later")).unwrap(), "its name is taken");
+}
+
+fn a_keytab_is_there_as_long_as_its_vserver(gateway: NewGateway<'_>) {
+    let [of_a, of_b] = ["node e", "node f"].map(|name| Register::open(&gateway(name)).unwrap().unwrap());
+    let record = VserverRecord { name: "keyed".to_owned(), ..VserverRecord::default() };
+    let seen = || {
+        let found = of_b.vservers().unwrap().seen;
+        found.into_iter().find(|seen| seen.record.name == "keyed").unwrap()
+    };
+    let kept = || of_b.keytab("keyed").unwrap().map(|keytab| keytab.to_vec());
+    assert!(of_a.add_vserver(&record).unwrap());
+    let first = seen();
+    assert_eq!((kept(), first.record.keytab_changes), (None, 0));
+
+    // Any bytes, the largest, and another in place of that.
+    let largest: Vec<_> = (0..=u8::MAX).cycle().take(KEYTAB_BYTES_MAX).collect();
+    for (keytab, changes) in [(&largest[..], 1), (&b""[..], 2), (&b"\0second"[..], 3)] {
+        assert!(of_a.set_keytab(&seen(), Some(keytab)).unwrap());
+        assert!(kept().as_deref() == Some(keytab), "{} bytes", keytab.len());
+        assert_eq!(seen().record, VserverRecord { keytab_changes: changes, ..record.clone() });
+    }
+    assert_eq!(of_a.keytab("keye").unwrap(), None, "it is of one vserver");
+    assert!(of_a.set_keytab(&seen(), Some(&[&largest[..], &[0]].concat())).is_err());
+    assert!(!of_a.set_keytab(&first, None).unwrap(), "somebody has changed it");
+    assert_eq!(kept().as_deref(), Some(&b"\0second"[..]));
+
+    // It stays when the vserver moves.
+    let moved = VserverRecord { gateway: "node f".to_owned(), ..seen().record };
+    assert!(of_a.change_vserver(&seen(), Some(&moved)).unwrap());
+    assert_eq!((kept().as_deref(), seen().record), (Some(&b"\0second"[..]), moved));
+    assert!(of_a.set_keytab(&seen(), None).unwrap());
+    assert_eq!((kept(), seen().record.keytab_changes), (None, 4));
+
+    // It ends with the vserver, and only with what was seen of that.
+    assert!(of_a.set_keytab(&seen(), Some(b"third")).unwrap());
+    assert!(!of_b.change_vserver(&first, None).unwrap());
+    assert_eq!(kept().as_deref(), Some(&b"third"[..]));
+    let last = seen();
+    assert!(of_b.change_vserver(&last, None).unwrap());
+    assert_eq!(of_a.keytab("keyed").unwrap(), None);
+    assert!(!of_a.set_keytab(&last, Some(b"late")).unwrap(), "the vserver is gone");
+    assert!(of_a.add_vserver(&record).unwrap());
+    assert_eq!((kept(), seen().record), (None, record.clone()), "another one of the name has none");
+    assert!(of_a.change_vserver(&seen(), None).unwrap());
 }
 
 fn gateways_agree_on_who_serves_what(gateway: NewGateway<'_>) {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
 
 use super::{ClusterStore, Listening};
 use crate::account_domain::{AccountDomain, RIDS};
@@ -34,6 +35,11 @@ const GATEWAYS: Table = Table { name: "gateways", form: Form::TextToBytes };
 const VSERVERS: Table = Table { name: "vservers", form: Form::TextToBytes };
 /// Why a vserver is not served, by its name.
 const TROUBLES: Table = Table { name: "troubles", form: Form::TextToBytes };
+/// The keytabs of vservers, by name: who has one can log on to its vserver as anybody.
+const KEYTABS: Table = Table { name: "keytabs", form: Form::TextToBytes };
+
+/// The most bytes of a keytab.
+pub const KEYTAB_BYTES_MAX: usize = 1 << 20;
 
 /// A gateway of the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +70,9 @@ pub struct VserverRecord {
     pub nfs: Option<u16>,
     /// Its shares.
     pub shares: Vec<VserverShareRecord>,
+    /// How often its keytab was set or removed: who sees another number reads the keytab again.
+    #[serde(default)]
+    pub keytab_changes: u64,
 }
 
 /// A share of a vserver.
@@ -270,7 +279,7 @@ impl Register {
         self.change(VSERVERS, &new.name, None, Some(new))
     }
 
-    /// Changes a vserver, or takes it out. False: it is not what was seen.
+    /// Changes a vserver, or takes it out, with its keytab. False: it is not what was seen.
     ///
     /// # Errors
     /// As above.
@@ -279,7 +288,41 @@ impl Register {
         seen: &Seen<VserverRecord>,
         to: Option<&VserverRecord>,
     ) -> Result<bool, StoreError> {
-        self.change(VSERVERS, &seen.record.name, Some(&seen.kept), to)
+        let name = &seen.record.name;
+        let mut batch = changing(VSERVERS, name, Some(&seen.kept), to)?;
+        if to.is_none() {
+            batch.changes.push(KEYTABS.remove(name.as_bytes()));
+        }
+        self.records.write(&batch)
+    }
+
+    /// The keytab of a vserver. None: it has none of its own.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn keytab(&self, vserver: &str) -> Result<Option<Zeroizing<Vec<u8>>>, StoreError> {
+        Ok(self.records.read(KEYTABS, vserver.as_bytes())?.map(Zeroizing::new))
+    }
+
+    /// Gives a vserver a keytab, in place of the one that it has, or takes it away. False: the vserver is not what was seen.
+    ///
+    /// # Errors
+    /// As above, or the keytab is larger than [`KEYTAB_BYTES_MAX`].
+    pub fn set_keytab(&self, seen: &Seen<VserverRecord>, keytab: Option<&[u8]>) -> Result<bool, StoreError> {
+        let (name, length) = (&seen.record.name, keytab.map_or(0, <[u8]>::len));
+        if length > KEYTAB_BYTES_MAX {
+            return Err(
+                format!("the keytab of the vserver {name} is larger than {KEYTAB_BYTES_MAX} bytes").into()
+            );
+        }
+        let keytab_changes = seen.record.keytab_changes.wrapping_add(1);
+        let record = VserverRecord { keytab_changes, ..seen.record.clone() };
+        let mut batch = changing(VSERVERS, name, Some(&seen.kept), Some(&record))?;
+        batch.changes.push(match keytab {
+            Some(keytab) => KEYTABS.put(name.as_bytes(), keytab),
+            None => KEYTABS.remove(name.as_bytes()),
+        });
+        self.records.write(&batch)
     }
 
     /// The domain in which the accounts of the cluster have their SIDs.
@@ -422,12 +465,7 @@ impl Register {
         seen: Option<&[u8]>,
         to: Option<&impl Serialize>,
     ) -> Result<bool, StoreError> {
-        let change = match to {
-            Some(record) => table.put(name.as_bytes(), &serde_json::to_vec(record)?),
-            None => table.remove(name.as_bytes()),
-        };
-        let expected = vec![table.expect(name.as_bytes(), seen)];
-        self.records.write(&Batch { expected, changes: vec![change] })
+        self.records.write(&changing(table, name, seen, to)?)
     }
 }
 
@@ -438,6 +476,23 @@ fn unreadable<T: Named>(name: &str, why: &str) -> String {
 /// A number of 64 bits; 0: there is none.
 fn number(kept: Option<&[u8]>) -> u64 {
     kept.and_then(|kept| kept.try_into().ok()).map_or(0, u64::from_le_bytes)
+}
+
+/// The change of a record that is what was seen.
+///
+/// # Errors
+/// The record cannot be written.
+fn changing(
+    table: Table,
+    name: &str,
+    seen: Option<&[u8]>,
+    to: Option<&impl Serialize>,
+) -> Result<Batch, StoreError> {
+    let change = match to {
+        Some(record) => table.put(name.as_bytes(), &serde_json::to_vec(record)?),
+        None => table.remove(name.as_bytes()),
+    };
+    Ok(Batch { expected: vec![table.expect(name.as_bytes(), seen)], changes: vec![change] })
 }
 
 /// The record that is kept under this name.
