@@ -81,12 +81,13 @@ assert call("listPools", 200).pools == []
 # The server is no gateway of a cluster.
 for name in "showCluster", "initCluster", "joinCluster", "listVservers", "listClusterUsers":
     call(name, 404)
-for name in "leaveCluster", "drainGateway", "removeVserver", "removeClusterUser":
+for name in "leaveCluster", "drainGateway", "removeVserver", "removeClusterUser", "removeKeytab":
     call(name, 404, name="none")
 call("createVserver", 404, body=m.NewVserver(name="files", addresses=["192.0.2.10"], shares=[]))
 call("moveVserver", 404, name="files", body=m.VserverMove(gateway="none"))
 call("addClusterUser", 404, body=m.NewUser(name="anna", password="hush-hush", uid=1000))
 call("changeClusterUser", 404, name="anna", body=m.UserChange(disabled=True))
+call("setKeytab", 404, name="files", body=m.NewKeytab(keytab="BQI="))
 call("createShare", 404, body=m.NewShare(name="pooled", pool="none", size=1 << 20))
 assert call("createPolicy", 201, body=m.NewPolicy(name="office", hourly=":05/24")).hourly == ":05/24"
 call("createPolicy", 422, body=m.NewPolicy(name="home", daily="1:10/14"))

@@ -33,7 +33,7 @@ use crate::{
     ransomware_calls, replication_calls, restore_calls, simulation, snapshot_calls, trace,
 };
 
-/// The most bytes of a request's body: no call has a long one.
+/// The most bytes of a request's body: one call has a longer one.
 const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// How long a share may be recorded.
@@ -206,6 +206,14 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     Route { path: "/vservers/{name}", methods: &["delete"], handlers: || delete(cluster_calls::remove) },
     Route { path: "/vservers/{name}/move", methods: &["post"], handlers: || post(cluster_calls::move_to) },
+    Route {
+        path: "/vservers/{name}/keytab",
+        methods: &["put", "delete"],
+        handlers: || {
+            let handlers = put(cluster_calls::set_keytab).delete(cluster_calls::remove_keytab);
+            handlers.layer(DefaultBodyLimit::max(cluster_calls::KEYTAB_BODY_BYTES_MAX))
+        },
+    },
     Route { path: "/pools", methods: &["get"], handlers: || get(pool_calls::list) },
     Route { path: "/deleted-shares", methods: &["get"], handlers: || get(deleted_share_calls::list) },
     Route {

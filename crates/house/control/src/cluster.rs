@@ -4,7 +4,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use zeroize::Zeroizing;
 
 use crate::Refusal;
 use crate::users::{NewUser, User, UserChange, Users};
@@ -94,8 +98,57 @@ pub struct Vserver {
     pub nfs_port: Option<u16>,
     /// Its shares.
     pub shares: Vec<VserverShare>,
-    /// Why it is not served. None: it is, or will be soon.
+    /// Whether it has a keytab in the cluster. If not, it accepts tickets with that of the gateway that serves it.
+    pub has_keytab: bool,
+    /// The keys of that keytab, without the keys themselves.
+    pub keys: Vec<VserverKey>,
+    /// Why it is not served, or accepts no tickets although it has a keytab. None: neither is so, or not for long.
     pub problem: Option<String>,
+}
+
+/// A key of a vserver's keytab, without the key itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VserverKey {
+    /// Whose key it is: `cifs/files.example.org@EXAMPLE.ORG`.
+    pub principal: String,
+    /// The version of the key.
+    pub kvno: u32,
+    /// For which encryption: `aes256-cts-hmac-sha1-96`.
+    pub encryption: String,
+}
+
+/// A keytab for a vserver.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NewKeytab {
+    /// What is in the file; in Base64 (RFC 4648 4).
+    pub keytab: KeytabBytes,
+}
+
+/// The bytes of a keytab. They are never logged.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct KeytabBytes(pub Zeroizing<Vec<u8>>);
+
+impl fmt::Debug for KeytabBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeytabBytes(..)")
+    }
+}
+
+impl Serialize for KeytabBytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&Zeroizing::new(BASE64_STANDARD.encode(&*self.0)))
+    }
+}
+
+impl<'de> Deserialize<'de> for KeytabBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Zeroizing::new(String::deserialize(deserializer)?);
+        let bytes = BASE64_STANDARD.decode(&*text);
+        // The error of the decoder quotes a byte of the keytab.
+        let bytes = bytes.map_err(|_| D::Error::custom("the keytab is not in Base64"))?;
+        Ok(Self(Zeroizing::new(bytes)))
+    }
 }
 
 /// A share of a vserver.
@@ -199,7 +252,17 @@ pub trait ClusterGateways: fmt::Debug + Send + Sync {
     /// # Errors
     /// There is no such vserver, the gateway is not there or cannot serve it.
     fn move_vserver(&self, name: &str, to: &VserverMove) -> Result<Vserver, Refusal>;
-    /// Ends a vserver. Its directories stay, and so does what it remembers.
+    /// Gives a vserver a keytab, in place of the one that it has.
+    ///
+    /// # Errors
+    /// There is no such vserver, or the keytab cannot be used.
+    fn set_keytab(&self, vserver: &str, new: &NewKeytab) -> Result<Vserver, Refusal>;
+    /// Takes the keytab of a vserver away.
+    ///
+    /// # Errors
+    /// There is no such vserver, or it has no keytab.
+    fn remove_keytab(&self, vserver: &str) -> Result<Vserver, Refusal>;
+    /// Ends a vserver. Its keytab goes; its directories stay, and so does what it remembers.
     ///
     /// # Errors
     /// There is no such vserver.
@@ -224,4 +287,22 @@ pub trait ClusterGateways: fmt::Debug + Send + Sync {
     /// # Errors
     /// There is no such user.
     fn remove_user(&self, name: &str) -> Result<User, Refusal>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_keytab_is_in_base64_and_in_no_log() {
+        let new = NewKeytab { keytab: KeytabBytes(Zeroizing::new(vec![5, 2, 0, 255])) };
+        let json = r#"{"keytab":"BQIA/w=="}"#;
+        assert_eq!(serde_json::to_string(&new).unwrap(), json);
+        assert_eq!(serde_json::from_str::<NewKeytab>(json).unwrap(), new);
+        assert_eq!(format!("{new:?}"), "NewKeytab { keytab: KeytabBytes(..) }");
+        for bad in ["BQIA_w==", "BQIA/w", "BQIA/w==\\n", " "] {
+            let error = serde_json::from_str::<NewKeytab>(&format!("{{\"keytab\":\"{bad}\"}}")).unwrap_err();
+            assert!(error.to_string().starts_with("the keytab is not in Base64"), "{bad:?}: {error}");
+        }
+    }
 }

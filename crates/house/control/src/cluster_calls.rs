@@ -11,10 +11,15 @@ use axum::response::{IntoResponse, Response};
 use crate::About;
 use crate::administration::Refusal;
 use crate::api::{JsonReply, administer, read};
-use crate::cluster::{Cluster, ClusterGateways, Drained, NewVserver, Vserver, VserverMove, Vservers};
+use crate::cluster::{
+    Cluster, ClusterGateways, Drained, NewKeytab, NewVserver, Vserver, VserverMove, Vservers,
+};
 use crate::contents::LongAnswer;
 use crate::logged::Concerned;
 use crate::users::{NewUser, User, UserChange, Users};
+
+/// The most bytes of a request with a keytab: one of 1 MiB in Base64, and what is around it.
+pub(crate) const KEYTAB_BODY_BYTES_MAX: usize = 3 << 19;
 
 type OfServer = State<Arc<About>>;
 type Long = Extension<LongAnswer>;
@@ -88,6 +93,24 @@ pub(crate) async fn move_to(
 ) -> JsonReply<Vserver> {
     let to: VserverMove = read(&body)?;
     change(about, long, move |gateways| gateways.move_vserver(&name, &to)).await
+}
+
+pub(crate) async fn set_keytab(
+    State(about): OfServer,
+    Path(name): Path<String>,
+    long: Long,
+    body: Bytes,
+) -> JsonReply<Vserver> {
+    let new: NewKeytab = read(&body)?;
+    change(about, long, move |gateways| gateways.set_keytab(&name, &new)).await
+}
+
+pub(crate) async fn remove_keytab(
+    State(about): OfServer,
+    Path(name): Path<String>,
+    long: Long,
+) -> JsonReply<Vserver> {
+    change(about, long, move |gateways| gateways.remove_keytab(&name)).await
 }
 
 pub(crate) async fn remove(

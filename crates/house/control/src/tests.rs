@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::cluster::{
-    Cluster, ClusterGateways, Drained, GatewayFigures, NewVserver, Vserver, VserverMove, Vservers,
+    Cluster, ClusterGateways, Drained, GatewayFigures, NewKeytab, NewVserver, Vserver, VserverMove, Vservers,
 };
 use crate::tokens::{KnownToken, MadeToken, NewToken, Scope, TokenInfo, Tokens};
 
@@ -287,7 +287,7 @@ pub(crate) fn about() -> Arc<About> {
     Arc::new(About::new(subject, Transport::Plain))
 }
 
-/// Moves and lists vservers slowly.
+/// Moves and lists vservers slowly, and tells how large their keytabs are.
 impl ClusterGateways for Nobody {
     fn figures(&self) -> GatewayFigures {
         GatewayFigures::default()
@@ -317,6 +317,13 @@ impl ClusterGateways for Nobody {
     fn move_vserver(&self, name: &str, VserverMove { gateway }: &VserverMove) -> Result<Vserver, Refusal> {
         std::thread::sleep(10 * CONNECTION_TIME);
         Ok(Vserver { name: name.to_owned(), gateway: gateway.clone(), ..Vserver::default() })
+    }
+    fn set_keytab(&self, name: &str, new: &NewKeytab) -> Result<Vserver, Refusal> {
+        let epoch = u64::try_from(new.keytab.0.len()).ok();
+        Ok(Vserver { name: name.to_owned(), epoch, ..Vserver::default() })
+    }
+    fn remove_keytab(&self, _: &str) -> Result<Vserver, Refusal> {
+        none()
     }
     fn remove_vserver(&self, _: &str) -> Result<Vserver, Refusal> {
         none()
@@ -454,6 +461,25 @@ fn a_call_on_vservers_may_take_long() {
     let answer = ask("POST", "/v1/vservers/files/move", "{\"gateway\": \"b\"}");
     assert!(answer.starts_with("HTTP/1.0 200 ") && answer.contains("\"gateway\":\"b\""), "{answer}");
     assert_eq!(ask("GET", "/v1/vservers", ""), "", "what only looks is cut off as everything else");
+}
+
+#[test]
+fn a_keytab_may_be_long_and_other_bodies_may_not() {
+    /// Three bytes are four letters of Base64.
+    const LARGEST: usize = (1 << 20) - 1;
+    let Served { control: _control, address, token, .. } = serve();
+    let ask = |call: &str, key: &str, bytes: usize| {
+        let (token, body) = (token.as_str(), format!("{{\"{key}\":\"{}\"}}", "A".repeat(bytes / 3 * 4)));
+        let head = format!("{call} HTTP/1.0\r\nHost: localhost\r\nAuthorization: Bearer {token}");
+        send(address, &format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()))
+    };
+    let is_served = |answer: &str| answer.starts_with("HTTP/1.0 200 ");
+    let answer = ask("PUT /v1/vservers/files/keytab", "keytab", LARGEST);
+    assert!(is_served(&answer) && answer.contains(&format!("\"epoch\":{LARGEST}")), "{answer}");
+    assert!(is_served(&ask("POST /v1/vservers/files/move", "gateway", 3)));
+    // What tells why may be lost on the way, because the rest of the body is not read.
+    assert!(!is_served(&ask("PUT /v1/vservers/files/keytab", "keytab", 2 << 20)));
+    assert!(!is_served(&ask("POST /v1/vservers/files/move", "gateway", LARGEST)));
 }
 
 #[test]

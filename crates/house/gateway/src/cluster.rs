@@ -9,6 +9,7 @@ mod carriers;
 mod changes;
 mod definition;
 mod keeper;
+mod keytabs;
 mod placement;
 mod troubles;
 mod users;

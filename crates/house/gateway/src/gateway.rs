@@ -37,6 +37,7 @@ use crate::renewal::Renewal;
 use crate::servers::Servers;
 use crate::settings::{ClusterSettings, Encryption, Portmap};
 use crate::sockets::{Addresses, PortmapSockets, Sockets};
+use crate::ticket_keys::{GatewayKeys, ServerKeys};
 use crate::vserver::{Own, Vserver};
 use crate::vserver_commands::{Host, NewVserver};
 use crate::vservers::{Vservers, ips};
@@ -103,6 +104,7 @@ impl Gateway {
         let is_unregistered = Arc::<AtomicBool>::default();
         let of_control = OfControl {
             listener: sockets.control,
+            ticket_keys: Arc::clone(&lent.keys),
             identity: identity.clone(),
             is_unregistered: Arc::clone(&is_unregistered),
             program,
@@ -204,7 +206,7 @@ impl Gateway {
     /// # Errors
     /// Another gateway serves it; or its records, its directories or its sockets cannot be used.
     pub fn serve_vserver(&self, new: NewVserver) -> Result<()> {
-        self.host.serve_vserver(new)
+        self.host.serve_vserver(new, ServerKeys::OF_GATEWAY)
     }
 
     /// Ends a vserver here, so that another gateway may serve it. False: it is not served here.
@@ -275,6 +277,7 @@ fn implicit(prepared: &Prepared, at: &Addresses) -> Own {
         nfs: ips(&at.nfs),
         has_network_locks: prepared.settings.portmap != Portmap::Off,
         has_own_sids: false,
+        keys: ServerKeys::OF_GATEWAY,
     }
 }
 
@@ -339,6 +342,7 @@ fn counters(
 /// The inputs of the control address from outside.
 struct OfControl {
     listener: TcpListener,
+    ticket_keys: Arc<GatewayKeys>,
     identity: Option<Arc<Identity>>,
     is_unregistered: Arc<AtomicBool>,
     program: Arc<dyn Program>,
@@ -351,14 +355,13 @@ fn start_control(
     shards: &Shards,
     of_control: OfControl,
 ) -> Result<(Control, Arc<Administration>)> {
-    let OfControl { listener, identity, is_unregistered, program } = of_control;
+    let OfControl { listener, ticket_keys, identity, is_unregistered, program } = of_control;
     let Prepared { settings, state, shares, accounts, descriptors_max, declared, idle, access_log, .. } =
         prepared;
     let logged = access_log.clone();
     let (smb, nfs) = (Arc::clone(&servers.smb), Arc::clone(&servers.nfs));
     let (refused, pulse) = (shards.refused_connections(), shards.pulse());
-    let occupancy = shards.occupancy();
-    let logons = Arc::clone(&servers.smb);
+    let (occupancy, logons) = (shards.occupancy(), Arc::clone(&servers.smb));
     let of_clients = Arc::clone(&shares);
     let own = control_access::make_token(&settings.state)?;
     let made = state.made_tokens()?.iter().map(administration::known_token).collect();
@@ -368,8 +371,7 @@ fn start_control(
     let names = NameLookup::start(Arc::clone(&shares), of_accounts, of_names, System, servers.changed());
     let names = names.map_err(serving("cannot start a thread"))?;
     names.look_again();
-    let asked = Arc::clone(&accounts);
-    let gss = Arc::clone(&nfs);
+    let (asked, gss) = (Arc::clone(&accounts), Arc::clone(&nfs));
     let (with_shares, with_clients, of_holdings) =
         (Arc::clone(&vservers), Arc::clone(&vservers), Arc::clone(&vservers));
     let of_server = Serving {
@@ -384,6 +386,7 @@ fn start_control(
         identity: identity.clone(),
         access_log: access_log.clone(),
         vservers,
+        ticket_keys,
     };
     let administration = Administration::of_server(state, declared, of_server, idle);
     smb.change_quotas_with(Arc::new(ClientQuotas::new(&administration)));

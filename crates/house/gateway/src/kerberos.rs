@@ -7,13 +7,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use acl::Sid;
-use auth::Numbering;
+use auth::{Mapping, Numbering};
 use directory::Directory;
+use krb5::Acceptor;
 use krb5::keytab::{BYTES_MAX, Keytab};
 use rustix::process::geteuid;
 use share::{AUTORID_LEN, Domains, Formula, Right, Slice};
 use smb_server::KerberosKeys;
 use state::State;
+use zeroize::Zeroizing;
 
 use crate::accounts::AccountBook;
 use crate::directory_numbers::{self, DirectoryNumbers};
@@ -174,6 +176,14 @@ pub fn import(state: &Path, file: &Path) -> Result<Keytab> {
 /// # Errors
 /// It cannot be read, other users may read it, or it is none.
 pub fn read(file: &Path) -> Result<Keytab> {
+    read_whole(file).map(|(keytab, _)| keytab)
+}
+
+/// Reads a keytab, and what is in the file.
+///
+/// # Errors
+/// The same.
+pub fn read_whole(file: &Path) -> Result<(Keytab, Zeroizing<Vec<u8>>)> {
     let mode = fs::metadata(file).map_err(|e| unreadable(file, &e))?.mode();
     if mode & OF_OTHERS != 0 {
         return Err(Problem::new(
@@ -185,8 +195,8 @@ pub fn read(file: &Path) -> Result<Keytab> {
             ),
         ));
     }
-    let bytes = contents(file).map_err(|e| unreadable(file, &e))?;
-    parse(file, &bytes)
+    let bytes = Zeroizing::new(contents(file).map_err(|e| unreadable(file, &e))?);
+    Ok((parse(file, &bytes)?, bytes))
 }
 
 /// What becomes of users with tickets, for those who ask.
@@ -202,11 +212,7 @@ pub(crate) struct Tickets {
 
 impl Tickets {
     /// What a server with these settings makes of tickets.
-    pub(crate) fn of(
-        settings: &KerberosSettings,
-        numbers: DomainNumbers,
-        keys: Option<&KerberosKeys>,
-    ) -> Self {
+    pub(crate) fn of(settings: &KerberosSettings, numbers: DomainNumbers, keys: Option<&Acceptor>) -> Self {
         Self { settings: settings.clone(), numbers: Some(numbers), are_accepted: keys.is_some() }
     }
 
@@ -334,10 +340,9 @@ fn autorid(base: u32, domain: &Sid, state: &State) -> Result<Slice> {
 ///
 /// # Errors
 /// A keytab cannot be used.
-pub(crate) fn keys(settings: &Settings, numbering: &Numbering) -> Result<Option<KerberosKeys>> {
-    let KerberosSettings { keytab, account_realms, trusted_domains, .. } = &settings.kerberos;
+pub(crate) fn keys(settings: &Settings) -> Result<Option<Acceptor>> {
     let stored = stored_in(&settings.state);
-    let file = match keytab {
+    let file = match &settings.kerberos.keytab {
         Some(file) => file,
         None if stored.exists() => &stored,
         None => return Ok(None),
@@ -345,29 +350,41 @@ pub(crate) fn keys(settings: &Settings, numbering: &Numbering) -> Result<Option<
     let keytab = read(file)?;
     let (entries, skipped) = (keytab.entries().len(), keytab.skipped());
     tracing::info!(keytab = %file.display(), entries, skipped, "Kerberos tickets are accepted");
-    let services = SERVICES.map(str::to_owned).to_vec();
-    let acceptor = krb5::Acceptor::new(keytab, krb5::Settings { services, ..krb5::Settings::default() });
-    let mapping = auth::Mapping {
-        numbering: numbering.clone(),
-        account_realms: account_realms.clone(),
-        trusted: trusted_domains.clone(),
-    };
-    Ok(Some(KerberosKeys { acceptor, mapping }))
+    Ok(Some(acceptor(keytab)))
 }
 
-/// The same keys for an SMB server of this process.
-pub(crate) fn smb_keys(keys: &KerberosKeys) -> KerberosKeys {
+/// Accepts the tickets of SMB clients with these keys.
+pub(crate) fn acceptor(keytab: Keytab) -> Acceptor {
+    let services = SERVICES.map(str::to_owned).to_vec();
+    Acceptor::new(keytab, krb5::Settings { services, ..krb5::Settings::default() })
+}
+
+/// Whom servers make of the users of tickets.
+pub(crate) fn mapping(settings: &KerberosSettings, numbering: &Numbering) -> Mapping {
+    Mapping {
+        numbering: numbering.clone(),
+        account_realms: settings.account_realms.clone(),
+        trusted: settings.trusted_domains.clone(),
+    }
+}
+
+/// These keys for an SMB server of this process.
+pub(crate) fn smb_keys(acceptor: &Acceptor, mapping: &Mapping) -> KerberosKeys {
     KerberosKeys {
-        acceptor: keys.acceptor.for_services(SERVICES.map(str::to_owned).to_vec()),
-        mapping: keys.mapping.clone(),
+        acceptor: acceptor.for_services(SERVICES.map(str::to_owned).to_vec()),
+        mapping: mapping.clone(),
     }
 }
 
 /// The same keys for an NFS server of this process.
-pub(crate) fn nfs_keys(keys: &KerberosKeys, accounts: &Arc<AccountBook>) -> nfs_server::KerberosKeys {
+pub(crate) fn nfs_keys(
+    acceptor: &Acceptor,
+    mapping: &Mapping,
+    accounts: &Arc<AccountBook>,
+) -> nfs_server::KerberosKeys {
     nfs_server::KerberosKeys {
-        acceptor: keys.acceptor.for_services(NFS_SERVICES.map(str::to_owned).to_vec()),
-        mapping: keys.mapping.clone(),
+        acceptor: acceptor.for_services(NFS_SERVICES.map(str::to_owned).to_vec()),
+        mapping: mapping.clone(),
         accounts: Arc::clone(accounts) as _,
     }
 }
@@ -475,8 +492,7 @@ mod tests {
     #[test]
     fn without_a_keytab_there_is_no_kerberos() {
         let directory = tempfile::tempdir().unwrap();
-        let numbering = Numbering::Formula(Arc::new(Domains::of_any(Formula::Sss)));
-        assert!(keys(&Settings::new(directory.path().to_owned()), &numbering).unwrap().is_none());
+        assert!(keys(&Settings::new(directory.path().to_owned())).unwrap().is_none());
     }
 
     #[test]

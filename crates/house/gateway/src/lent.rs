@@ -5,7 +5,6 @@ use std::sync::Arc;
 use acl::Sid;
 use nfs_server::Tls;
 use share::{AccessLog, Terms};
-use smb_server::KerberosKeys;
 
 use crate::accounts::AccountBook;
 use crate::descriptors::Allotment;
@@ -14,6 +13,7 @@ use crate::prepared::Prepared;
 use crate::problem::{Result, serving};
 use crate::settings::Settings;
 use crate::sid_names::SidNames;
+use crate::ticket_keys::{GatewayKeys, GivenKeys, KeysOf};
 use crate::user_groups::GroupsHere;
 use crate::without_ntlm;
 
@@ -32,7 +32,8 @@ pub(crate) struct Lent {
     pub(crate) groups: Arc<GroupsHere>,
     /// In whose domain the accounts are.
     pub(crate) machine: Sid,
-    keys: Option<Arc<KerberosKeys>>,
+    /// The keys of the gateway, for those that have none of their own.
+    pub(crate) keys: Arc<GatewayKeys>,
 }
 
 impl Lent {
@@ -44,7 +45,8 @@ impl Lent {
         let machine = state.account_domain().sid()?;
         let (names, groups) = start_directories(accounts, machine)?;
         let numbers = DomainNumbers::new(&settings.kerberos, state, accounts)?;
-        let keys = kerberos::keys(settings, &numbers.numbering)?;
+        let mapping = kerberos::mapping(&settings.kerberos, &numbers.numbering);
+        let keys = kerberos::keys(settings)?;
         accounts.use_tickets(Tickets::of(&settings.kerberos, numbers, keys.as_ref()));
         for warning in without_ntlm::warnings(settings, keys.is_some()) {
             tracing::warn!("{warning}");
@@ -58,7 +60,7 @@ impl Lent {
             names,
             groups,
             machine,
-            keys: keys.map(Arc::new),
+            keys: Arc::new(GatewayKeys::new(keys, mapping)),
         })
     }
 
@@ -77,18 +79,13 @@ impl Lent {
             names,
             groups,
             machine,
-            keys: self.keys.clone(),
+            keys: Arc::clone(&self.keys),
         })
     }
 
-    /// The keys with which an SMB server accepts tickets.
-    pub(crate) fn smb_keys(&self) -> Option<KerberosKeys> {
-        self.keys.as_deref().map(kerberos::smb_keys)
-    }
-
-    /// Those of an NFS server.
-    pub(crate) fn nfs_keys(&self) -> Option<nfs_server::KerberosKeys> {
-        self.keys.as_deref().map(|keys| kerberos::nfs_keys(keys, &self.accounts))
+    /// What servers with these keys accept tickets with.
+    pub(crate) fn given_keys(&self, of: &KeysOf) -> GivenKeys {
+        self.keys.given(of, &self.accounts)
     }
 }
 

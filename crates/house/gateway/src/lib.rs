@@ -66,6 +66,7 @@ mod sid_names;
 mod smb_quic;
 mod snapshots;
 mod sockets;
+mod ticket_keys;
 mod upkeep;
 mod user_groups;
 mod vserver;

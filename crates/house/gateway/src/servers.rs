@@ -17,6 +17,7 @@ use crate::names::Changed;
 use crate::opens_by_name::OpensByName;
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::sockets::PortmapSockets;
+use crate::ticket_keys::GivenKeys;
 use crate::vserver::Own;
 use crate::waiting::wait_for;
 
@@ -51,13 +52,17 @@ impl Servers {
             Arc::clone(&lent.accounts) as _,
         );
         let nfs = NfsServer::new(nfs_config(lent, own)?);
-        nfs.use_kerberos(lent.nfs_keys());
-        smb.use_kerberos(lent.smb_keys());
         smb.use_iakerb(iakerb::kdc(&lent.settings)?).map_err(|e| iakerb::no_kdc(&e))?;
         restore(&smb, persistent_opens(lent, own)).map_err(|e| {
             Problem::new(Cause::State, format!("the persistent opens of SMB clients: {e}"), "")
         })?;
         Ok(Self { smb, nfs })
+    }
+
+    /// Has new logons, and new contexts of NFS, accept tickets with these keys.
+    pub(crate) fn use_keys(&self, GivenKeys { smb, nfs, .. }: GivenKeys) {
+        self.nfs.use_kerberos(nfs);
+        self.smb.use_kerberos(smb);
     }
 
     /// The reaction to a change of a share's rules: clients that the rules no longer admit, or admit differently, lose

@@ -12,6 +12,7 @@ use state::{ServerRecords, burst_credits};
 use crate::lent::Lent;
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::servers::Servers;
+use crate::ticket_keys::ServerKeys;
 
 /// How long connections may take to end, and then the closing of the opens of disconnected clients.
 const CLEAN_UP: Duration = Duration::from_secs(20);
@@ -32,6 +33,8 @@ pub(crate) struct Own {
     pub(crate) has_network_locks: bool,
     /// Whether other gateways may serve it, at which accounts of the same names have other SIDs.
     pub(crate) has_own_sids: bool,
+    /// With which keys it accepts tickets.
+    pub(crate) keys: ServerKeys,
 }
 
 /// See the module. What clients may reclaim is in the records, until others have it from there.
@@ -41,6 +44,8 @@ pub(crate) struct Vserver {
     pub(crate) shares: Arc<ShareTable>,
     pub(crate) servers: Servers,
     pub(crate) listeners: Listeners,
+    /// With which keys it accepts tickets, and as of which change of the gateway's.
+    keys: (ServerKeys, u64),
 }
 
 impl Vserver {
@@ -50,8 +55,11 @@ impl Vserver {
     /// The records cannot be read, or the system has no random numbers.
     pub(crate) fn new(lent: &Lent, own: Own, listeners: Listeners) -> Result<Self> {
         let servers = Servers::new(lent, &own)?;
-        let Own { records, shares, .. } = own;
-        let vserver = Self { records, shares, servers, listeners };
+        let Own { records, shares, keys, .. } = own;
+        let given = lent.given_keys(&keys.of);
+        let keys = (keys, given.changes);
+        servers.use_keys(given);
+        let vserver = Self { records, shares, servers, listeners, keys };
         vserver.keep_credits(burst_credits::RESERVE)?;
         Ok(vserver)
     }
@@ -60,6 +68,20 @@ impl Vserver {
     /// A socket cannot be used.
     pub(crate) fn listen(&self, smb: Vec<Listener>, nfs: Vec<TcpListener>) -> Result<()> {
         self.servers.listen(&self.listeners, smb, nfs)
+    }
+
+    /// As of which change of its keytab it accepts tickets, and as of which change of the gateway's.
+    pub(crate) fn keys_as_of(&self) -> (Option<u64>, u64) {
+        (self.keys.0.change, self.keys.1)
+    }
+
+    /// Accepts tickets with these keys from now on, or with those that it has, if those of the gateway were replaced. Who has logged on
+    /// goes on.
+    pub(crate) fn use_keys(&mut self, lent: &Lent, keys: Option<ServerKeys>) {
+        let keys = keys.unwrap_or_else(|| self.keys.0.clone());
+        let given = lent.given_keys(&keys.of);
+        self.keys = (keys, given.changes);
+        self.servers.use_keys(given);
     }
 
     /// Writes down the burst credits that are left at least after `reserve`.
@@ -76,7 +98,7 @@ impl Vserver {
     /// # Errors
     /// A storage does not answer, or the records cannot be written.
     pub(crate) fn end(self) -> Result<()> {
-        let Self { records, shares, servers, listeners } = self;
+        let Self { records, shares, servers, listeners, .. } = self;
         if !listeners.end(CLEAN_UP) {
             return Err(unfinished("clients have changes under way"));
         }

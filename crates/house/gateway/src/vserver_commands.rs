@@ -15,6 +15,7 @@ use crate::membership::Membership;
 use crate::of_cluster::OfCluster;
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::reach::{Reach, Reached};
+use crate::ticket_keys::ServerKeys;
 use crate::vserver::{Own, Vserver};
 use crate::vserver_shares::{VserverOpener, VserverShare};
 use crate::vservers::{Served, Vservers, check_vserver_name, ips, lost};
@@ -66,7 +67,12 @@ impl Host {
         self.membership.lock().as_ref().is_some_and(Membership::holds)
     }
 
-    pub(crate) fn serve_vserver(&self, new: NewVserver) -> Result<()> {
+    /// What vservers have in common.
+    pub(crate) fn lent_to_vservers(&self) -> Arc<Lent> {
+        self.of_cluster.lent().unwrap_or_else(|| Arc::clone(&self.lent))
+    }
+
+    pub(crate) fn serve_vserver(&self, new: NewVserver, keys: ServerKeys) -> Result<()> {
         check_vserver_name(&new.name).map_err(|why| Problem::new(Cause::Settings, why, ""))?;
         let _alone = self.vservers.alone(&new.name).ok_or_else(|| under_way(&new.name))?;
         let begun = Instant::now();
@@ -75,7 +81,7 @@ impl Host {
         // It may wait for a metadata server, so nothing is held meanwhile that others need.
         let ended = timed(|| self.end_left_sessions(&ownership, &new));
         let entered = ended.and_then(|((), session)| {
-            self.enter_vserver(&ownership, &member, new, Phases { session, ..Phases::default() })
+            self.enter_vserver(&ownership, &member, (new, keys), Phases { session, ..Phases::default() })
         });
         let (sockets, mut phases) = entered.inspect_err(|_| self.try_to_let_go(&ownership))?;
         let listening = self.listen(&ownership, &member, sockets, &mut phases);
@@ -190,7 +196,7 @@ impl Host {
         &self,
         ownership: &Arc<Ownership>,
         member: &Arc<Member>,
-        new: NewVserver,
+        (new, keys): (NewVserver, ServerKeys),
         mut phases: Phases,
     ) -> Result<(NewSockets, Phases)> {
         let _one = self.vservers.beginning.lock();
@@ -218,7 +224,7 @@ impl Host {
         let term = self.term(member).ok_or_else(|| no_place(name))?;
         let (Reached { smb, nfs, raised }, took) = timed(|| new.reach.begin())?;
         phases.address = took;
-        let lent = self.of_cluster.lent().unwrap_or_else(|| Arc::clone(&self.lent));
+        let lent = self.lent_to_vservers();
         let own = Own {
             name: name.to_ascii_uppercase(),
             records,
@@ -227,6 +233,7 @@ impl Host {
             nfs: ips(&addresses(&nfs)?),
             has_network_locks: false,
             has_own_sids: Arc::ptr_eq(&lent, &self.lent),
+            keys,
         };
         let (vserver, took) = timed(|| Vserver::new(&lent, own, self.listeners.make(term)))?;
         phases.servers = took;

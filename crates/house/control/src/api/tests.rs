@@ -11,7 +11,8 @@ use crate::activity::{
 };
 use crate::clients::Clients;
 use crate::cluster::{
-    Cluster, ClusterGateway, Drained, NewVserver, Vserver, VserverMove, VserverShare, Vservers,
+    Cluster, ClusterGateway, Drained, NewKeytab, NewVserver, Vserver, VserverKey, VserverMove, VserverShare,
+    Vservers,
 };
 use crate::configuration::{ConfigurationMistake, Section, Setting, Source};
 use crate::deleted_shares::{DeletedShare, DeletedShares, Undelete};
@@ -390,7 +391,7 @@ fn of_replications() -> [(&'static str, Value); 8] {
 }
 
 /// The types of clusters.
-fn of_clusters() -> [(&'static str, Value); 8] {
+fn of_clusters() -> [(&'static str, Value); 10] {
     let new = NewVserver {
         gateway: Some(String::new()),
         smb_port: Some(445),
@@ -403,6 +404,8 @@ fn of_clusters() -> [(&'static str, Value); 8] {
         ("Vservers", json(Vservers::default())),
         ("Vserver", json(Vserver::default())),
         ("VserverShare", json(VserverShare::default())),
+        ("VserverKey", json(VserverKey::default())),
+        ("NewKeytab", json(NewKeytab::default())),
         ("NewVserver", json(new)),
         ("VserverMove", json(VserverMove::default())),
         ("Drained", json(Drained::default())),

@@ -74,6 +74,7 @@ use crate::names::NameLookup;
 use crate::pool_spaces::PoolSpaces;
 use crate::replication::{Remote, Replications};
 use crate::snapshots::{Runners, Snapshotting, now};
+use crate::ticket_keys::GatewayKeys;
 use crate::vservers::Vservers;
 
 /// The most users who can be added by command.
@@ -95,6 +96,8 @@ pub(crate) struct Serving {
     pub(crate) identity: Option<Arc<Identity>>,
     pub(crate) access_log: AccessLog,
     pub(crate) vservers: Arc<Vservers>,
+    /// The keys of the gateway.
+    pub(crate) ticket_keys: Arc<GatewayKeys>,
 }
 
 /// Carries out commands.

@@ -14,6 +14,7 @@ use crate::kerberos::{DomainNumbers, Tickets};
 use crate::opening::Opener;
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, ShareSettings, same_share_name};
+use crate::ticket_keys::KeysOf;
 use crate::waiting::wait_for;
 use crate::{accounts, control_access, control_tls, iakerb, kerberos, logged, opening, without_ntlm};
 
@@ -40,7 +41,8 @@ impl Administration {
         let before_tickets = serving.accounts.tickets();
         let numbers =
             DomainNumbers::again(&settings.kerberos, &before_tickets, &self.state, &serving.accounts)?;
-        let kerberos = kerberos::keys(settings, &numbers.numbering)?;
+        let mapping = kerberos::mapping(&settings.kerberos, &numbers.numbering);
+        let kerberos = kerberos::keys(settings)?;
         let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
         let opener = Opener::new(&now, &self.state, opens_max, &serving.access_log);
         let new = open_new(&opener, &now, serving)?;
@@ -63,9 +65,11 @@ impl Administration {
         idle.retain(|name, _| present.by_name(name).is_none());
         told(self.use_accounts(&before, &now, serving));
         let tickets = Tickets::of(&settings.kerberos, numbers, kerberos.as_ref());
-        let of_nfs = kerberos.as_ref().map(|keys| kerberos::nfs_keys(keys, &serving.accounts));
-        serving.nfs.use_kerberos(of_nfs);
-        serving.smb.use_kerberos(kerberos);
+        // Vservers that have none of their own are given them soon.
+        serving.ticket_keys.replace(kerberos, mapping);
+        let given = serving.ticket_keys.given(&KeysOf::Gateway, &serving.accounts);
+        serving.nfs.use_kerberos(given.nfs);
+        serving.smb.use_kerberos(given.smb);
         // Who has tickets of a realm keeps them.
         if serving.smb.iakerb_realm() != settings.kerberos.realm {
             let used = serving.smb.use_iakerb(iakerb::kdc(settings)?);

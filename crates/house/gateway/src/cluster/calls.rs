@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use control::cluster::{
-    CALL_MAX, Cluster, ClusterGateway, ClusterGateways, Drained, GatewayFigures, NewVserver, Vserver,
-    VserverMove, VserverShare, Vservers,
+    CALL_MAX, Cluster, ClusterGateway, ClusterGateways, Drained, GatewayFigures, NewKeytab, NewVserver,
+    Vserver, VserverMove, VserverShare, Vservers,
 };
 use control::users::{NewUser, User, UserChange, Users};
 use control::{Refusal, RefusalKind};
@@ -16,7 +16,7 @@ use state::cluster::{
 };
 use state::store::StoreError;
 
-use super::{Seat, definition, placement, troubles};
+use super::{Seat, definition, keytabs, placement, troubles};
 use crate::problem::Problem;
 
 pub(super) type Result<T> = std::result::Result<T, Refusal>;
@@ -114,7 +114,7 @@ impl Seat {
         register.vservers().map_err(|error| self.no_answer(&error))
     }
 
-    fn one_vserver(&self, register: &Register, name: &str) -> Result<Seen<VserverRecord>> {
+    pub(super) fn one_vserver(&self, register: &Register, name: &str) -> Result<Seen<VserverRecord>> {
         found_in(self.all_vservers(register)?, |record| record.name == name, name)?.ok_or_else(|| {
             let what = format!("there is no vserver {name}");
             refused(RefusalKind::NotFound, what, "`anabranch vserver list` lists the vservers.")
@@ -134,9 +134,10 @@ impl Seat {
         })
     }
 
-    fn told(&self, register: &Register, record: &VserverRecord) -> Result<Vserver> {
+    pub(super) fn told(&self, register: &Register, record: &VserverRecord) -> Result<Vserver> {
         let (served_by, epoch) = self.served_by(register, &record.name)?;
-        let problem = register.trouble(&record.name).map_err(|error| self.no_answer(&error))?;
+        let trouble = register.trouble(&record.name).map_err(|error| self.no_answer(&error))?;
+        let (keys, unusable) = keytabs::told(register.keytab(&record.name));
         let share = |share: &VserverShareRecord| VserverShare {
             name: share.name.clone(),
             directory: share.directory.clone(),
@@ -153,7 +154,9 @@ impl Seat {
             smb_port: record.smb,
             nfs_port: record.nfs,
             shares: record.shares.iter().map(share).collect(),
-            problem,
+            has_keytab: keys.is_some(),
+            keys: keys.unwrap_or_default(),
+            problem: trouble.or(unusable),
         })
     }
 
@@ -477,6 +480,14 @@ impl ClusterGateways for Seat {
         let seen = self.one_vserver(&register, name)?;
         self.check_open(&register, gateway, &seen.record)?;
         self.moved(&register, &seen, gateway)
+    }
+
+    fn set_keytab(&self, vserver: &str, NewKeytab { keytab }: &NewKeytab) -> Result<Vserver> {
+        self.store_keytab(vserver, &keytab.0)
+    }
+
+    fn remove_keytab(&self, vserver: &str) -> Result<Vserver> {
+        self.withdraw_keytab(vserver)
     }
 
     fn remove_vserver(&self, name: &str) -> Result<Vserver> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use state::cluster::{Register, VserverRecord};
 
 use super::attempts::AGAIN;
-use super::{Seat, definition, troubles};
+use super::{Seat, definition, keytabs, troubles};
 use crate::problem::{Cause, Problem};
 
 /// An attempt that has taken so long has waited for a storage already, and is repeated sooner.
@@ -18,7 +18,7 @@ pub(super) fn serve(seat: &Arc<Seat>, register: &Arc<Register>, record: &Vserver
     let start = Instant::now();
     let begun = definition::definition(record)
         .map_err(|why| Problem::new(Cause::Settings, why, ""))
-        .and_then(|new| seat.host.serve_vserver(new));
+        .and_then(|new| seat.host.serve_vserver(new, keytabs::at_the_beginning(register, record)));
     match begun {
         Ok(()) => {
             troubles::write(register, &record.name, None);

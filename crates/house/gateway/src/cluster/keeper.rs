@@ -11,7 +11,7 @@ use state::cluster::{GatewayRecord, Listed, Member, Register, Seen, VserverRecor
 use super::accounts::Users;
 use super::attempts::Attempts;
 use super::carriers::Carriers;
-use super::{Seat, Wake, changes, definition, placement};
+use super::{Seat, Wake, changes, definition, keytabs, placement};
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::reach::VserverAddress;
 
@@ -149,7 +149,20 @@ impl Keeper {
         self.end_others(seat, &register);
         // Whoever is to log on to a vserver must be known before it is served.
         let own = if seat.has_accounts() { self.begin_own(seat, &register) } else { None };
-        Ok(accounts.or(carriers).or(after).or(handed).or(own))
+        let keytabs = self.use_keytabs(seat, &register);
+        Ok(accounts.or(carriers).or(after).or(handed).or(own).or(keytabs))
+    }
+
+    /// Has the vservers that are served here accept tickets with the keys that they have now. What stands in the way of one of them.
+    fn use_keytabs(&self, seat: &Seat, register: &Register) -> Option<Problem> {
+        let own = self.vservers.seen.iter().filter(|seen| seen.record.gateway == seat.name());
+        let mut problem = None;
+        for Seen { record, .. } in own {
+            if let Err(error) = keytabs::look(&seat.host, register, record) {
+                problem = problem.or_else(|| Some(seat.failed(&error).of_vserver(&record.name)));
+            }
+        }
+        problem
     }
 
     /// Looks which interfaces for vservers have no carrier here, and says so in the register.

@@ -8,4 +8,4 @@ mod protection;
 mod raw;
 
 pub(crate) use protection::Protection;
-pub(crate) use raw::Client;
+pub(crate) use raw::{Client, Reply};

@@ -7,19 +7,25 @@ use std::path::Path;
 
 use anabranch_krb5::Enctype;
 use anabranch_krb5::der::{Builder, OCTET_STRING, Reader, SEQUENCE, context};
+use smb_proto::preauth::PreauthHash;
 use smb_wire::{Command, NtStatus, session_setup};
 
-use crate::client::{Client, Protection};
+use crate::client::{Client, Protection, Reply};
 use crate::gss;
 use crate::mint::{self, REALM, key, read_ap_rep};
 
-/// Logs on with one token, to which the server has one answer.
-pub(crate) fn log_on(client: &mut Client, ticket: &mint::Ticket<'_>) {
+/// Sends one token, to which the server has one answer; what is signed with includes the request.
+pub(crate) fn ask(client: &mut Client, ticket: &mint::Ticket<'_>) -> (Reply, PreauthHash) {
     let body = client.session_setup_body(&negotiation(&gss::token(ticket)));
     let header = client.header(Command::SessionSetup);
     let mut preauth = client.preauth;
     preauth.update(&client.send_with(&header, &body));
-    let reply = client.receive();
+    (client.receive(), preauth)
+}
+
+/// Logs on with one token.
+pub(crate) fn log_on(client: &mut Client, ticket: &mint::Ticket<'_>) {
+    let (reply, preauth) = ask(client, ticket);
     assert_eq!(reply.status(), NtStatus::SUCCESS);
     let response = session_setup::Response::decode(&reply.message).unwrap();
     let proof = read_ap_rep(&answer_in(response.security_buffer), &ticket.session);

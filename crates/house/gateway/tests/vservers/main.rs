@@ -8,12 +8,13 @@ mod cluster;
 /// The client of SMB that the tests of that server use.
 mod client {
     pub(crate) use crate::protection::Protection;
-    pub(crate) use crate::raw::Client;
+    pub(crate) use crate::raw::{Client, Reply};
 }
 mod faulty;
 #[allow(dead_code, reason = "the tests of NFS use the rest")]
 #[path = "../../../../front/nfs-server/tests/gss/client.rs"]
 mod gss;
+mod keytabs;
 #[path = "../../../../rules/krb5/tests/mint/mod.rs"]
 mod mint;
 #[allow(dead_code, reason = "the tests of the program use the rest")]

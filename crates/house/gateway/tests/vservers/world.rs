@@ -34,7 +34,7 @@ use crate::ticket::{log_on, write_keytab};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const DESCRIPTORS: u64 = 2000;
 const USER: &str = "martha";
-const SERVICE: [&str; 2] = ["cifs", "files.lab.test"];
+pub(crate) const SERVICE: [&str; 2] = ["cifs", "files.lab.test"];
 pub(crate) const HOME: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
 /// A gateway and its place among the others.
@@ -100,16 +100,8 @@ impl World {
 
     /// A gateway that has no place among others.
     pub(crate) fn gateway(&self, name: &str) -> Gateway {
-        let state = self.directory.path().join(format!("state of {name}"));
-        let shares = vec![ShareSettings::new("own", self.data(&format!("own of {name}")))];
-        let keytab = self.directory.path().join(format!("keytab of {name}"));
-        write_keytab(&keytab, &[&SERVICE]);
-        let kerberos =
-            KerberosSettings { keytab: Some(keytab), domains: vec![domain()], ..KerberosSettings::default() };
-        let configuration = self.directory.path().join("no ceph.conf");
-        let ceph = CephPlace { configuration, ..CephPlace::default() };
-        let settings = Settings { shares, kerberos, ceph, ..Settings::new(state) };
-        let prepared = Prepared::new(&settings, DESCRIPTORS).unwrap();
+        write_keytab(&self.keytab(name), &[&SERVICE]);
+        let prepared = Prepared::new(&self.settings(name), DESCRIPTORS).unwrap();
         let sockets = Sockets {
             smb: vec![listen(None)],
             smb_quic: Vec::new(),
@@ -118,6 +110,22 @@ impl World {
             portmap: PortmapSockets::default(),
         };
         Gateway::start(prepared, sockets, Arc::new(NoProgram)).unwrap()
+    }
+
+    /// The file with the keys of a gateway.
+    pub(crate) fn keytab(&self, name: &str) -> PathBuf {
+        self.directory.path().join(format!("keytab of {name}"))
+    }
+
+    /// Those of a gateway.
+    pub(crate) fn settings(&self, name: &str) -> Settings {
+        let state = self.directory.path().join(format!("state of {name}"));
+        let shares = vec![ShareSettings::new("own", self.data(&format!("own of {name}")))];
+        let keytab = Some(self.keytab(name));
+        let kerberos = KerberosSettings { keytab, domains: vec![domain()], ..KerberosSettings::default() };
+        let configuration = self.directory.path().join("no ceph.conf");
+        let ceph = CephPlace { configuration, ..CephPlace::default() };
+        Settings { shares, kerberos, ceph, ..Settings::new(state) }
     }
 }
 
@@ -162,13 +170,13 @@ pub(crate) fn smb(at: At, guid: Guid, previous_session_id: u64) -> (Client, Guid
     client.previous_session_id = previous_session_id;
     let reply = client.negotiate(&[Dialect::Smb311]);
     let server = smb_wire::negotiate::Response::decode(&reply.message).unwrap().server_guid;
-    log_on(&mut client, &member_of_domain());
+    log_on(&mut client, &member_of_domain(&SERVICE));
     client.tree_connect("data").unwrap();
     (client, server)
 }
 
-/// The ticket of a user of a domain, whom both gateways know by the same SID.
-fn member_of_domain() -> mint::Ticket<'static> {
+/// The ticket of a user of a domain for this service, whom both gateways know by the same SID.
+pub(crate) fn member_of_domain<'a>(service: &'a [&'a str]) -> mint::Ticket<'a> {
     let ticket = gss::ticket(&[USER]);
     let pac = PacOf {
         name: USER,
@@ -186,7 +194,7 @@ fn member_of_domain() -> mint::Ticket<'static> {
         requestor: None,
     };
     let authorization_data = Some(mint::around_pac(&pac.signed(&ticket.key)));
-    mint::Ticket { service: &SERVICE, authorization_data, ..ticket }
+    mint::Ticket { service, authorization_data, ..ticket }
 }
 
 fn domain() -> Sid {
