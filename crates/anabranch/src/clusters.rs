@@ -1,22 +1,24 @@
 //! `anabranch cluster` and `anabranch vserver`: gateways of a cluster, and the servers that they pass on to each other.
 
 use std::fmt::Write;
+use std::path::Path;
 use std::time::Duration;
 
 use control::Administration as _;
 use control::cluster::{
-    CALL_MAX, Cluster, ClusterGateway, ClusterGateways, Drained, NewVserver, Vserver, VserverMove,
-    VserverShare, Vservers,
+    CALL_MAX, Cluster, ClusterGateway, ClusterGateways, Drained, KeytabBytes, NewKeytab, NewVserver, Vserver,
+    VserverMove, VserverShare, Vservers,
 };
 use control_client::path_part;
-use gateway::Administration;
+use gateway::{Administration, kerberos};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::administrator::{Administrator, Intent};
 use crate::asking::Asking;
 use crate::cli::{ClusterCommand, VserverCommand, VserverCreate};
-use crate::print::{harmless, json, print};
+use crate::domain::left_out;
+use crate::print::{counted, harmless, json, print};
 use crate::problem::{Cause, Problem, Result};
 use crate::table;
 
@@ -129,12 +131,41 @@ pub(crate) fn run_vserver(command: &VserverCommand) -> Result<()> {
             let drained: Drained = ask_plain(asking, ("POST", &path), |gateways| gateways.drain(&gateway))?;
             show(asking, &drained, render_drained(&drained))
         }
+        VserverCommand::Keytab { name, file: Some(file), asking, .. } => set_keytab(name, file, asking),
+        VserverCommand::Keytab { name, file: None, asking, .. } => remove_keytab(name, asking),
         VserverCommand::Remove { name, asking } => {
             let path = format!("{VSERVERS}/{}", path_part(name));
             let removed: Vserver = ask_plain(asking, ("DELETE", &path), |here| here.remove_vserver(name))?;
             show(asking, &removed, format!("The vserver {} has ended. Its directories stay.\n", removed.name))
         }
     }
+}
+
+fn set_keytab(name: &str, file: &Path, asking: &Asking) -> Result<()> {
+    let (keytab, bytes) = kerberos::read_whole(file)?;
+    let new = NewKeytab { keytab: KeytabBytes(bytes) };
+    let path = format!("{VSERVERS}/{}/keytab", path_part(name));
+    let set: Vserver = ask(asking, ("PUT", &path), Some(&new), |here| here.set_keytab(name, &new))?;
+    let mut text = format!(
+        "{} of {} were stored in the cluster for the vserver {}.\n",
+        counted(keytab.entries().len(), "key"),
+        file.display(),
+        set.name
+    );
+    text += &left_out(&keytab);
+    text += "Within seconds, it accepts tickets with them, at each gateway that serves it.\n";
+    show(asking, &set, text)
+}
+
+fn remove_keytab(name: &str, asking: &Asking) -> Result<()> {
+    let path = format!("{VSERVERS}/{}/keytab", path_part(name));
+    let removed: Vserver = ask_plain(asking, ("DELETE", &path), |here| here.remove_keytab(name))?;
+    let text = format!(
+        "The keytab of the vserver {} was removed from the cluster.\n\
+         Within seconds, it accepts tickets with the keytab of the gateway that serves it.\n",
+        removed.name
+    );
+    show(asking, &removed, text)
 }
 
 fn new(create: &VserverCreate) -> Result<NewVserver> {

@@ -40,7 +40,7 @@ fn import(state: &Path, file: &Path) -> Result<()> {
 }
 
 /// What is said of keys that are not used.
-fn left_out(keytab: &Keytab) -> String {
+pub(crate) fn left_out(keytab: &Keytab) -> String {
     match keytab.skipped() {
         0 => String::new(),
         skipped => format!("Left out: {} of other encryption types than AES.\n", counted(skipped, "key")),

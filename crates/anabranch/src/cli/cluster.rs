@@ -1,5 +1,7 @@
 //! The command line of `anabranch cluster` and `anabranch vserver`.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 
 use crate::asking::Asking;
@@ -40,6 +42,19 @@ pub(crate) enum VserverCommand {
     Drain {
         /// The gateway [default: the one that is asked]
         gateway: Option<String>,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Give a vserver a keytab, with which it accepts tickets wherever it is served; or take it away
+    Keytab {
+        /// The vserver
+        name: String,
+        /// The keytab, which only its owner may read; it is kept in the cluster, in place of the one that is there
+        #[arg(required_unless_present = "remove", conflicts_with = "remove")]
+        file: Option<PathBuf>,
+        /// Take the keytab away: the vserver accepts tickets with that of the gateway that serves it
+        #[arg(long)]
+        remove: bool,
         #[command(flatten)]
         asking: Asking,
     },
