@@ -110,9 +110,8 @@ impl Gateway {
             program,
         };
         let vservers = Arc::<Vservers>::default();
-        let of_vservers = Arc::clone(&vservers);
         let (control, administration) =
-            start_control(prepared, &own.servers, of_vservers, &shards, of_control)?;
+            start_control(prepared, &own.servers, Arc::clone(&vservers), &shards, of_control)?;
         administration.await_stores();
         administration.watch_cluster()?;
         state.keep_copy();
