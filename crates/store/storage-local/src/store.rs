@@ -63,8 +63,10 @@ pub struct LocalStore {
     root: Arc<LocalNode>,
     /// The path by which the store was opened.
     path: PathBuf,
-    /// The threads that let go of unused nodes, and that look through the depot.
-    sweepers: Vec<JoinHandle<()>>,
+    /// The thread that lets go of unused nodes.
+    sweeper: Option<JoinHandle<()>>,
+    /// The thread that looks through the depot once. None: nothing changes here.
+    depot_sweep: Option<JoinHandle<()>>,
 }
 
 /// What may be done in a store.
@@ -171,12 +173,19 @@ impl LocalStore {
             is_in_memory,
         });
         let root = shared.root_node()?;
-        let mut store = Self { shared, root, path, sweepers: Vec::new() };
-        store.sweepers.push(start_sweeper(Arc::downgrade(&store.shared))?);
+        let mut store = Self { shared, root, path, sweeper: None, depot_sweep: None };
+        store.sweeper = Some(start_sweeper(Arc::downgrade(&store.shared))?);
         if capabilities.contains(Capabilities::WRITE) {
-            store.sweepers.push(start_depot_sweep(&store.shared)?);
+            store.depot_sweep = Some(start_depot_sweep(&store.shared)?);
         }
         Ok(store)
+    }
+
+    /// Whether the look through the depot of streams is over with which a store begins. Until then, it may give objects that local programs
+    /// have changed their numbers back.
+    #[must_use]
+    pub fn has_looked_through_depot(&self) -> bool {
+        self.depot_sweep.as_ref().is_none_or(JoinHandle::is_finished)
     }
 }
 
@@ -185,7 +194,7 @@ impl Drop for LocalStore {
         // Nodes refer to what they share, and the cache refers to nodes.
         self.shared.cache.close();
         self.shared.handles.flush();
-        for sweeper in self.sweepers.drain(..) {
+        for sweeper in self.sweeper.take().into_iter().chain(self.depot_sweep.take()) {
             sweeper.thread().unpark();
             // A sweeper must not keep the database open any longer. If the file system may stop answering, the sweeper
             // is not waited for.

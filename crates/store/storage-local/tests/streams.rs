@@ -14,8 +14,11 @@ use storage::{
     Capabilities, Error, Name, NewKind, NewNode, NodeRef, Replace, Stability, Storage, StreamName, View, Wait,
 };
 
+/// A store whose first look through the depot is over: if it came late, it would give numbers back that a test has removed.
 fn open(root: &Path) -> LocalStore {
-    LocalStore::open(root, LocalOptions::default()).unwrap()
+    let store = LocalStore::open(root, LocalOptions::default()).unwrap();
+    wait_until("the start looks through the depot", || store.has_looked_through_depot());
+    store
 }
 
 fn name(text: &str) -> Name<'_> {
