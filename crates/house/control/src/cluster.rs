@@ -99,8 +99,10 @@ pub struct Vserver {
     /// Its shares.
     pub shares: Vec<VserverShare>,
     /// Whether it has a keytab in the cluster. If not, it accepts tickets with that of the gateway that serves it.
+    #[serde(default)]
     pub has_keytab: bool,
     /// The keys of that keytab, without the keys themselves.
+    #[serde(default)]
     pub keys: Vec<VserverKey>,
     /// Why it is not served, or accepts no tickets although it has a keytab. None: neither is so, or not for long.
     pub problem: Option<String>,

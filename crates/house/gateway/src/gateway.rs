@@ -39,7 +39,7 @@ use crate::settings::{ClusterSettings, Encryption, Portmap};
 use crate::sockets::{Addresses, PortmapSockets, Sockets};
 use crate::ticket_keys::{GatewayKeys, ServerKeys};
 use crate::vserver::{Own, Vserver};
-use crate::vserver_commands::{Host, NewVserver};
+use crate::vserver_commands::{Given, Host, NewVserver};
 use crate::vservers::{Vservers, ips};
 use crate::{announced, cephfs, control_access, control_tls, nfs_tls, opening, seen, smb_quic};
 
@@ -95,7 +95,7 @@ impl Gateway {
         let nfs_tls = nfs_tls::of_listeners(&settings, identity.as_ref())?;
         let over_quic = smb_quic::listeners(sockets.smb_quic, identity.as_ref())?;
         let smb = sockets.smb.into_iter().map(Listener::from).chain(over_quic).collect();
-        let lent = Lent::new(&prepared, nfs_tls.clone())?;
+        let lent = Arc::new(Lent::new(&prepared, nfs_tls.clone())?);
         let own = Vserver::new(&lent, implicit(&prepared, &addresses), shards.listeners())?;
         let session = cephfs::gateway(prepared.state.server())?;
         let shares = Arc::clone(&prepared.shares);
@@ -134,7 +134,7 @@ impl Gateway {
         let host = Arc::new(Host {
             vservers,
             membership: Mutex::default(),
-            lent: Arc::new(lent),
+            lent,
             of_cluster: OfCluster::default(),
             administration: Arc::clone(&administration),
             listeners: shards.new_listeners(),
@@ -205,7 +205,8 @@ impl Gateway {
     /// # Errors
     /// Another gateway serves it; or its records, its directories or its sockets cannot be used.
     pub fn serve_vserver(&self, new: NewVserver) -> Result<()> {
-        self.host.serve_vserver(new, ServerKeys::OF_GATEWAY)
+        let lent = Arc::clone(&self.host.lent);
+        self.host.serve_vserver(new, || Ok(Given { lent, keys: ServerKeys::OF_GATEWAY }))
     }
 
     /// Ends a vserver here, so that another gateway may serve it. False: it is not served here.

@@ -44,6 +44,7 @@ pub(crate) struct Vserver {
     pub(crate) shares: Arc<ShareTable>,
     pub(crate) servers: Servers,
     pub(crate) listeners: Listeners,
+    lent: Arc<Lent>,
     /// With which keys it accepts tickets, and as of which change of the gateway's.
     keys: (ServerKeys, u64),
 }
@@ -53,13 +54,13 @@ impl Vserver {
     ///
     /// # Errors
     /// The records cannot be read, or the system has no random numbers.
-    pub(crate) fn new(lent: &Lent, own: Own, listeners: Listeners) -> Result<Self> {
+    pub(crate) fn new(lent: &Arc<Lent>, own: Own, listeners: Listeners) -> Result<Self> {
         let servers = Servers::new(lent, &own)?;
         let Own { records, shares, keys, .. } = own;
         let given = lent.given_keys(&keys.of);
         let keys = (keys, given.changes);
         servers.use_keys(given);
-        let vserver = Self { records, shares, servers, listeners, keys };
+        let vserver = Self { records, shares, servers, listeners, lent: Arc::clone(lent), keys };
         vserver.keep_credits(burst_credits::RESERVE)?;
         Ok(vserver)
     }
@@ -77,9 +78,9 @@ impl Vserver {
 
     /// Accepts tickets with these keys from now on, or with those that it has, if those of the gateway were replaced. Who has logged on
     /// goes on.
-    pub(crate) fn use_keys(&mut self, lent: &Lent, keys: Option<ServerKeys>) {
+    pub(crate) fn use_keys(&mut self, keys: Option<ServerKeys>) {
         let keys = keys.unwrap_or_else(|| self.keys.0.clone());
-        let given = lent.given_keys(&keys.of);
+        let given = self.lent.given_keys(&keys.of);
         self.keys = (keys, given.changes);
         self.servers.use_keys(given);
     }

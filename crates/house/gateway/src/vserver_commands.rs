@@ -31,6 +31,13 @@ pub struct NewVserver {
     pub reach: Reach,
 }
 
+/// What a vserver is served with.
+#[derive(Debug)]
+pub(crate) struct Given {
+    pub(crate) lent: Arc<Lent>,
+    pub(crate) keys: ServerKeys,
+}
+
 /// What a gateway has for vservers: what they have in common, their list, and its place among other gateways.
 #[derive(Debug)]
 pub(crate) struct Host {
@@ -67,12 +74,9 @@ impl Host {
         self.membership.lock().as_ref().is_some_and(Membership::holds)
     }
 
-    /// What vservers have in common.
-    pub(crate) fn lent_to_vservers(&self) -> Arc<Lent> {
-        self.of_cluster.lent().unwrap_or_else(|| Arc::clone(&self.lent))
-    }
-
-    pub(crate) fn serve_vserver(&self, new: NewVserver, keys: ServerKeys) -> Result<()> {
+    /// Serves a vserver. `given` says what it is served with; it is asked when the vserver is owned, because it may wait: what was given
+    /// under a place that is lost meanwhile is not served under another one.
+    pub(crate) fn serve_vserver(&self, new: NewVserver, given: impl FnOnce() -> Result<Given>) -> Result<()> {
         check_vserver_name(&new.name).map_err(|why| Problem::new(Cause::Settings, why, ""))?;
         let _alone = self.vservers.alone(&new.name).ok_or_else(|| under_way(&new.name))?;
         let begun = Instant::now();
@@ -81,7 +85,8 @@ impl Host {
         // It may wait for a metadata server, so nothing is held meanwhile that others need.
         let ended = timed(|| self.end_left_sessions(&ownership, &new));
         let entered = ended.and_then(|((), session)| {
-            self.enter_vserver(&ownership, &member, (new, keys), Phases { session, ..Phases::default() })
+            let phases = Phases { session, ..Phases::default() };
+            self.enter_vserver(&ownership, &member, (new, given()?), phases)
         });
         let (sockets, mut phases) = entered.inspect_err(|_| self.try_to_let_go(&ownership))?;
         let listening = self.listen(&ownership, &member, sockets, &mut phases);
@@ -196,7 +201,7 @@ impl Host {
         &self,
         ownership: &Arc<Ownership>,
         member: &Arc<Member>,
-        (new, keys): (NewVserver, ServerKeys),
+        (new, Given { lent, keys }): (NewVserver, Given),
         mut phases: Phases,
     ) -> Result<(NewSockets, Phases)> {
         let _one = self.vservers.beginning.lock();
@@ -224,7 +229,6 @@ impl Host {
         let term = self.term(member).ok_or_else(|| no_place(name))?;
         let (Reached { smb, nfs, raised }, took) = timed(|| new.reach.begin())?;
         phases.address = took;
-        let lent = self.lent_to_vservers();
         let own = Own {
             name: name.to_ascii_uppercase(),
             records,

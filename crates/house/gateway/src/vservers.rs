@@ -114,6 +114,13 @@ impl Vservers {
         self.served.lock().iter().flat_map(of).collect()
     }
 
+    /// Has those that have no keys of their own accept tickets with the keys that the gateway has now.
+    pub(crate) fn use_keys_of_gateway(&self) {
+        for served in self.served.lock().values_mut() {
+            served.vserver.use_keys(None);
+        }
+    }
+
     /// Ends the sessions of users who may not log on any more. It waits for no storage.
     pub(crate) fn end_users(&self, names: Vec<String>) {
         let served = self.served.lock();

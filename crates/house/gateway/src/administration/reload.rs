@@ -65,8 +65,8 @@ impl Administration {
         idle.retain(|name, _| present.by_name(name).is_none());
         told(self.use_accounts(&before, &now, serving));
         let tickets = Tickets::of(&settings.kerberos, numbers, kerberos.as_ref());
-        // Vservers that have none of their own are given them soon.
         serving.ticket_keys.replace(kerberos, mapping);
+        serving.vservers.use_keys_of_gateway();
         let given = serving.ticket_keys.given(&KeysOf::Gateway, &serving.accounts);
         serving.nfs.use_kerberos(given.nfs);
         serving.smb.use_kerberos(given.smb);

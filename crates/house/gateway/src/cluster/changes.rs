@@ -7,7 +7,8 @@ use state::cluster::{Register, VserverRecord};
 
 use super::attempts::AGAIN;
 use super::{Seat, definition, keytabs, troubles};
-use crate::problem::{Cause, Problem};
+use crate::problem::{Cause, Problem, Result};
+use crate::vserver_commands::Given;
 
 /// An attempt that has taken so long has waited for a storage already, and is repeated sooner.
 const LONG: Duration = Duration::from_secs(9);
@@ -18,7 +19,7 @@ pub(super) fn serve(seat: &Arc<Seat>, register: &Arc<Register>, record: &Vserver
     let start = Instant::now();
     let begun = definition::definition(record)
         .map_err(|why| Problem::new(Cause::Settings, why, ""))
-        .and_then(|new| seat.host.serve_vserver(new, keytabs::at_the_beginning(register, record)));
+        .and_then(|new| seat.host.serve_vserver(new, || given(seat, register, record)));
     match begun {
         Ok(()) => {
             troubles::write(register, &record.name, None);
@@ -31,6 +32,17 @@ pub(super) fn serve(seat: &Arc<Seat>, register: &Arc<Register>, record: &Vserver
             Some(if start.elapsed() >= LONG { AGAIN_AFTER_LONG } else { AGAIN })
         }
     }
+}
+
+/// What a vserver of the cluster is served with: the accounts of the cluster, and its own keys.
+///
+/// # Errors
+/// The accounts are not known, because the place under which they were was lost.
+fn given(seat: &Seat, register: &Register, record: &VserverRecord) -> Result<Given> {
+    let keys = keytabs::at_the_beginning(register, record);
+    let not_known = || Problem::new(Cause::Silent, "the users of the cluster are not known yet", "");
+    let lent = seat.host.of_cluster.lent().ok_or_else(not_known)?;
+    Ok(Given { lent, keys })
 }
 
 /// Ends a vserver, so that another gateway may have it, and says in the register why that fails. How long to wait until it is tried again;

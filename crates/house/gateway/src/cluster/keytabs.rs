@@ -110,8 +110,7 @@ pub(super) fn look(
     }
     // The list of vservers is not held meanwhile. One that begins at this moment reads the same.
     let keys = if is_changed { Some(read(register, record)?) } else { None };
-    let lent = host.lent_to_vservers();
-    host.vservers.with(&record.name, |served| served.vserver.use_keys(&lent, keys));
+    host.vservers.with(&record.name, |served| served.vserver.use_keys(keys));
     Ok(())
 }
 

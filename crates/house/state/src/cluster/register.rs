@@ -276,7 +276,10 @@ impl Register {
     /// # Errors
     /// As above.
     pub fn add_vserver(&self, new: &VserverRecord) -> Result<bool, StoreError> {
-        self.change(VSERVERS, &new.name, None, Some(new))
+        let mut batch = changing(VSERVERS, &new.name, None, Some(new))?;
+        // Nobody has the keys of a vserver that had the name before.
+        batch.changes.push(KEYTABS.remove(new.name.as_bytes()));
+        self.records.write(&batch)
     }
 
     /// Changes a vserver, or takes it out, with its keytab. False: it is not what was seen.
