@@ -85,11 +85,15 @@ impl AccountBook {
     pub(crate) fn replace(&self, own: Vec<Account>, of_other: Vec<Account>) -> Vec<String> {
         let folded = |account: Account| (folded_name(&account.name), account);
         let mut new: HashMap<_, _> = of_other.into_iter().map(folded).collect();
-        if let Some((_, names)) = &self.of_other {
-            *names.write() = new.keys().cloned().collect();
-        }
+        let names_of_other = new.keys().cloned().collect();
         new.extend(own.into_iter().map(folded));
-        let before = std::mem::replace(&mut *self.by_name.write(), new);
+        // Both at once: nobody is found with the SID of another.
+        let mut by_name = self.by_name.write();
+        if let Some((_, names)) = &self.of_other {
+            *names.write() = names_of_other;
+        }
+        let before = std::mem::replace(&mut *by_name, new);
+        drop(by_name);
         self.changed();
         let now = self.by_name.read();
         let is_there = |folded: &String, before: &Account| {
@@ -248,13 +252,16 @@ impl AccountBook {
 impl Accounts for AccountBook {
     fn find(&self, name: &str) -> Option<Account> {
         let name = folded_name(name);
-        let account = self.by_name.read().get(&name).cloned()?;
-        match &self.of_other {
-            Some((other, names)) if names.read().contains(&name) => {
+        let by_name = self.by_name.read();
+        let account = by_name.get(&name)?.clone();
+        let of_other = self.of_other.as_ref().filter(|(_, names)| names.read().contains(&name));
+        drop(by_name);
+        match of_other {
+            Some((other, _)) => {
                 // The other book may have changed since.
                 Some(Account { sid: account.sid, ..other.find(&name)? })
             }
-            _ => Some(account),
+            None => Some(account),
         }
     }
 

@@ -123,14 +123,17 @@ impl Vservers {
 
     /// Ends the sessions of users who may not log on any more. It waits for no storage.
     pub(crate) fn end_users(&self, names: Vec<String>) {
-        let served = self.served.lock();
-        let servers: Vec<_> = served.values().map(|served| Arc::clone(&served.vserver.servers.smb)).collect();
-        drop(served);
-        if names.is_empty() || servers.is_empty() {
+        if names.is_empty() {
             return;
         }
+        let served = self.served.lock();
+        // A vserver that ends waits for nothing that clients of others have open.
+        let servers: Vec<_> =
+            served.values().map(|served| Arc::downgrade(&served.vserver.servers.smb)).collect();
+        drop(served);
         let end = move || {
             for (name, smb) in names.iter().flat_map(|name| servers.iter().map(move |smb| (name, smb))) {
+                let Some(smb) = smb.upgrade() else { continue };
                 if let Err(refusal) = wait_for(smb.end_user(name)) {
                     tracing::error!("sessions of the user {name} have not ended: {}", refusal.what);
                 }

@@ -113,16 +113,7 @@ impl Administration {
             let what = format!("there are {USERS_MAX} users already");
             return Err(Refusal::new(RefusalKind::TooMany, what, "Remove one that nobody needs."));
         }
-        let Secrets { nt_hash, keys } = self.secrets_of(name, &new.password)?;
-        let user = UserRecord {
-            name: name.clone(),
-            nt_hash,
-            keys,
-            uid: new.uid,
-            gid: new.gid,
-            groups: new.groups.clone(),
-            disabled: new.disabled,
-        };
+        let user = self.record_of(new)?;
         check_identity(&user)?;
         self.state.keep_user(&user).map_err(failed)?;
         let account = accounts::added(&user);
@@ -134,14 +125,7 @@ impl Administration {
 
     pub(super) fn set_user(&self, name: &str, change: &UserChange) -> Result<User> {
         let changing = self.idle.lock();
-        let mut user = self.added_user(name)?;
-        if let Some(password) = &change.password {
-            Secrets { nt_hash: user.nt_hash, keys: user.keys } = self.secrets_of(&user.name, password)?;
-        }
-        user.uid = change.uid.or(user.uid);
-        user.gid = change.gid.or(user.gid);
-        user.groups = change.groups.clone().or(user.groups);
-        user.disabled = change.disabled.unwrap_or(user.disabled);
+        let user = self.changed(self.added_user(name)?, change)?;
         check_identity(&user)?;
         self.state.keep_user(&user).map_err(failed)?;
         let account = accounts::added(&user);
@@ -167,8 +151,34 @@ impl Administration {
         Ok(User { sid, ..tell_user(&account, user.keys.is_some()) })
     }
 
+    /// The record of a user to be added.
+    pub(crate) fn record_of(&self, new: &NewUser) -> Result<UserRecord> {
+        let Secrets { nt_hash, keys } = self.secrets_of(&new.name, &new.password)?;
+        Ok(UserRecord {
+            name: new.name.clone(),
+            nt_hash,
+            keys,
+            uid: new.uid,
+            gid: new.gid,
+            groups: new.groups.clone(),
+            disabled: new.disabled,
+        })
+    }
+
+    /// The record of a user with these changes.
+    pub(crate) fn changed(&self, mut user: UserRecord, change: &UserChange) -> Result<UserRecord> {
+        if let Some(password) = &change.password {
+            Secrets { nt_hash: user.nt_hash, keys: user.keys } = self.secrets_of(&user.name, password)?;
+        }
+        user.uid = change.uid.or(user.uid);
+        user.gid = change.gid.or(user.gid);
+        user.groups = change.groups.clone().or(user.groups);
+        user.disabled = change.disabled.unwrap_or(user.disabled);
+        Ok(user)
+    }
+
     /// What is kept of a password. It takes some 20 ms: calls of the API are carried out off the shards.
-    pub(crate) fn secrets_of(&self, name: &str, password: &Password) -> Result<Secrets> {
+    fn secrets_of(&self, name: &str, password: &Password) -> Result<Secrets> {
         check_password(name, password)?;
         let secrets = passwords::secrets(name, &password.0, None, &self.state);
         secrets.map_err(|problem| Refusal::new(RefusalKind::Failed, problem.what, problem.advice))

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use control::users::{NewUser, User, UserChange, Users as Told};
 use control::{Refusal, RefusalKind};
+use state::UserRecord;
 use state::cluster::{Register, Seen};
-use state::{Secrets, UserRecord};
 
 use super::Seat;
 use super::accounts::Users;
@@ -40,16 +40,7 @@ impl Seat {
             let what = format!("there are {USERS_MAX} users already");
             return Err(refused(RefusalKind::TooMany, what, "Remove one that nobody needs."));
         }
-        let Secrets { nt_hash, keys } = self.host.administration.secrets_of(name, &new.password)?;
-        let user = known_everywhere(&UserRecord {
-            name: name.clone(),
-            nt_hash,
-            keys,
-            uid: new.uid,
-            gid: new.gid,
-            groups: new.groups.clone(),
-            disabled: new.disabled,
-        })?;
+        let user = known_everywhere(&self.host.administration.record_of(new)?)?;
         if !register.add_user(&user).map_err(|error| self.no_answer(&error))? {
             let advice = format!(
                 "Names do not differ by case. To change this user: anabranch user set {name} --cluster"
@@ -64,16 +55,7 @@ impl Seat {
     pub(super) fn set_user(&self, name: &str, change: &UserChange) -> Result<User> {
         let register = self.asked_register()?;
         let seen = self.one_user(&register, name)?;
-        let mut user = seen.record.clone();
-        if let Some(password) = &change.password {
-            Secrets { nt_hash: user.nt_hash, keys: user.keys } =
-                self.host.administration.secrets_of(&user.name, password)?;
-        }
-        user.uid = change.uid.or(user.uid);
-        user.gid = change.gid.or(user.gid);
-        user.groups = change.groups.clone().or(user.groups);
-        user.disabled = change.disabled.unwrap_or(user.disabled);
-        let user = known_everywhere(&user)?;
+        let user = known_everywhere(&self.host.administration.changed(seen.record.clone(), change)?)?;
         if !register.change_user(&seen, &user).map_err(|error| self.no_answer(&error))? {
             return Err(too_quick());
         }
