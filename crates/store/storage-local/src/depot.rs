@@ -23,10 +23,10 @@ use storage::{Capabilities, Error, Result};
 
 use crate::attributes::{btime_of, stat_name};
 use crate::errno::from_errno;
+use crate::kernel_handle::{self, KernelHandle};
 use crate::old_depot;
 use crate::probe;
 use crate::resolve::BELOW;
-use crate::sys::{self, KernelHandle};
 
 const NAME: &[u8] = DEPOT_NAME.as_bytes();
 const NAME_IN_OTHER_CASE: &[u8] = b".ANABRANCH-STREAMS";
@@ -68,7 +68,7 @@ impl Depot {
         root_stat: &Statx,
         capabilities: Capabilities,
     ) -> Result<Option<Self>> {
-        let Ok(handle) = sys::name_to_handle(root.as_fd()) else { return Ok(None) };
+        let Ok(handle) = kernel_handle::name_to_handle(root.as_fd()) else { return Ok(None) };
         let has_attributes = capabilities.contains(Capabilities::XATTRS);
         if !has_attributes || !probe::has_lasting_handles(root)? || handle.bytes.len() > HANDLE_BYTES_MAX {
             return Ok(None);

@@ -13,12 +13,12 @@ use crate::attributes::stat;
 use crate::carriers::{Carriers, find_carriers};
 use crate::depot::{entries, number_of_root, open_directory};
 use crate::errno::from_errno;
+use crate::kernel_handle::{self, KernelHandle};
 use crate::old_depot;
 use crate::resolve::{BELOW, PIN};
 use crate::stream_folder::number_of_copying;
 use crate::streams::push_streams;
 use crate::streams_number::{handle_of_owner, number_of, owner_of};
-use crate::sys::{self, KernelHandle};
 
 /// Both attributes: the check need not have the privileges of the server.
 const XATTRS: [&str; 2] = [StreamsNumber::TRUSTED_XATTR, StreamsNumber::USER_XATTR];
@@ -57,7 +57,7 @@ pub fn check_streams(directory: &Path) -> Result<StreamsCheck> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = open(directory, flags, Mode::empty()).map_err(from_errno)?;
     let mut check = Check {
-        root_number: sys::name_to_handle(root.as_fd())
+        root_number: kernel_handle::name_to_handle(root.as_fd())
             .map_or(Ok(0), |h| stat(&root).map(|s| number_of_root(&h, &s)))?,
         depot: open_directory(&root, DEPOT_NAME.as_bytes())?,
         root,
@@ -126,7 +126,7 @@ impl Check {
     fn owner_carries(&self, folder: &OwnedFd, number: StreamsNumber) -> Result<bool> {
         let owner = owner_of(folder)?.filter(|owner| owner.root == self.root_number);
         let Some(handle) = owner.as_ref().and_then(handle_of_owner) else { return Ok(false) };
-        let Ok(object) = sys::open_by_handle(self.root.as_fd(), &handle) else { return Ok(false) };
+        let Ok(object) = kernel_handle::open_by_handle(self.root.as_fd(), &handle) else { return Ok(false) };
         if stat(&object)?.stx_nlink == 0 {
             return Ok(false);
         }
@@ -150,7 +150,7 @@ impl Check {
     }
 
     fn is_gone(&self, handle: &KernelHandle) -> bool {
-        match sys::open_by_handle(self.root.as_fd(), handle) {
+        match kernel_handle::open_by_handle(self.root.as_fd(), handle) {
             Ok(object) => stat(&object).is_ok_and(|stat| stat.stx_nlink == 0),
             Err(errno) => errno == Errno::STALE,
         }
@@ -160,7 +160,7 @@ impl Check {
     fn has_old(&self, depot: &OwnedFd, path: &[u8]) -> bool {
         let at: &[u8] = if path.is_empty() { b"." } else { path };
         let Ok(object) = openat2(&self.root, at, PIN, Mode::empty(), BELOW) else { return false };
-        let Ok(handle) = sys::name_to_handle(object.as_fd()) else { return false };
+        let Ok(handle) = kernel_handle::name_to_handle(object.as_fd()) else { return false };
         let folder = old_depot::folder_path(self.root_number, &handle);
         open_directory(depot, folder.as_bytes()).is_ok_and(|folder| folder.is_some())
     }

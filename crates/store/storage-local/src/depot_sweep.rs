@@ -22,12 +22,12 @@ use crate::carriers::{Carriers, find_carriers};
 use crate::depot::{Depot, entries, open_directory, remove_folder};
 use crate::errno::from_errno;
 use crate::handle::Handles;
+use crate::kernel_handle::KernelHandle;
 use crate::node::LocalNode;
 use crate::old_depot;
 use crate::store::Shared;
 use crate::stream_folder::number_of_copying;
 use crate::streams_number::{handle_of_owner, owner_of};
-use crate::sys::KernelHandle;
 
 /// Directories whose owners do not exist, with these owners.
 type Left = HashMap<StreamsNumber, StreamsOwner>;

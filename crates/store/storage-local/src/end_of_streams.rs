@@ -8,10 +8,10 @@ use storage::{FileKind, Result};
 use crate::attributes::stat;
 use crate::depot::{Depot, open_directory, remove_folder};
 use crate::errno::from_errno;
+use crate::kernel_handle;
 use crate::old_depot;
 use crate::store::Shared;
 use crate::streams_number::{identity_of, number_of, owner_of};
-use crate::sys;
 
 /// An object that may be losing its last name.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ fn remove_streams(fd: &OwnedFd, depot: &Depot, dir: BorrowedFd<'_>) -> Result<()
         }
     }
     if depot.has_old() {
-        let handle = sys::name_to_handle(std::os::fd::AsFd::as_fd(fd)).map_err(from_errno)?;
+        let handle = kernel_handle::name_to_handle(std::os::fd::AsFd::as_fd(fd)).map_err(from_errno)?;
         return remove_folder(dir, old_depot::folder_path(depot.root, &handle).as_bytes());
     }
     Ok(())

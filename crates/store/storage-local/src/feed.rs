@@ -22,9 +22,10 @@ use rustix::io::Errno;
 use storage::{Error, Feed, FileKind, Node, NodeRef, ObservedId, Result, Uncertain};
 
 use crate::errno::from_errno;
+use crate::kernel_handle::{self, KernelHandle};
 use crate::node::LocalNode;
 use crate::store::Shared;
-use crate::sys::{self, KernelHandle, Mark};
+use crate::sys::{self, Mark};
 
 /// How much is read at once: some dozen events.
 const READ_BYTES: usize = 4096;
@@ -202,7 +203,7 @@ impl Feed for LocalFeed {
         if node.kind != FileKind::Directory {
             return Err(Error::NotDirectory);
         }
-        let handle = sys::name_to_handle(node.fd.as_fd()).map_err(|_| Error::NotSupported)?;
+        let handle = kernel_handle::name_to_handle(node.fd.as_fd()).map_err(|_| Error::NotSupported)?;
         // The descriptor's own name, which no other object can have meanwhile.
         let path = CString::new(format!("/proc/self/fd/{}", node.fd.as_raw_fd())).unwrap_or_default();
         let mut instance = self.instance.lock();

@@ -15,9 +15,9 @@ use crate::attributes::{device_of, stat};
 use crate::errno::from_errno;
 use crate::handle_records::HandleKey;
 use crate::index::{Index, Key};
+use crate::kernel_handle::{self, KernelHandle};
 use crate::node::LocalNode;
 use crate::store::{Reach, Shared};
-use crate::sys::{self, KernelHandle};
 
 const NATIVE: u8 = b'N';
 const BY_INDEX: u8 = b'I';
@@ -143,7 +143,7 @@ impl LocalNode {
         if let Some(generation) = self.generation.get() {
             return Ok(Key { id: self.id, generation: *generation });
         }
-        let bytes = match sys::name_to_handle(self.fd.as_fd()) {
+        let bytes = match kernel_handle::name_to_handle(self.fd.as_fd()) {
             Ok(handle) => [&handle.kind.to_le_bytes()[..], &handle.bytes].concat(),
             Err(_) => {
                 let btime = self.btime.ok_or(Error::NotSupported)?;
@@ -159,9 +159,11 @@ impl LocalNode {
             return Ok(*handle);
         }
         let handle = match &self.store.handles {
-            Handles::Native(key) => {
-                encode_native(key, self.id, &sys::name_to_handle(self.fd.as_fd()).map_err(from_errno)?)?
-            }
+            Handles::Native(key) => encode_native(
+                key,
+                self.id,
+                &kernel_handle::name_to_handle(self.fd.as_fd()).map_err(from_errno)?,
+            )?,
             Handles::Index(index) => {
                 self.enter_in(index)?;
                 encode_key(self.key()?)?
@@ -240,7 +242,7 @@ impl Shared {
     /// later it reports that the handle is stale.
     pub(crate) fn open_handle(&self, kernel: &KernelHandle) -> std::result::Result<OwnedFd, Errno> {
         for _ in 0..TRIES {
-            match sys::open_by_handle(self.root.as_fd(), kernel) {
+            match kernel_handle::open_by_handle(self.root.as_fd(), kernel) {
                 Err(Errno::NOMEM) => std::thread::yield_now(),
                 other => return other,
             }

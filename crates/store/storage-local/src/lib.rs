@@ -50,6 +50,7 @@ mod group_directory;
 mod handle;
 mod handle_records;
 mod index;
+pub mod kernel_handle;
 mod limits;
 mod names;
 mod node;

@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use crate::sys::KernelHandle;
+use crate::kernel_handle::KernelHandle;
 
 /// The name of the directory for a root.
 pub(crate) fn root_name(root: u64) -> String {

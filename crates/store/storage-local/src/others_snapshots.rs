@@ -12,7 +12,7 @@ use storage::{Error, FoundSnapshot, Result, SnapshotId, Timestamp};
 
 use crate::btrfs::{self, SearchKey};
 use crate::errno::from_errno;
-use crate::sys::{self, KernelHandle};
+use crate::kernel_handle::{self, KernelHandle};
 use crate::tree_items::{LAST, WHATEVER, bytes, each_item, number};
 
 /// `BTRFS_ROOT_TREE_OBJECTID`, `BTRFS_ROOT_ITEM_KEY`, `BTRFS_ROOT_BACKREF_KEY`.
@@ -109,10 +109,10 @@ pub(crate) fn others_of(root: &OwnedFd) -> Result<Vec<FoundSnapshot>> {
 /// number of the subvolume only.
 pub(crate) fn open_by_id(root: &OwnedFd, id: SnapshotId) -> Result<OwnedFd> {
     const TOP: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-    let KernelHandle { kind, mut bytes } = sys::name_to_handle(root.as_fd()).map_err(from_errno)?;
+    let KernelHandle { kind, mut bytes } = kernel_handle::name_to_handle(root.as_fd()).map_err(from_errno)?;
     let place = bytes.get_mut(SUBVOLUME_IN_HANDLE).ok_or(Error::NotSupported)?;
     place.copy_from_slice(&u64::from(id.0).to_ne_bytes());
-    let opened = sys::open_by_handle(root.as_fd(), &KernelHandle { kind, bytes });
+    let opened = kernel_handle::open_by_handle(root.as_fd(), &KernelHandle { kind, bytes });
     let opened = opened.and_then(|fd| openat(fd, c".", TOP, Mode::empty()));
     let top =
         opened.map_err(|errno| if errno == Errno::STALE { Error::NotFound } else { from_errno(errno) })?;

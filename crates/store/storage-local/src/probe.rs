@@ -15,7 +15,7 @@ use storage::{Capabilities, HANDLE_BYTES_MAX, Result};
 use crate::attributes::{btime_of, device_of, stat};
 use crate::dos::DOS_XATTR;
 use crate::errno::from_errno;
-use crate::{descriptor, sys};
+use crate::{descriptor, kernel_handle, sys};
 
 /// statfs(2): file systems whose data is in memory, so that reading never waits for a device.
 const TMPFS_MAGIC: i64 = 0x0102_1994;
@@ -156,10 +156,10 @@ fn can_set_owners() -> bool {
 
 /// Whether the server may use the file system's own handles.
 pub(crate) fn has_native_handles(root: &OwnedFd) -> bool {
-    let Ok(handle) = sys::name_to_handle(root.as_fd()) else { return false };
+    let Ok(handle) = kernel_handle::name_to_handle(root.as_fd()) else { return false };
     // Handles of directories and files may differ in length, but never by more than a factor of two.
     let fits = handle.bytes.len() + HANDLE_OVERHEAD <= HANDLE_BYTES_MAX;
-    fits && sys::open_by_handle(root.as_fd(), &handle).is_ok()
+    fits && kernel_handle::open_by_handle(root.as_fd(), &handle).is_ok()
 }
 
 #[cfg(test)]

@@ -30,12 +30,12 @@ use crate::copied_streams::{Owners, copy_streams};
 use crate::depot::{Depot, make_directory, remove_folder};
 use crate::errno::from_errno;
 use crate::handle::Handles;
+use crate::kernel_handle;
 use crate::node::LocalNode;
 use crate::old_depot;
 use crate::resolve::BELOW;
 use crate::store::Shared;
 use crate::streams_number::{handle_of_owner, identity_of, new_number, number_of, owner_of, set_owner_of};
-use crate::sys;
 
 const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
@@ -178,7 +178,8 @@ impl Folders<'_> {
         if !self.depot.has_old() {
             return Ok(None);
         }
-        let handle = sys::name_to_handle(std::os::fd::AsFd::as_fd(&self.node.fd)).map_err(from_errno)?;
+        let handle =
+            kernel_handle::name_to_handle(std::os::fd::AsFd::as_fd(&self.node.fd)).map_err(from_errno)?;
         Ok(Some(old_depot::folder_path(self.depot.root, &handle)))
     }
 

@@ -10,8 +10,8 @@ use storage::{Error, Result};
 
 use crate::depot::Depot;
 use crate::errno::from_errno;
+use crate::kernel_handle::{self, KernelHandle};
 use crate::node::LocalNode;
-use crate::sys::{self, KernelHandle};
 
 /// Room for the number, and for a byte that tells a longer value.
 const ROOM: usize = StreamsNumber::XATTR_BYTES + 1;
@@ -55,7 +55,7 @@ pub(crate) fn handle_of_owner(owner: &StreamsOwner) -> Option<KernelHandle> {
 
 /// A pinned object as the owner of a directory.
 pub(crate) fn identity_of(fd: impl AsFd, depot: &Depot) -> Result<StreamsOwner> {
-    let handle = sys::name_to_handle(fd.as_fd()).map_err(from_errno)?;
+    let handle = kernel_handle::name_to_handle(fd.as_fd()).map_err(from_errno)?;
     Ok(owner_of_handle(depot.root, &handle))
 }
 

@@ -6,68 +6,10 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::io::Errno;
 
-/// The longest handle that the kernel returns (MAX_HANDLE_SZ).
-const HANDLE_SZ_MAX: libc::c_uint = 128;
-const ROOM: usize = 128;
-
-/// `struct file_handle` with room for the longest handle (open_by_handle_at(2)).
-#[repr(C)]
-struct RawHandle {
-    handle_bytes: libc::c_uint,
-    handle_type: libc::c_int,
-    f_handle: [u8; ROOM],
-}
-
-/// A handle as returned by the file system.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct KernelHandle {
-    /// The handle's type.
-    pub(crate) kind: i32,
-    /// The handle's bytes.
-    pub(crate) bytes: Vec<u8>,
-}
-
-fn last_errno() -> Errno {
+/// Why the last call of this thread failed.
+pub(crate) fn last_errno() -> Errno {
     let number = std::io::Error::last_os_error().raw_os_error();
     Errno::from_raw_os_error(number.unwrap_or(libc::EIO))
-}
-
-/// name_to_handle_at(2) of an open object.
-pub(crate) fn name_to_handle(fd: BorrowedFd<'_>) -> Result<KernelHandle, Errno> {
-    let mut raw = RawHandle { handle_bytes: HANDLE_SZ_MAX, handle_type: 0, f_handle: [0; ROOM] };
-    let mut mount_id: libc::c_int = 0;
-    // SAFETY: `raw` begins like `struct file_handle` and has `handle_bytes` bytes after it, which is the most that the
-    // call fills; the path is a C string; `mount_id` is valid for the duration of the call.
-    let result = unsafe {
-        libc::name_to_handle_at(
-            fd.as_raw_fd(),
-            c"".as_ptr(),
-            (&raw mut raw).cast(),
-            &raw mut mount_id,
-            libc::AT_EMPTY_PATH,
-        )
-    };
-    if result != 0 {
-        return Err(last_errno());
-    }
-    let length = usize::try_from(raw.handle_bytes).map_err(|_| Errno::OVERFLOW)?;
-    let bytes = raw.f_handle.get(..length).ok_or(Errno::OVERFLOW)?.to_vec();
-    Ok(KernelHandle { kind: raw.handle_type, bytes })
-}
-
-/// open_by_handle_at(2) with O_PATH, on the file system that holds `mount`.
-pub(crate) fn open_by_handle(mount: BorrowedFd<'_>, handle: &KernelHandle) -> Result<OwnedFd, Errno> {
-    let mut raw = RawHandle { handle_bytes: 0, handle_type: handle.kind, f_handle: [0; ROOM] };
-    raw.f_handle.get_mut(..handle.bytes.len()).ok_or(Errno::STALE)?.copy_from_slice(&handle.bytes);
-    raw.handle_bytes = libc::c_uint::try_from(handle.bytes.len()).map_err(|_| Errno::STALE)?;
-    let flags = libc::O_PATH | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    // SAFETY: `raw` begins like `struct file_handle` and has `handle_bytes` initialised bytes after it.
-    let fd = unsafe { libc::open_by_handle_at(mount.as_raw_fd(), (&raw mut raw).cast(), flags) };
-    if fd < 0 {
-        return Err(last_errno());
-    }
-    // SAFETY: the call has just returned this descriptor, and nothing else owns it.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 /// A fanotify group whose events name the directory by its handle, and the entry (fanotify_init(2)). Such a group needs
