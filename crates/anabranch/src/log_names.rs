@@ -5,7 +5,7 @@ use logging::{LEVELS, Names};
 use crate::problem::{Cause, Problem, Result};
 
 /// The parts of the program: the names of its crates without what they share.
-const PARTS: [&str; 45] = [
+const PARTS: [&str; 46] = [
     "access",
     "access_log",
     "accounting",
@@ -49,6 +49,7 @@ const PARTS: [&str; 45] = [
     "state",
     "storage",
     "storage_ceph",
+    "storage_delay",
     "storage_local",
     "supervisor",
 ];
