@@ -7,6 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use load::plan::Selection;
 use load::result::Protocol;
 use load::target::Target;
+use model::Delay;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum BenchCommand {
@@ -21,10 +22,27 @@ pub(crate) enum BenchCommand {
     /// Measure in a scale model: machines, links and limits of the vendors' documents, built on this machine
     #[command(subcommand)]
     Model(ModelCommand),
+    /// Delay each access to a directory, as a slow storage does, until this is ended (needs root)
+    Delay(BenchDelay),
     /// Generate load on behalf of a run on another machine or in another process
     Worker(BenchWorker),
     /// List the families
     Families,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchDelay {
+    /// The directory
+    pub(crate) directory: PathBuf,
+    /// Where to show it with the delays: an empty directory [default: in its own place]
+    #[arg(long, value_name = "DIRECTORY")]
+    pub(crate) at: Option<PathBuf>,
+    /// How long each read and write of at most 1 MiB takes, and each flush, from 0ms to 1000ms, in ms or us
+    #[arg(long, value_name = "1ms", default_value = "0ms")]
+    pub(crate) data: Delay,
+    /// How long each lookup of a name takes, and each look at attributes and change of them
+    #[arg(long, value_name = "1ms", default_value = "0ms")]
+    pub(crate) metadata: Delay,
 }
 
 #[derive(Debug, Subcommand)]

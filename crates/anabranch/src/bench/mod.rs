@@ -1,6 +1,7 @@
 //! `anabranch bench`: load on any SMB or NFS server, measured.
 
 mod arguments;
+mod delay;
 mod hint;
 mod model;
 mod peers;
@@ -48,6 +49,7 @@ pub(crate) fn run(command: &BenchCommand) -> Result<()> {
         BenchCommand::Peers(peers) => peers::run(peers),
         BenchCommand::All(all) => peers::all::run(all),
         BenchCommand::Model(command) => model::run(command),
+        BenchCommand::Delay(arguments) => delay::run(arguments),
         BenchCommand::Worker(worker) => worker::run(worker),
         BenchCommand::Families => {
             let protocols = |f: &Family| f.protocols.iter().map(|p| p.name()).collect::<Vec<_>>().join(" ");

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -76,7 +77,7 @@ fn the_models_are_listed_and_shown() {
     let ran = |arguments: &[&str]| program(&[&["bench", "model"], arguments].concat()).output().unwrap();
     let list = String::from_utf8(ran(&["list"]).stdout).unwrap();
     let names: Vec<&str> = list.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
-    assert_eq!(names.len(), 5, "{list}");
+    assert_eq!(names.len(), 7, "{list}");
     for name in names {
         let shown: Value = serde_json::from_slice(&ran(&["show", name, "--json"]).stdout).unwrap();
         assert_eq!(shown["name"], *name);
@@ -162,6 +163,75 @@ fn a_link_has_its_delay_and_its_losses() {
     // Late rows are not measured.
     let rows = |of: &str| measured[of].as_array().map_or(0, Vec::len);
     assert_eq!(rows("unusable") + rows("results"), 1, "{measured:#}");
+}
+
+/// Facts: no access is faster than the storage, whichever server asks for it, and the file system that delays is gone with the model.
+#[test]
+fn a_storage_has_its_delays() {
+    if !is_root() || !Path::new("/dev/fuse").exists() {
+        return needs::not_tested("a storage with delays needs root and /dev/fuse");
+    }
+    let described = Described::new("");
+    let text = fs::read_to_string(described.file()).unwrap();
+    let server =
+        "[server]\ndata-delay = \"20 ms\"\nmetadata-delay = \"2 ms\"\nmetadata-cache = false\n[[job]]";
+    fs::write(described.file(), text.replace("[[job]]", server)).unwrap();
+    let found = described.run(&["--quick", "--file-size", "256k"]);
+    for (delay, (parameter, micros)) in found["storage-delays"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip([("data-delay", 20_000), ("metadata-delay", 2_000)])
+    {
+        assert_eq!((&delay["parameter"], &delay["delay-micros"]), (&json!(parameter), &json!(micros)));
+        let [with, without] = ["micros", "without-micros"].map(|name| delay[name].as_u64().unwrap());
+        assert!(with >= micros && without > 0, "{delay}");
+    }
+    // Late rows are not measured.
+    let rows = |of: &str| found[of].as_array().map_or(0, Vec::len);
+    assert_eq!(rows("unusable") + rows("results"), 1, "{found:#}");
+    for (server, over) in [("anabranch", "smb"), ("samba", "smb"), ("ganesha", "nfs4.1")] {
+        let text = fs::read_to_string(described.file()).unwrap();
+        let text = ["smb", "nfs4.1"].iter().fold(text, |text, old| text.replace(old, over));
+        fs::write(described.file(), text.replace("reads = 0", "reads = 100")).unwrap();
+        let measured = described.run(&[&LOAD[..], &["--server", server, "--repetitions", "2"]].concat());
+        let result = &measured["results"][0];
+        let row = &result["rows"][0]["measure"];
+        assert!(row["rate"]["median"].as_f64().unwrap() > 0.0, "{server}: {result:#}");
+        // A bin of the histogram is 1 % wide.
+        assert!(row["latency"]["read"]["p50_us"].as_f64().unwrap() >= 19_500.0, "{server}: {row:#}");
+        assert_eq!(result["environment"]["settings"]["metadata-cache"], "off");
+    }
+    let mounts = fs::read_to_string("/proc/mounts").unwrap();
+    assert!(!mounts.contains("anabranch-delay"), "{mounts}");
+}
+
+/// `bench delay` shows a directory until it is ended.
+#[test]
+fn a_directory_is_slow_until_that_is_ended() {
+    if !is_root() || !Path::new("/dev/fuse").exists() {
+        return needs::not_tested("a storage with delays needs root and /dev/fuse");
+    }
+    let (directory, at) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    fs::write(directory.path().join("file"), "content").unwrap();
+    let mut command = program(&["bench", "delay", "--data", "30ms", "--metadata", "10ms"]);
+    let mut child =
+        command.arg(directory.path()).arg("--at").arg(at.path()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, format!("ready {}\n", at.path().display()));
+    let begun = Instant::now();
+    assert_eq!(fs::read_to_string(at.path().join("file")).unwrap(), "content");
+    assert!(begun.elapsed() >= Duration::from_millis(40));
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(!at.path().join("file").exists() && directory.path().join("file").exists());
+    let refused = program(&["bench", "delay", "/proc/self"]).output().unwrap();
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && said.contains("cannot be shown with delays"), "{said}");
+    let refused = program(&["bench", "delay", "/", "--data", "2"]).output().unwrap();
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("is no delay"));
 }
 
 /// Samba and Ganesha are served from a machine of the model, and measured through its links.

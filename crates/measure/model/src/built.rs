@@ -22,6 +22,7 @@ use crate::description::Model;
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::observed::{Counters, Forwarded, Link};
+use crate::slow_storage::{Storage, StorageDelay};
 use crate::trouble::Trouble;
 
 /// The name of the share.
@@ -35,8 +36,11 @@ const CHANNELS: u32 = 16;
 #[derive(Debug)]
 pub struct Built {
     anabranch: Option<Daemon>,
-    /// Its files end after it.
-    peer: Option<(Peer, Scratch)>,
+    peer: Option<Peer>,
+    /// What delays the storage: it ends after the server that uses it.
+    storage: Option<Daemon>,
+    /// The files of a peer end after it.
+    scratch: Option<Scratch>,
     network: Network,
     password: String,
     account: Account,
@@ -58,6 +62,24 @@ pub enum Which {
 enum Peer {
     Samba(Samba),
     Ganesha(Ganesha),
+}
+
+/// What a server's directory is made slow with.
+#[derive(Debug, Clone, Copy)]
+struct Slow<'a> {
+    /// For data and for metadata; None: as fast as it is.
+    delays: Option<[Duration; 2]>,
+    program: &'a Path,
+}
+
+impl Slow<'_> {
+    /// Makes a directory of a machine's memory slow, which is at `directory` for this program.
+    fn storage(self, machine: &Machine, directory: &Path) -> Result<Option<Daemon>, Trouble> {
+        let Some(delays) = self.delays else { return Ok(None) };
+        let storage = Storage { machine, program: self.program, home: HOME };
+        let name = directory.strip_prefix(machine.memory()).unwrap_or(directory);
+        storage.delayed(name, delays).map(Some)
+    }
 }
 
 impl Which {
@@ -91,28 +113,28 @@ impl Built {
     pub fn build(model: &Model, which: Which, program: &Path, password: String) -> Result<Self, Trouble> {
         let network = Network::build(model)?;
         let account = Account::of_this_machine();
-        let mut built = Self { anabranch: None, peer: None, network, password, account };
+        let (anabranch, peer, storage, scratch) = (None, None, None, None);
+        let mut built = Self { anabranch, peer, storage, scratch, network, password, account };
+        let (delays, password) = (model.server.storage_delays(), built.password.clone());
+        let slow = Slow { delays, program };
         match which {
-            Which::Anabranch => built.anabranch = Some(built.serve(model, program)?),
-            Which::Samba => {
-                built.peer = Some(built.serve_peer(|site, scratch, shares| {
-                    Samba::start(site, scratch, shares, account, &built.password).map(Peer::Samba)
-                })?);
-            }
-            Which::Ganesha => {
-                built.peer = Some(built.serve_peer(|site, scratch, shares| {
-                    Ganesha::start(site, scratch, shares, account).map(Peer::Ganesha)
-                })?);
-            }
+            Which::Anabranch => built.anabranch = Some(built.serve(model, slow)?),
+            Which::Samba => built.serve_peer(slow, |site, scratch, shares| {
+                Samba::start(site, scratch, shares, account, &password).map(Peer::Samba)
+            })?,
+            Which::Ganesha => built.serve_peer(slow, |site, scratch, shares| {
+                Ganesha::start(site, scratch, shares, account).map(Peer::Ganesha)
+            })?,
         }
         Ok(built)
     }
 
     /// Starts a peer, with its files and all that it keeps in the memory of its machine.
     fn serve_peer(
-        &self,
+        &mut self,
+        slow: Slow<'_>,
         start: impl FnOnce(&Site, &Scratch, Shares) -> peers::Result<Peer>,
-    ) -> Result<(Peer, Scratch), Trouble> {
+    ) -> Result<(), Trouble> {
         let machine = self.network.server().ok_or(Trouble::NotRoot)?;
         let failed = |e: peers::Error| Trouble::Server { what: e.what, advice: e.advice };
         let site = Site {
@@ -122,9 +144,11 @@ impl Built {
         };
         let scratch = Scratch::make(&machine.memory()).map_err(failed)?;
         let files = scratch.directory(SHARE, self.account).map_err(failed)?;
+        self.storage = slow.storage(machine, &files)?;
         let shares = Shares { memory: files.clone(), disk: files.clone(), provisioned: files };
-        let peer = start(&site, &scratch, shares).map_err(failed)?;
-        Ok((peer, scratch))
+        self.peer = Some(start(&site, &scratch, shares).map_err(failed)?);
+        self.scratch = Some(scratch);
+        Ok(())
     }
 
     /// The server's name, and its version where that is not the program's own.
@@ -134,15 +158,14 @@ impl Built {
     }
 
     fn contender(&self, protocol: Protocol) -> Option<Contender> {
-        let (peer, _) = self.peer.as_ref()?;
-        Some(match peer {
+        Some(match self.peer.as_ref()? {
             Peer::Samba(samba) => samba.contender(Medium::Memory),
             Peer::Ganesha(ganesha) => ganesha.contender(protocol, Medium::Memory),
         })
     }
 
     /// Starts Anabranch.
-    fn serve(&self, model: &Model, program: &Path) -> Result<Daemon, Trouble> {
+    fn serve(&mut self, model: &Model, slow: Slow<'_>) -> Result<Daemon, Trouble> {
         let failed = |e: std::io::Error| Trouble::Server {
             what: format!("the server's files: {e}"),
             advice: String::new(),
@@ -152,6 +175,7 @@ impl Built {
         let directory = home.join("files");
         std::fs::create_dir(&directory).map_err(failed)?;
         chown(&directory, Some(self.account.uid), Some(self.account.gid)).map_err(failed)?;
+        self.storage = slow.storage(machine, &directory)?;
         // It has a password.
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(home.join("config.toml"));
         file.and_then(|mut file| file.write_all(self.configuration(model).as_bytes())).map_err(failed)?;
@@ -159,7 +183,12 @@ impl Built {
         let config = format!("{HOME}/config.toml");
         let rest = entering.iter().skip(1).map(OsStr::new);
         let arguments: Vec<&OsStr> = rest
-            .chain([program.as_os_str(), OsStr::new("serve"), OsStr::new("--config"), OsStr::new(&config)])
+            .chain([
+                slow.program.as_os_str(),
+                OsStr::new("serve"),
+                OsStr::new("--config"),
+                OsStr::new(&config),
+            ])
             .collect();
         let nsenter = entering.first().map_or("nsenter", String::as_str);
         let started = Daemon::start("anabranch", Path::new(nsenter), &arguments, &[], home.join("said"));
@@ -183,6 +212,9 @@ impl Built {
         );
         if let Some(plan) = &model.server.plan {
             text.push_str(&format!("plan = \"{}\"\n", plan.at_scale(*model.scale.as_ref())));
+        }
+        if let Some(cache) = model.server.metadata_cache {
+            text.push_str(&format!("metadata-cache = {cache}\n"));
         }
         text
     }
@@ -266,6 +298,21 @@ impl Built {
         let found = self.network.round_trips(stop);
         self.network.behave(true, true);
         found.map_err(|e| Trouble::Calibrating(e.to_string()))
+    }
+
+    /// Measures how long the server's storage takes for accesses, if it has delays. Ends early when it is to stop.
+    ///
+    /// # Errors
+    /// The storage cannot be had.
+    pub fn storage_delays(
+        &self,
+        model: &Model,
+        program: &Path,
+        stop: &AtomicBool,
+    ) -> Result<Vec<StorageDelay>, Trouble> {
+        let Some(delays) = model.server.storage_delays() else { return Ok(Vec::new()) };
+        let machine = self.network.server().ok_or(Trouble::NotRoot)?;
+        Storage { machine, program, home: HOME }.measure(delays, stop)
     }
 
     /// What the forwarders of links with a delay or losses have done until now, in both directions.

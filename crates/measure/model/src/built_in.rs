@@ -1,12 +1,14 @@
 //! The models that come with the program.
 
 /// Their names and descriptions.
-pub const BUILT_IN: [(&str, &str); 5] = [
+pub const BUILT_IN: [(&str, &str); 7] = [
     ("azure-files-smb", include_str!("../models/azure-files-smb.toml")),
     ("netapp-smb", include_str!("../models/netapp-smb.toml")),
     ("netapp-smb-scale-out", include_str!("../models/netapp-smb-scale-out.toml")),
     ("azure-files-nfs", include_str!("../models/azure-files-nfs.toml")),
     ("netapp-linux", include_str!("../models/netapp-linux.toml")),
+    ("azure-files-metadata", include_str!("../models/azure-files-metadata.toml")),
+    ("azure-files-metadata-cached", include_str!("../models/azure-files-metadata-cached.toml")),
 ];
 
 #[cfg(test)]

@@ -65,8 +65,12 @@ impl RoundTrip {
 
 /// A round trip has the delay twice, and is not much longer.
 fn is_declared(delay: u64, round_trip: u64) -> bool {
-    let late = LATE_MICROS.max(delay * LATE_PERCENT / 100);
-    (2 * delay..=2 * (delay + late)).contains(&round_trip)
+    round_trip >= 2 * delay && !is_late(delay, round_trip.div_ceil(2))
+}
+
+/// Whether something took much longer than its delay.
+pub(crate) fn is_late(delay_micros: u64, found_micros: u64) -> bool {
+    found_micros > delay_micros + LATE_MICROS.max(delay_micros * LATE_PERCENT / 100)
 }
 
 impl Network {

@@ -79,6 +79,12 @@ pub struct Server {
     pub into: Option<Rate>,
     /// What is provisioned for the share.
     pub plan: Option<Provision>,
+    /// How long the storage takes for each read and each write. It is not scaled.
+    pub data_delay: Option<Delay>,
+    /// How long the storage takes for each look at a name or at attributes, and for each change of them. It is not scaled.
+    pub metadata_delay: Option<Delay>,
+    /// Whether Anabranch has a metadata cache for the share; as it is without a setting where this is not said.
+    pub metadata_cache: Option<bool>,
     /// Where each parameter is published, by its name.
     #[serde(default)]
     pub source: BTreeMap<String, Source>,
@@ -153,6 +159,15 @@ const fn first() -> u64 {
 
 const fn hundred() -> u8 {
     100
+}
+
+impl Server {
+    /// How long its storage takes for data and for metadata, if it has a delay: also none of either, to learn what that costs.
+    pub(crate) fn storage_delays(&self) -> Option<[Duration; 2]> {
+        let delays = [&self.data_delay, &self.metadata_delay];
+        let of = |delay: &Option<Delay>| delay.as_ref().map_or(Duration::ZERO, Delay::duration);
+        delays.iter().any(|delay| delay.is_some()).then(|| delays.map(of))
+    }
 }
 
 impl Over {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::description::{Client, Model, Server};
-use crate::quantity::Rate;
+use crate::quantity::{Delay, Rate};
 
 /// A parameter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,7 +32,7 @@ impl Client {
     fn at_scale(&self, scale: u32) -> impl Iterator<Item = Set> {
         let rates = [("out", &self.out), ("in", &self.into), ("flow", &self.flow)];
         let rates = rates.map(|(name, rate)| set(name, rate.as_ref(), scale)).into_iter().flatten();
-        let delay = self.delay.as_ref().map(|delay| ("delay", delay.to_string(), delay.to_string()));
+        let delay = as_it_is("delay", self.delay.as_ref());
         let loss = self.loss.map(|loss| ("loss", loss.to_string(), loss.to_string()));
         rates.chain(delay).chain(loss)
     }
@@ -47,13 +47,23 @@ impl Server {
         let plan = self.plan.as_ref();
         let plan = plan.map(|plan| ("plan", plan.to_string(), plan.at_scale(scale).to_string()));
         let rates = [("out", &self.out), ("in", &self.into)];
-        rates.map(|(name, rate)| set(name, rate.as_ref(), scale)).into_iter().flatten().chain(plan)
+        let delays = [
+            as_it_is("data-delay", self.data_delay.as_ref()),
+            as_it_is("metadata-delay", self.metadata_delay.as_ref()),
+        ];
+        let rates = rates.map(|(name, rate)| set(name, rate.as_ref(), scale)).into_iter().flatten();
+        rates.chain(plan).chain(delays.into_iter().flatten())
     }
 }
 
 fn set(name: &'static str, rate: Option<&Rate>, scale: u32) -> Option<Set> {
     let rate = rate?;
     Some((name, rate.to_string(), megabytes(rate.at_scale(scale))))
+}
+
+/// What is not scaled.
+fn as_it_is(name: &'static str, delay: Option<&Delay>) -> Option<Set> {
+    delay.map(|delay| (name, delay.to_string(), delay.to_string()))
 }
 
 /// Bytes a second in words: `20.00 MB/s`.

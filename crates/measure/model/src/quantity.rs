@@ -1,6 +1,7 @@
 //! Quantities of a description: rates, sizes of blocks, plans.
 
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use limits::{Counted, KIB, Limit, Limits, Plan};
@@ -86,6 +87,14 @@ impl Delay {
     #[must_use]
     pub fn duration(&self) -> Duration {
         Duration::from_micros(self.micros)
+    }
+}
+
+impl FromStr for Delay {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::try_from(text.to_owned())
     }
 }
 

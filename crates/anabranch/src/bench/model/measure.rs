@@ -9,7 +9,9 @@ use load::bench::went_wrong;
 use load::plan::{Extent, Plan};
 use load::result::{Key, Protocol, ResultFile};
 use load::{Access, Server};
-use model::{Built, Calibration, Finding, Forwarded, Link, Model, Observer, Parameter, RoundTrip, Which};
+use model::{
+    Built, Calibration, Finding, Forwarded, Link, Model, Observer, Parameter, RoundTrip, StorageDelay, Which,
+};
 use serde::Serialize;
 
 use super::{build, find, show};
@@ -40,6 +42,8 @@ struct Measured {
     calibration: Option<Vec<Calibration>>,
     /// Of links with a delay or losses; without them, or where it was not asked for, none.
     round_trips: Vec<RoundTrip>,
+    /// Of a server whose storage has delays; as above.
+    storage_delays: Vec<StorageDelay>,
     unusable: Vec<Unusable>,
     links: Vec<Link>,
     forwarded: Vec<Forwarded>,
@@ -83,7 +87,14 @@ pub(super) fn run(arguments: &ModelRun) -> Result<()> {
         Some(built.calibrate(&model.calibrations(&plans), window, stop)?)
     };
     let round_trips = if arguments.uncalibrated { Vec::new() } else { built.round_trips(stop)? };
-    let (plans, unusable) = usable(plans, calibration.as_deref().unwrap_or_default(), &round_trips);
+    let storage_delays =
+        if arguments.uncalibrated { Vec::new() } else { built.storage_delays(&model, &program, stop)? };
+    let found = Found {
+        calibrations: calibration.as_deref().unwrap_or_default(),
+        round_trips: &round_trips,
+        storage_delays: &storage_delays,
+    };
+    let (plans, unusable) = usable(plans, &found);
     let measurement = Measurement { model: &model, built: &built, program: &program, extent: &extent, stop };
     let (results, links) = measurement.carry_out(&plans, &calibrated(calibration.as_deref()));
     let forwarded = built.forwarded();
@@ -95,6 +106,7 @@ pub(super) fn run(arguments: &ModelRun) -> Result<()> {
         parameters,
         calibration,
         round_trips,
+        storage_delays,
         unusable,
         links,
         forwarded,
@@ -136,16 +148,21 @@ fn served(model: &Model, which: Which, mut plans: Vec<(Protocol, Plan)>) -> Resu
     Err(Problem::new(Cause::Settings, what, "Choose another model, or another --server."))
 }
 
+/// What was found out about a built model before its rows are measured.
+struct Found<'a> {
+    calibrations: &'a [Calibration],
+    round_trips: &'a [RoundTrip],
+    storage_delays: &'a [StorageDelay],
+}
+
 /// The rows whose rates this machine carries, and the others.
-fn usable(
-    plans: Vec<(Protocol, Plan)>,
-    calibrations: &[Calibration],
-    round_trips: &[RoundTrip],
-) -> (Vec<(Protocol, Plan)>, Vec<Unusable>) {
+fn usable(plans: Vec<(Protocol, Plan)>, found: &Found<'_>) -> (Vec<(Protocol, Plan)>, Vec<Unusable>) {
+    let Found { calibrations, round_trips, storage_delays } = found;
+    let slow_storage = storage_delays.iter().find(|delay| !delay.is_usable).map(show::slow_storage);
     let against = |key: &Key| {
         let too_slow = calibrations.iter().find(|calibration| calibration.excludes(key)).map(show::too_slow);
         let late = || round_trips.iter().find(|trip| trip.excludes(key)).map(show::late);
-        too_slow.or_else(late)
+        too_slow.or_else(late).or_else(|| slow_storage.clone())
     };
     let (mut kept, mut unusable) = (Vec::new(), Vec::new());
     for (protocol, mut plan) in plans {
@@ -207,12 +224,14 @@ impl Measurement<'_> {
             ("model scale".to_owned(), show::scale(model)),
             ("model calibrated".to_owned(), calibrated.to_owned()),
         ];
+        let cache = model.server.metadata_cache.map(|is_on| if is_on { "on" } else { "off" });
+        let cache = cache.map(|cache| ("metadata-cache".to_owned(), cache.to_owned()));
         let limits = model.parameters().into_iter().map(|p| {
             (format!("model {} {}", p.of, p.name), format!("{} (published: {})", p.built, p.published))
         });
         let server = Server {
             name: Some(self.built.server_name(protocol).unwrap_or_else(|| PROGRAM.to_owned())),
-            settings: settings.into_iter().chain(limits).collect(),
+            settings: settings.into_iter().chain(cache).chain(limits).collect(),
             ..Server::default()
         };
         let access = Access { workers: Some(self.built.workers(self.program)), server, ..Access::default() };
@@ -258,6 +277,10 @@ fn render(model: &Model, measured: &Measured) -> String {
     if !measured.round_trips.is_empty() {
         text.push('\n');
         text.push_str(&show::round_trips(&measured.round_trips));
+    }
+    if !measured.storage_delays.is_empty() {
+        text.push('\n');
+        text.push_str(&show::storage_delays(&measured.storage_delays));
     }
     if !measured.unusable.is_empty() {
         text.push('\n');

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use load::plan::Extent;
-use model::{Calibration, Forwarded, Link, Model, Parameter, RoundTrip};
+use model::{Calibration, Forwarded, Link, Model, Parameter, RoundTrip, StorageDelay};
 use serde::Serialize;
 
 use super::measure::Unusable;
@@ -133,6 +133,23 @@ pub(super) fn round_trips(trips: &[RoundTrip]) -> String {
     };
     let heads = ["DELAYED", "ONE WAY MS", "ROUND TRIP WITHOUT MS", "WITH MS", "ROWS"];
     table::render(heads, &trips.iter().map(row).collect::<Vec<_>>())
+}
+
+/// Accesses to a storage with delays, without them and with them.
+pub(super) fn storage_delays(delays: &[StorageDelay]) -> String {
+    let row = |of: &StorageDelay| {
+        let finding = if of.is_usable { "usable" } else { "unusable: later than the delay" };
+        let [delay, without, with] = [of.delay_micros, of.without_micros, of.micros].map(milliseconds);
+        [of.parameter.to_owned(), delay, without, with, finding.to_owned()]
+    };
+    let heads = ["STORAGE", "DELAY MS", "ACCESS WITHOUT MS", "WITH MS", "ROWS"];
+    table::render(heads, &delays.iter().map(row).collect::<Vec<_>>())
+}
+
+/// Why no row is usable: the storage takes longer than it should.
+pub(super) fn slow_storage(delay: &StorageDelay) -> String {
+    let (found, declared) = (milliseconds(delay.micros), milliseconds(delay.delay_micros));
+    format!("accesses to the storage take {found} ms, with a {} of {declared} ms", delay.parameter)
 }
 
 /// Why a row is unusable whose links carry less or more than their rates.
