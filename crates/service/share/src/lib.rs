@@ -21,6 +21,7 @@ mod empty_bin;
 mod entries;
 mod error;
 mod found;
+mod gone;
 mod growth;
 mod io;
 mod logged;
@@ -82,6 +83,7 @@ pub use found::{Found, Location, Stream};
 pub use identity::{
     AUTORID_LEN, DomainIds, Domains, Formula, Identity, People, Proof, SeenIds, Slice, may_be_given,
 };
+pub use gone::{Gone, NFS_PORT};
 pub use io::Written;
 pub use logged::{Replied, actor};
 pub use namespace::{Case, DirChange, Reached, Walk};

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use storage::QuickMap;
 use thiserror::Error;
 
-use crate::{Share, ShareId};
+use crate::{Gone, Share, ShareId};
 
 /// Shares served at a time: each has its own tables, threads and descriptors.
 pub const SHARES_MAX: usize = 4096;
@@ -23,6 +23,8 @@ pub struct Shares {
     by_name: HashMap<String, Arc<Share>>,
     /// The names of shares that will be served once their stores answer.
     awaited: BTreeMap<ShareId, String>,
+    /// The shares that other servers have.
+    gone: BTreeMap<ShareId, Arc<Gone>>,
 }
 
 /// Why a share cannot be entered.
@@ -83,6 +85,24 @@ impl Shares {
         self.awaited().find(|(_, awaited)| folded_name(awaited) == name).map(|(id, _)| id)
     }
 
+    /// The shares that have gone to other servers, by number.
+    pub fn gone(&self) -> impl Iterator<Item = &Arc<Gone>> {
+        self.gone.values()
+    }
+
+    /// Where the share with this number has gone.
+    #[must_use]
+    pub fn gone_by_id(&self, id: ShareId) -> Option<&Arc<Gone>> {
+        self.gone.get(&id)
+    }
+
+    /// Where the share with this name has gone, regardless of case.
+    #[must_use]
+    pub fn gone_by_name(&self, name: &str) -> Option<&Arc<Gone>> {
+        let name = folded_name(name);
+        self.gone().find(|gone| folded_name(&gone.name) == name)
+    }
+
     /// The number of shares.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -100,12 +120,29 @@ impl Shares {
         self.awaited.retain(|_, awaited| folded_name(awaited) != name);
     }
 
+    fn is_gone_no_more(&mut self, name: &str) {
+        let name = folded_name(name);
+        self.gone.retain(|_, gone| folded_name(&gone.name) != name);
+    }
+
+    /// Takes out a share. None if there is no such share.
+    fn remove(&mut self, id: ShareId) -> Option<Arc<Share>> {
+        let share = self.by_id.remove(&id)?;
+        self.by_name.remove(&folded_name(share.name()));
+        Some(share)
+    }
+
     fn check_new(&self, share: &Share) -> Result<(), NotEntered> {
         if let Some(known) = self.by_name(share.name()) {
             return Err(NotEntered::Name(known.name().to_owned()));
         }
         if let Some(known) = self.by_id(share.id()) {
             return Err(NotEntered::Number(known.name().to_owned()));
+        }
+        if let Some(gone) = self.gone_by_id(share.id())
+            && folded_name(&gone.name) != folded_name(share.name())
+        {
+            return Err(NotEntered::Number(gone.name.clone()));
         }
         if self.len() >= SHARES_MAX { Err(NotEntered::Full) } else { Ok(()) }
     }
@@ -150,6 +187,7 @@ impl ShareTable {
         next.by_name.insert(folded_name(share.name()), Arc::clone(share));
         next.by_id.insert(share.id(), Arc::clone(share));
         next.awaits_no_more(share.name());
+        next.is_gone_no_more(share.name());
         self.replace(&mut present, next);
         Ok(())
     }
@@ -159,6 +197,7 @@ impl ShareTable {
         let mut present = self.present.lock();
         let mut next = Shares::clone(&present);
         next.awaits_no_more(name);
+        next.is_gone_no_more(name);
         next.awaited.insert(id, name.to_owned());
         self.replace(&mut present, next);
     }
@@ -178,11 +217,51 @@ impl ShareTable {
     pub fn withdraw(&self, id: ShareId) -> Option<Arc<Share>> {
         let mut present = self.present.lock();
         let mut next = Shares::clone(&present);
-        let share = next.by_id.remove(&id)?;
-        next.by_name.remove(&folded_name(share.name()));
+        let share = next.remove(id)?;
         share.mark_withdrawn();
         self.replace(&mut present, next);
         Some(share)
+    }
+
+    /// Notes that another server has this share, until a share of the name is entered. A share of this name and number that
+    /// is served is withdrawn in the same step, so that no client finds nothing in between; the servers must close its
+    /// opens. What was noted for the name before is forgotten.
+    ///
+    /// # Errors
+    /// The name or the number is that of another share, or there are too many.
+    pub fn has_gone(&self, gone: Gone) -> Result<Option<Arc<Share>>, NotEntered> {
+        let mut present = self.present.lock();
+        let mut next = Shares::clone(&present);
+        let share = next.by_name(&gone.name).map(|share| share.id()).filter(|id| *id == gone.id);
+        let share = share.and_then(|id| next.remove(id));
+        if let Some(known) = next.by_name(&gone.name) {
+            return Err(NotEntered::Name(known.name().to_owned()));
+        }
+        if let Some(known) = next.by_id(gone.id) {
+            return Err(NotEntered::Number(known.name().to_owned()));
+        }
+        next.awaits_no_more(&gone.name);
+        next.is_gone_no_more(&gone.name);
+        if let Some(known) = next.gone_by_id(gone.id) {
+            return Err(NotEntered::Number(known.name.clone()));
+        }
+        if next.gone.len() >= SHARES_MAX {
+            return Err(NotEntered::Full);
+        }
+        next.gone.insert(gone.id, Arc::new(gone));
+        share.iter().for_each(|share| share.mark_withdrawn());
+        self.replace(&mut present, next);
+        Ok(share)
+    }
+
+    /// Forgets where the share with this name has gone, regardless of case.
+    pub fn is_gone_no_more(&self, name: &str) {
+        let mut present = self.present.lock();
+        if present.gone_by_name(name).is_some() {
+            let mut next = Shares::clone(&present);
+            next.is_gone_no_more(name);
+            self.replace(&mut present, next);
+        }
     }
 
     fn replace(&self, present: &mut Arc<Shares>, next: Shares) {
@@ -211,6 +290,12 @@ impl ShareView {
     #[must_use]
     pub fn is_awaited(&self, id: ShareId) -> bool {
         self.table.present().is_awaited(id)
+    }
+
+    /// Where the share with this number has gone.
+    #[must_use]
+    pub fn gone_by_id(&self, id: ShareId) -> Option<Arc<Gone>> {
+        self.table.present().gone_by_id(id).cloned()
     }
 
     /// The share with this number, as the table is now.
@@ -279,6 +364,48 @@ mod tests {
         table.await_no_more("LATER");
         table.await_no_more("nobody");
         assert_eq!(table.present().awaited().count(), 0);
+    }
+
+    fn gone(id: u32, name: &str, address: &str) -> Gone {
+        Gone { id: ShareId(id), name: name.to_owned(), addresses: vec![address.parse().unwrap()] }
+    }
+
+    #[test]
+    fn a_share_goes_in_one_step_and_comes_again() {
+        let table = ShareTable::new([share(1, "data"), share(2, "other")]).unwrap();
+        let view = ShareView::new(&table);
+        let there = gone(1, "Data", "192.0.2.1:2049");
+        let data = table.has_gone(there.clone()).unwrap().unwrap();
+        assert!(data.is_withdrawn() && view.by_id(ShareId(1)).is_none());
+        assert_eq!(view.gone_by_id(ShareId(1)).as_deref(), Some(&there));
+        assert_eq!(table.present().gone_by_name("DATA").map(|gone| gone.id), Some(ShareId(1)));
+        assert_eq!((table.present().len(), table.present().gone().count()), (1, 1));
+        // It has gone on.
+        let further = gone(1, "data", "192.0.2.2:2049");
+        assert!(table.has_gone(further.clone()).unwrap().is_none());
+        assert_eq!(view.gone_by_id(ShareId(1)).as_deref(), Some(&further));
+        // A share of the name is here again, with any number.
+        table.enter(&share(3, "data")).unwrap();
+        assert!(view.gone_by_id(ShareId(1)).is_none() && table.present().gone().next().is_none());
+        table.has_gone(gone(7, "elsewhere", "192.0.2.2:2049")).unwrap();
+        table.is_gone_no_more("ELSEWHERE");
+        table.is_gone_no_more("nobody");
+        assert!(view.gone_by_id(ShareId(7)).is_none());
+    }
+
+    #[test]
+    fn what_has_gone_takes_no_name_and_no_number_of_another_share() {
+        let table = ShareTable::new([share(1, "data"), share(2, "other")]).unwrap();
+        let name = |name: &str| NotEntered::Name(name.to_owned());
+        let number = |name: &str| NotEntered::Number(name.to_owned());
+        assert_eq!(table.has_gone(gone(3, "DATA", "192.0.2.1:2049")).unwrap_err(), name("data"));
+        assert_eq!(table.has_gone(gone(2, "new", "192.0.2.1:2049")).unwrap_err(), number("other"));
+        table.has_gone(gone(3, "new", "192.0.2.1:2049")).unwrap();
+        assert_eq!(table.has_gone(gone(3, "newer", "192.0.2.1:2049")).unwrap_err(), number("new"));
+        assert_eq!(table.enter(&share(3, "newer")), Err(number("new")));
+        assert_eq!(table.present().len(), 2, "nothing was withdrawn");
+        table.await_store(ShareId(3), "new");
+        assert!(table.present().gone().next().is_none(), "it is awaited here");
     }
 
     #[test]
