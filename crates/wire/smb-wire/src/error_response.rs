@@ -30,7 +30,7 @@ pub struct ErrorContext<'a> {
 /// SMB2_ERROR_ID_DEFAULT: the data is the same as without contexts.
 pub const ERROR_ID_DEFAULT: u32 = 0;
 
-/// SMB2_ERROR_ID_SHARE_REDIRECT: the data is a share redirect, [MS-SMB2] 2.2.2.2.2.
+/// SMB2_ERROR_ID_SHARE_REDIRECT: the data is a [share redirect](crate::share_redirect), [MS-SMB2] 2.2.2.2.2.
 pub const ERROR_ID_SHARE_REDIRECT: u32 = 0x7264_5253;
 
 impl<'a> Response<'a> {

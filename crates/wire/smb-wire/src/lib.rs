@@ -53,6 +53,7 @@ pub mod read;
 pub mod samr;
 pub mod session_setup;
 pub mod set_info;
+pub mod share_redirect;
 pub mod smb1;
 pub mod srvsvc;
 pub mod transform;

@@ -70,6 +70,7 @@ fn decode_as_every_buffer(bytes: &[u8]) {
     look(create_context::RequestContext::decode_list(bytes));
     look(create_context::ResponseContext::decode_list(bytes));
     look(smb::error_response::SymbolicLink::decode(bytes));
+    look(smb::share_redirect::ShareRedirect::decode(bytes));
     look(reparse::ReparsePoint::decode(bytes));
     look(file_info::All::decode(bytes));
     look(file_info::Name::decode(bytes));

@@ -117,6 +117,13 @@ proptest! {
     }
 
     #[test]
+    fn share_redirect(addresses in vec(any::<std::net::IpAddr>(), 0..5), name in text()) {
+        let redirect = smb::share_redirect::ShareRedirect { addresses, resource_name: Utf16::from(name.as_str()) };
+        let encoded = redirect.encode().expect("short");
+        prop_assert_eq!(smb::share_redirect::ShareRedirect::decode(&encoded), Ok(redirect));
+    }
+
+    #[test]
     fn negotiate_request(
         (security_mode, capabilities, guid) in any::<(u16, u32, [u8; 16])>(),
         dialects in vec(any::<u16>(), 0..6), smb311 in any::<bool>(),
