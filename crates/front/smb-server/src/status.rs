@@ -1,6 +1,7 @@
 //! Why a request fails. This is the only file in which errors become NTSTATUS values.
 #![deny(clippy::wildcard_enum_match_arm, clippy::match_wildcard_for_single_variants)]
 
+use smb_wire::error_response::{ERROR_ID_DEFAULT, ERROR_ID_SHARE_REDIRECT};
 use smb_wire::{NtStatus, WireError};
 
 /// A request that fails: the status and the data of the error response ([MS-SMB2] 2.2.2).
@@ -10,6 +11,8 @@ pub(crate) struct Failure {
     pub(crate) status: NtStatus,
     /// ErrorData; empty for most statuses.
     pub(crate) data: Vec<u8>,
+    /// Which kind of data it is: the ErrorId of its error context (SMB 3.1.1).
+    pub(crate) error_id: u32,
     /// Whether the server or its storage failed. INSUFFICIENT_RESOURCES is also the status for a client that has as
     /// much as one client may have.
     is_fault: bool,
@@ -21,6 +24,15 @@ impl Failure {
         Self { data: data.to_vec(), ..status.into() }
     }
 
+    /// STATUS_BAD_NETWORK_NAME with the share redirect that a client gets ([MS-SMB2] 2.2.2.2.2).
+    pub(crate) fn redirect(share_redirect: Vec<u8>) -> Self {
+        Self {
+            data: share_redirect,
+            error_id: ERROR_ID_SHARE_REDIRECT,
+            ..NtStatus::BAD_NETWORK_NAME.into()
+        }
+    }
+
     /// How a request with this failure is counted.
     pub(crate) fn outcome(&self) -> share::Outcome {
         if self.is_fault { share::Outcome::Failed } else { outcome(self.status) }
@@ -29,7 +41,7 @@ impl Failure {
 
 impl From<NtStatus> for Failure {
     fn from(status: NtStatus) -> Self {
-        Self { status, data: Vec::new(), is_fault: false }
+        Self { status, data: Vec::new(), error_id: ERROR_ID_DEFAULT, is_fault: false }
     }
 }
 

@@ -6,7 +6,10 @@ use net::{Buffer, turn_clock};
 use share::{Call, Case, Kind, Role, Share, Terms, Turn, Walk};
 use smb_proto::dialect::Dialect;
 use smb_proto::session::Principal;
-use smb_wire::tree_connect::{Request, Response, ShareCapabilities, ShareFlags, ShareType};
+use smb_wire::share_redirect::ShareRedirect;
+use smb_wire::tree_connect::{
+    Request, RequestFlags, Response, ShareCapabilities, ShareFlags, ShareType,
+};
 use smb_wire::{AccessMask, Command, HeaderFlags, NtStatus};
 use storage::{FileKind, Want};
 
@@ -57,7 +60,7 @@ pub(crate) async fn handle(
     let target = if name.eq_ignore_ascii_case(IPC) {
         TreeTarget::Pipe
     } else {
-        TreeTarget::Disk(ctx.server.share_for(name, login).ok_or(NtStatus::BAD_NETWORK_NAME)?)
+        TreeTarget::Disk(ctx.server.share_for(name, login).ok_or_else(|| not_here(ctx, request.flags, name))?)
     };
     let admitted = admitted(ctx, &target)?;
     let encrypt_data = admit(&ctx.server.config, login, &target)?;
@@ -85,6 +88,22 @@ fn share_name(path: &str) -> Result<&str, Failure> {
         Some(share) if !share.is_empty() && !share.contains('\\') => Ok(share),
         _ => Err(NtStatus::INVALID_PARAMETER.into()),
     }
+}
+
+/// Why there is no share of this name here. A user whose client understands that is told which server has it
+/// (2.2.2.2.2): the flag says so, and exists in SMB 3.1.1 only (2.2.9).
+fn not_here(ctx: &InSession<'_>, flags: RequestFlags, name: &str) -> Failure {
+    let understands = ctx.connection.dialect() == Some(Dialect::Smb311)
+        && flags.contains(RequestFlags::REDIRECT_TO_OWNER)
+        && ctx.login.principal == Principal::User;
+    let present = ctx.server.shares.present();
+    let Some(gone) = present.gone_by_name(name).filter(|_| understands) else {
+        return NtStatus::BAD_NETWORK_NAME.into();
+    };
+    let client = ctx.connection.peer.address.ip();
+    let addresses = gone.addresses_for(client).map(|address| address.ip()).collect();
+    let redirect = ShareRedirect { addresses, resource_name: gone.name.as_str().into() };
+    redirect.encode().map_or_else(Failure::from, Failure::redirect)
 }
 
 /// Whether this user may connect. Returns Share.EncryptData. Refuses guests unless the share admits them, and a session

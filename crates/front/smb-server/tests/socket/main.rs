@@ -27,6 +27,7 @@ mod local_changes;
 mod lock;
 #[path = "../../../../rules/krb5/tests/mint/mod.rs"]
 mod mint;
+mod moved;
 mod names;
 mod negotiate;
 mod notify;
