@@ -3,7 +3,7 @@
 use nfs_wire::v3::attr::{Attributes, SetAttributes, SetTime, WccAttributes, WccData};
 use nfs_wire::v3::status::Status;
 use nfs_wire::v3::types::{FileType, SpecData, Time};
-use share::Share;
+use share::{Share, ShareId};
 use storage::{Device, FileKind, Timestamp};
 
 /// The bits of a mode that a client sets: permissions, set-user-id, set-group-id, sticky.
@@ -17,9 +17,16 @@ pub(crate) const NANOSECONDS_PER_SECOND: u32 = 1_000_000_000;
 /// The number of the file system that a share represents, or a view of it: clients must not take a file for its earlier
 /// version, which has the same number.
 pub(crate) fn fsid(share: &Share) -> u64 {
-    let of_share = u64::from(share.id().0);
     let snapshot = share.snapshot().map(|snapshot| u64::from(snapshot.id.0));
-    snapshot.map_or(FSID, |number| FSID.wrapping_mul(number.wrapping_add(1))) | of_share
+    match snapshot {
+        Some(number) => FSID.wrapping_mul(number.wrapping_add(1)) | u64::from(share.id().0),
+        None => fsid_of(share.id()),
+    }
+}
+
+/// The number of the file system of the share with this number, also when another server has it.
+pub(crate) fn fsid_of(share: ShareId) -> u64 {
+    FSID | u64::from(share.0)
 }
 
 /// The NFSv3 attributes of an object of a share.

@@ -8,7 +8,7 @@ use nfs_proto::duplicate_request;
 use nfs_proto::v4::lease::LeaseTimes;
 use nfs_proto::v4::{client, session};
 use nfs_wire::v3::types::WriteVerifier;
-use share::{AccessLog, Share, ShareTable, Squash, Terms};
+use share::{AccessLog, Gone, Share, ShareTable, Squash, Terms};
 
 use crate::groups::UserDirectory;
 use crate::nlm::locking::NetworkLocks;
@@ -190,6 +190,12 @@ impl Exports {
     /// Whether an export of this name is not served because its store does not answer.
     pub(crate) fn is_awaited(&self, name: &[u8]) -> bool {
         self.shares.present().awaited().any(|(_, awaited)| awaited.as_bytes() == name)
+    }
+
+    /// Where the export with exactly this name has gone.
+    pub(crate) fn gone(&self, name: &[u8]) -> Option<Arc<Gone>> {
+        let name = std::str::from_utf8(name).ok()?;
+        self.shares.present().gone_by_name(name).filter(|gone| gone.name == name).cloned()
     }
 
     /// All exports in the order of their names.

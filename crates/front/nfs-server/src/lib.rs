@@ -172,10 +172,12 @@ impl NfsServer {
     }
 
     /// Ends everything that clients have in a share that was withdrawn from the table: mounts, and NFSv4 opens, locks
-    /// and delegations. Their filehandles become stale, their stateids unknown.
+    /// and delegations. Their filehandles become stale, their stateids unknown. If another server has the share, clients of NFSv4
+    /// are told.
     pub async fn end_share(&self, share: &Share) {
         self.state.mounts.forget_share(share.name());
-        self.state.v4.end_share(share).await;
+        let has_gone = self.state.exports.shares.present().gone_by_id(share.id()).is_some();
+        self.state.v4.end_share(share, has_gone).await;
         if let Some(nlm) = &self.state.nlm {
             nlm.end_share(share.id()).await;
         }

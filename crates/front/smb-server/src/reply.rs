@@ -65,9 +65,8 @@ fn error_message(ctx: &RequestContext, failure: &Failure) -> Buffer {
     let mut message = message(failure.data.len().saturating_add(ERROR_BYTES));
     let in_context =
         ctx.connection.dialect().is_some_and(|d| d >= crate::Dialect::Smb311) && !failure.data.is_empty();
-    let context = in_context
-        .then(|| error_response::Response::context(failure.error_id, &failure.data).ok())
-        .flatten();
+    let context =
+        in_context.then(|| error_response::Response::context(failure.error_id, &failure.data).ok()).flatten();
     let response = match &context {
         Some(data) => error_response::Response { context_count: 1, data },
         None => error_response::Response { context_count: 0, data: &failure.data },

@@ -26,11 +26,7 @@ impl Failure {
 
     /// STATUS_BAD_NETWORK_NAME with the share redirect that a client gets ([MS-SMB2] 2.2.2.2.2).
     pub(crate) fn redirect(share_redirect: Vec<u8>) -> Self {
-        Self {
-            data: share_redirect,
-            error_id: ERROR_ID_SHARE_REDIRECT,
-            ..NtStatus::BAD_NETWORK_NAME.into()
-        }
+        Self { data: share_redirect, error_id: ERROR_ID_SHARE_REDIRECT, ..NtStatus::BAD_NETWORK_NAME.into() }
     }
 
     /// How a request with this failure is counted.

@@ -16,6 +16,8 @@ pub struct Gone {
     pub name: String,
     /// The addresses of the other server, each with its port for NFS.
     pub addresses: Vec<SocketAddr>,
+    /// Whether lists of shares leave it out, as they leave out a share that is hidden.
+    pub is_hidden: bool,
 }
 
 impl Gone {
@@ -35,7 +37,8 @@ mod tests {
     fn a_client_is_told_addresses_of_its_family() {
         let (four, six) = ("192.0.2.1:2049".parse().unwrap(), "[2001:db8::1]:2049".parse().unwrap());
         let told = |addresses: &[SocketAddr], client: &str| -> Vec<_> {
-            let gone = Gone { id: ShareId(1), name: "data".to_owned(), addresses: addresses.to_vec() };
+            let (name, addresses) = ("data".to_owned(), addresses.to_vec());
+            let gone = Gone { id: ShareId(1), name, addresses, is_hidden: false };
             gone.addresses_for(client.parse().unwrap()).collect()
         };
         assert_eq!(told(&[six, four], "192.0.2.9"), [four]);

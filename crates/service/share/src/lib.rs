@@ -80,10 +80,10 @@ pub use file_state::{
     LockOwner, OpenKey, Sharing,
 };
 pub use found::{Found, Location, Stream};
+pub use gone::{Gone, NFS_PORT};
 pub use identity::{
     AUTORID_LEN, DomainIds, Domains, Formula, Identity, People, Proof, SeenIds, Slice, may_be_given,
 };
-pub use gone::{Gone, NFS_PORT};
 pub use io::Written;
 pub use logged::{Replied, actor};
 pub use namespace::{Case, DirChange, Reached, Walk};

@@ -367,7 +367,8 @@ mod tests {
     }
 
     fn gone(id: u32, name: &str, address: &str) -> Gone {
-        Gone { id: ShareId(id), name: name.to_owned(), addresses: vec![address.parse().unwrap()] }
+        let addresses = vec![address.parse().unwrap()];
+        Gone { id: ShareId(id), name: name.to_owned(), addresses, is_hidden: false }
     }
 
     #[test]

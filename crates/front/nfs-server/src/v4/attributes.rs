@@ -204,6 +204,8 @@ pub(super) struct Subject {
     pub(super) locations: Option<Locations>,
     /// The room that the nearest quota leaves, if wanted; None also where no quota holds.
     pub(super) quota: Option<QuotaRoom>,
+    /// Why a listing has no more attributes of it: rdattr_error.
+    pub(super) error: Result<(), Status>,
     owner: Owner,
     group: Digits,
 }
@@ -220,6 +222,7 @@ impl Subject {
             handle: None,
             locations: None,
             quota: None,
+            error: Ok(()),
             owner,
             group,
         }
@@ -240,7 +243,7 @@ impl Subject {
             A::Change => Value::Change(object.change()),
             A::Size => Value::Size(object.size),
             A::NamedAttr => Value::NamedAttr(false),
-            A::RdattrError => Value::RdattrError(Ok(())),
+            A::RdattrError => Value::RdattrError(self.error),
             A::Acl => Value::Acl(self.acl.as_ref()?.acl()),
             A::Dacl => Value::Dacl(self.acl.as_ref()?.dacl()),
             A::FileHandle => Value::FileHandle(FileHandle(self.handle.as_ref()?.as_bytes())),

@@ -23,6 +23,7 @@ use nfs_wire::v4::{Operation as Number, read};
 use nfs_wire::xdr::padding;
 use share::{Call, Caller, File, Open, Share};
 
+use super::absent::Absent;
 use super::admission::Admission;
 use super::files::{Held, file_of, refused, unusable};
 use super::owner::Names;
@@ -250,9 +251,14 @@ impl<'a> Compound<'a> {
     /// Checks whether the caller may use this operation on the current object, under the rules of its share.
     ///
     /// # Errors
-    /// [`Status::Access`]; [`Status::WrongSec`] for a call that is not secured as the share demands.
+    /// [`Status::Access`]; [`Status::WrongSec`] for a call that is not secured as the share demands; [`Status::Moved`] for a
+    /// share that another server has.
     pub(super) fn check_standing(&self, operation: &Operation<Number>) -> Result<(), Status> {
-        let Some(object) = self.counted() else { return Ok(()) };
+        let object = match self.current.as_ref().map(|current| &current.place) {
+            Some(Place::Object(object)) => object,
+            Some(Place::Absent(_)) => return Absent::check(operation),
+            Some(Place::Root) | None => return Ok(()),
+        };
         let is_live = object.share.snapshot().is_none() && !object.is_folder;
         let is_top = || is_live && object.node.id() == object.share.root().id();
         let may = match (operation.callers, object.standing) {
@@ -283,7 +289,7 @@ impl<'a> Compound<'a> {
     ///
     /// # Errors
     /// [`Status::NoFileHandle`]; [`Status::RoFs`] in the pseudo file system, which cannot be changed and contains no
-    /// files.
+    /// files; [`Status::Moved`] in a file system that another server has.
     pub(super) fn object(&self) -> Result<&Object, Status> {
         object_of(self.current.as_ref())
     }
@@ -378,7 +384,8 @@ impl<'a> Compound<'a> {
         if object.is_read_only() { Err(Status::RoFs) } else { Ok(object) }
     }
 
-    /// The place of the current filehandle: an object, or the root of the pseudo file system.
+    /// The place of the current filehandle: an object, the root of the pseudo file system, or one in a file system that another
+    /// server has.
     ///
     /// # Errors
     /// [`Status::NoFileHandle`].
@@ -531,5 +538,6 @@ fn object_of(position: Option<&Position>) -> Result<&Object, Status> {
     match &position.ok_or(Status::NoFileHandle)?.place {
         Place::Object(object) => Ok(object),
         Place::Root => Err(Status::RoFs),
+        Place::Absent(_) => Err(Status::Moved),
     }
 }

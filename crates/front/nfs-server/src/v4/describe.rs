@@ -1,11 +1,9 @@
 //! Describes an object, or the root of the pseudo file system, by its attributes for clients.
 
-use std::sync::Arc;
-
 use nfs_wire::v4::attr::AttributeSet;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Fsid;
-use share::Share;
+use share::ShareId;
 use storage::{Attributes, Capabilities, NodeRef, Space};
 
 use super::acl::ReplyAcl;
@@ -24,11 +22,13 @@ const NO_SPACE: Space = Space { total: 0, free: 0, available: 0, files: 1, files
 /// The attributes of a place that a client asks for.
 ///
 /// # Errors
-/// [`Status::Inval`] for attributes that can only be set; those of the store.
+/// [`Status::Inval`] for attributes that can only be set; [`Status::Moved`] for a file system that another server has; those of
+/// the store.
 pub(super) async fn tell(c: &Compound<'_>, place: &Place, wanted: AttributeSet) -> Result<Telling, Status> {
     attributes::check_readable(wanted)?;
     let subject = match place {
         Place::Root => root(c, wanted).await?,
+        Place::Absent(absent) => absent.subject(c, wanted)?,
         Place::Object(object) => {
             let needs = Needs::of(wanted);
             let fs = file_system(c, object, &needs).await?;
@@ -48,6 +48,7 @@ pub(super) async fn tell(c: &Compound<'_>, place: &Place, wanted: AttributeSet) 
 /// The attributes that a place supports.
 pub(super) fn supported(c: &Compound<'_>, place: &Place) -> AttributeSet {
     match place {
+        Place::Absent(absent) => absent.supported(),
         Place::Root => attributes::supported(c.minor_version, Capabilities::empty(), false),
         Place::Object(object) => attributes::supported_in(c.minor_version, &object.share),
     }
@@ -91,7 +92,7 @@ pub(super) async fn describe(
     let seen = if is_own { of.seen(seen) } else { seen };
     let mut subject = Subject::new(fs, seen, names);
     if seen.id == share.root().id() {
-        subject.mounted_on = entry_id(share);
+        subject.mounted_on = entry_id(share.id());
     }
     if needs.acl {
         let security = share.security(&of.call, node).await.map_err(status::v4)?;
@@ -133,8 +134,8 @@ async fn root(c: &Compound<'_>, wanted: AttributeSet) -> Result<Subject, Status>
 }
 
 /// The number of a share's entry in the root, which follows the root's own.
-pub(super) fn entry_id(share: &Arc<Share>) -> u64 {
-    u64::from(share.id().0).saturating_add(2)
+pub(super) fn entry_id(share: ShareId) -> u64 {
+    u64::from(share.0).saturating_add(2)
 }
 
 fn lease_seconds(c: &Compound<'_>) -> u32 {

@@ -5,6 +5,7 @@
 //! request, and cannot reach any client's state. A COMPOUND of NFSv4.0 is in no session ([`sessionless`]). [`operation`] has the
 //! operations, one file each, and their table.
 
+mod absent;
 mod acl;
 mod admission;
 mod attributes;
@@ -19,6 +20,7 @@ pub(crate) mod files;
 mod in_session;
 pub(crate) mod link;
 mod locations;
+mod moved;
 pub(crate) mod open_files;
 pub(crate) mod operation;
 pub(crate) mod owner;

@@ -1,5 +1,6 @@
 //! The place to which a filehandle leads.
 
+use super::absent::Absent;
 use crate::object::Object;
 
 /// The place of a filehandle.
@@ -9,4 +10,6 @@ pub(super) enum Place {
     Root,
     /// An object of a share.
     Object(Object),
+    /// In a file system that another server has.
+    Absent(Absent),
 }

@@ -30,6 +30,7 @@ use tokio::sync::Notify;
 use super::callback::{BackChannel, Callbacks};
 use super::files::Files;
 use super::link::Link;
+use super::moved::Moved;
 use super::recovery::Recovery;
 use super::sessionless::ClientState;
 use crate::config::Config;
@@ -84,6 +85,8 @@ pub(crate) struct Client {
     had_back: AtomicBool,
     /// Guards the client's sessions, and its lease while no session holds it: always, if the client has no sessions.
     sessions: Mutex<Sessions>,
+    /// The shares that other servers have, and where the client has lost what it held.
+    moved: Moved,
     /// What the client holds on files.
     pub(crate) files: Files,
 }
@@ -381,9 +384,15 @@ impl V4State {
         self.tables.lock().clients.all_confirmed().cloned().collect()
     }
 
-    /// Ends what clients hold in a share that was withdrawn, including clients whose lease has expired.
-    pub(crate) async fn end_share(&self, share: &Share) {
+    /// Ends what clients hold in a share that was withdrawn, including clients whose lease has expired. `has_gone`: another
+    /// server has the share, and clients that held something there are told.
+    pub(crate) async fn end_share(&self, share: &Share, has_gone: bool) {
+        let told_until = Instant::now() + self.times.lease;
         for client in self.clients() {
+            if has_gone && client.files.with(|holdings| holdings.of_share(share.id().0).next().is_some()) {
+                client.moved.note(share.id(), told_until);
+                client.tell(StatusFlags::LEASE_MOVED, true);
+            }
             client.files.end_share(share).await;
         }
     }
@@ -448,6 +457,7 @@ impl Client {
             recorded_as,
             sessionless,
             flags: AtomicU32::new(0),
+            moved: Moved::default(),
             back_connections: AtomicU32::new(0),
             had_back: AtomicBool::new(false),
             files: Files::new(id, reclaims),
@@ -483,6 +493,11 @@ impl Client {
     /// What the client holds.
     fn holding(&self) -> Holding {
         Holding { renewed: self.renewed(), state: !self.files.is_empty() }
+    }
+
+    /// Notes that the client has asked where a share has gone.
+    pub(super) fn has_asked_for(&self, share: ShareId) {
+        self.moved.asked(share);
     }
 
     /// Sets or clears flags that every SEQUENCE reports to the client from now on.
@@ -612,6 +627,10 @@ impl Session {
     pub(crate) fn status_flags(&self) -> StatusFlags {
         let client = &self.client;
         let mut flags = StatusFlags::from_bits_retain(client.flags.load(Ordering::Relaxed));
+        if flags.contains(StatusFlags::LEASE_MOVED) && client.moved.is_over(Instant::now()) {
+            client.tell(StatusFlags::LEASE_MOVED, false);
+            flags.remove(StatusFlags::LEASE_MOVED);
+        }
         if client.had_back.load(Ordering::Relaxed) {
             flags.set(StatusFlags::CB_PATH_DOWN, !client.has_back());
             flags.set(StatusFlags::CB_PATH_DOWN_SESSION, self.back.is_needed_and_down());

@@ -16,6 +16,7 @@ mod client;
 mod delegations;
 mod exactly_once;
 mod locks;
+mod moved;
 mod names;
 mod offload;
 mod open_files;

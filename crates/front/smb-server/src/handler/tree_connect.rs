@@ -7,9 +7,7 @@ use share::{Call, Case, Kind, Role, Share, Terms, Turn, Walk};
 use smb_proto::dialect::Dialect;
 use smb_proto::session::Principal;
 use smb_wire::share_redirect::ShareRedirect;
-use smb_wire::tree_connect::{
-    Request, RequestFlags, Response, ShareCapabilities, ShareFlags, ShareType,
-};
+use smb_wire::tree_connect::{Request, RequestFlags, Response, ShareCapabilities, ShareFlags, ShareType};
 use smb_wire::{AccessMask, Command, HeaderFlags, NtStatus};
 use storage::{FileKind, Want};
 

@@ -37,7 +37,7 @@ fn sent_to(reply: &Reply) -> Option<(Vec<String>, String)> {
 fn moves(server: &TestServer, id: ShareId, name: &str) {
     let addresses = ["192.0.2.7:2049", "[2001:db8::7]:2049", "192.0.2.8:2049"];
     let addresses = addresses.map(|address| address.parse().unwrap()).to_vec();
-    server.table.has_gone(Gone { id, name: name.to_owned(), addresses }).unwrap();
+    server.table.has_gone(Gone { id, name: name.to_owned(), addresses, is_hidden: false }).unwrap();
 }
 
 #[test]

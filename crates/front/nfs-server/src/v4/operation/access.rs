@@ -20,6 +20,7 @@ pub(super) const OPERATION: Operation<Number> =
 pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<ResOk, Status> {
     let (known, rights) = match c.place()? {
         Place::Root => (known_of(FileKind::Directory), Access::READ | Access::LOOKUP),
+        Place::Absent(_) => return Err(Status::Moved),
         Place::Object(object) => {
             let found =
                 object.share.found(&object.call, &object.node, Want::empty()).await.map_err(status::v4)?;

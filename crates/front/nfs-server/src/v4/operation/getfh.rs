@@ -16,5 +16,7 @@ pub(super) fn handle(c: &Compound<'_>) -> Result<SignedHandle, Status> {
     match c.place()? {
         Place::Root => pseudo_fs::root_handle(c.server()),
         Place::Object(object) => filehandle::of(c.server(), object),
+        // 11.3: "a GETFH cannot succeed if the current filehandle is within an absent file system".
+        Place::Absent(_) => Err(Status::Moved),
     }
 }

@@ -20,9 +20,10 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<(), S
     let name = directory::existing(args.name)?;
     let found = match c.place()? {
         Place::Root => pseudo_fs::lookup(c, name).await?,
-        Place::Object(dir) => find(dir, name).await?,
+        Place::Object(dir) => Place::Object(find(dir, name).await?),
+        Place::Absent(_) => return Err(Status::Moved),
     };
-    c.set_object(found);
+    c.set_place(found);
     Ok(())
 }
 

@@ -27,7 +27,11 @@ pub(super) async fn handle(c: &mut Compound<'_>) -> Result<(), Status> {
 /// # Errors
 /// [`Status::NoEnt`] for the root; [`Status::NotDir`], [`Status::SymLink`].
 pub(super) async fn parent(c: &Compound<'_>) -> Result<Place, Status> {
-    let Place::Object(dir) = c.place()? else { return Err(Status::NoEnt) };
+    let dir = match c.place()? {
+        Place::Object(dir) => dir,
+        Place::Root => return Err(Status::NoEnt),
+        Place::Absent(_) => return Err(Status::Moved),
+    };
     directory::check(dir)?;
     if dir.is_folder {
         return Ok(Place::Object(dir.beside(Arc::clone(&dir.node))));

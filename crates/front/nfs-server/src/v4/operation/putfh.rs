@@ -8,10 +8,11 @@ use nfs_wire::v4::Operation as Number;
 use nfs_wire::v4::putfh::Args;
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::FileHandle;
-use share::{Error, ShareId};
+use share::{Error, ShareId, ShareView};
 use storage::SnapshotId;
 
 use crate::operation::Operation;
+use crate::v4::absent::Absent;
 use crate::v4::compound::Compound;
 use crate::v4::place::Place;
 use crate::v4::pseudo_fs;
@@ -23,6 +24,18 @@ pub(in crate::v4) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Resul
     let place = place_of(c, args.object).await?;
     c.set_place(place);
     Ok(())
+}
+
+/// Where a filehandle of a share leads that is not served.
+///
+/// # Errors
+/// [`Status::Delay`] if the share waits for its store, [`Status::Stale`] if it is nowhere.
+fn elsewhere(shares: &ShareView, id: ShareId) -> Result<Place, Status> {
+    match shares.gone_by_id(id) {
+        Some(gone) => Ok(Place::Absent(Absent::within(gone))),
+        None if shares.is_awaited(id) => Err(Status::Delay),
+        None => Err(Status::Stale),
+    }
 }
 
 /// Where a filehandle leads.
@@ -39,8 +52,7 @@ async fn place_of(c: &Compound<'_>, FileHandle(bytes): FileHandle<'_>) -> Result
         return Ok(Place::Root);
     }
     let (shares, id) = (&request.connection.shares, ShareId(target.share));
-    let missing = || if shares.is_awaited(id) { Status::Delay } else { Status::Stale };
-    let share = shares.by_id(id).ok_or_else(missing)?;
+    let Some(share) = shares.by_id(id) else { return elsewhere(shares, id) };
     let (caller, standing) = c.caller(&share).await;
     let call = c.call_on_the_way(caller);
     let found = snapshots::find(&share, Rc::clone(&call), &target, standing).await;

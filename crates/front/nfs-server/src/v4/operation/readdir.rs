@@ -8,7 +8,7 @@ use nfs_wire::v4::readdir::{Args, ListingWriter};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::{Name, Verifier};
 use nfs_wire::xdr::{Encode, Writer, padding};
-use share::Share;
+use share::{Gone, Share, ShareId};
 use storage::{Attributes, NodeRef};
 
 use super::directory;
@@ -83,6 +83,7 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Result<Encoded, Stat
         any: false,
     };
     let eof = match c.place()? {
+        Place::Absent(_) => return Err(Status::Moved),
         Place::Root => list_root(c, args.cookie, &mut page).await?,
         Place::Object(folder) if folder.is_folder => list_folder(folder, args.cookie, &mut page).await?,
         Place::Object(dir) => list(c, dir, args.cookie, bytes_max, &mut page).await?,
@@ -148,28 +149,59 @@ async fn list_folder(folder: &Object, cookie: u64, page: &mut Page<'_, '_>) -> R
     Ok(rest.all(|(id, name)| page.push(name.as_bytes(), snapshots::cookie(*id), &about)))
 }
 
+/// An entry of the root.
+enum RootEntry {
+    Share(Arc<Share>),
+    /// A share that another server has.
+    Gone(Arc<Gone>),
+}
+
+impl RootEntry {
+    fn id(&self) -> ShareId {
+        match self {
+            Self::Share(share) => share.id(),
+            Self::Gone(gone) => gone.id,
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Share(share) => share.name(),
+            Self::Gone(gone) => &gone.name,
+        }
+    }
+
+    fn cookie(&self) -> u64 {
+        describe::entry_id(self.id()).saturating_add(1)
+    }
+}
+
 /// Lists the shares that the client may use, in the order of their numbers, so that a share that comes or goes does not
 /// move others.
 async fn list_root(c: &Compound<'_>, cookie: u64, page: &mut Page<'_, '_>) -> Result<bool, Status> {
     let needs = Needs::of(page.wanted);
-    let mut shares = pseudo_fs::shares(c);
-    shares.sort_by_key(|share| share.id());
-    for share in shares.iter().filter(|share| root_cookie(share) > cookie) {
-        let Ok(top) = pseudo_fs::lookup(c, share.name().as_bytes()).await else { continue };
-        let about = match look_at_top(c, &top, &needs, page.wanted).await {
-            Ok(Some(about)) => about,
-            Ok(None) => continue,
-            Err(status) => failed(status, page.wanted)?,
+    let shares = pseudo_fs::shares(c).into_iter().map(RootEntry::Share);
+    let mut entries: Vec<_> = shares.chain(pseudo_fs::absent(c).into_iter().map(RootEntry::Gone)).collect();
+    entries.sort_by_key(RootEntry::id);
+    for entry in entries.iter().filter(|entry| entry.cookie() > cookie) {
+        let name = entry.name().as_bytes();
+        let about = match pseudo_fs::lookup(c, name).await {
+            Ok(Place::Object(top)) => match look_at_top(c, &top, &needs, page.wanted).await {
+                Ok(Some(about)) => about,
+                Ok(None) => continue,
+                Err(status) => failed(status, page.wanted)?,
+            },
+            Ok(Place::Absent(absent)) => match absent.entry(c, page.wanted) {
+                Some(telling) => About::Object(Box::new(telling)),
+                None => continue,
+            },
+            Ok(Place::Root) | Err(_) => continue,
         };
-        if !page.push(share.name().as_bytes(), root_cookie(share), &about) {
+        if !page.push(name, entry.cookie(), &about) {
             return Ok(false);
         }
     }
     Ok(true)
-}
-
-fn root_cookie(share: &Arc<Share>) -> u64 {
-    describe::entry_id(share).saturating_add(1)
 }
 
 async fn look_at_top(

@@ -18,9 +18,10 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk
     let name = directory::existing(args.name)?;
     let found = match c.place()? {
         Place::Root => pseudo_fs::find(c, name).await?,
-        Place::Object(dir) => lookup::find(dir, name).await?,
+        Place::Object(dir) => Place::Object(lookup::find(dir, name).await?),
+        Place::Absent(_) => return Err(Status::Moved),
     };
-    let flavors = flavors(c, &Place::Object(found));
+    let flavors = flavors(c, &found);
     c.consume_place();
     Ok(flavors)
 }
@@ -30,7 +31,7 @@ pub(super) async fn handle(c: &mut Compound<'_>, args: Args<'_>) -> Result<ResOk
 pub(super) fn flavors(c: &Compound<'_>, place: &Place) -> ResOk<'static> {
     let channel = c.request.connection.channel();
     match place {
-        Place::Root => Admitted::by(Terms::empty(), channel, &c.server().gss).described(),
+        Place::Root | Place::Absent(_) => Admitted::by(Terms::empty(), channel, &c.server().gss).described(),
         Place::Object(object) => c.server().admitted_by(&object.share, channel).described(),
     }
 }

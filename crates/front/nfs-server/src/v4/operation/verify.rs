@@ -8,6 +8,7 @@ use nfs_wire::v4::verify::Args;
 use crate::operation::{Callers, Operation};
 use crate::v4::compound::Compound;
 use crate::v4::describe;
+use crate::v4::place::Place;
 
 pub(super) const OPERATION: Operation<Number> =
     Operation { callers: Callers::Mounting, ..Operation::v4(Number::Verify, "Verify") };
@@ -24,6 +25,9 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args<'_>) -> Result<(), Statu
 pub(super) async fn is_same(c: &Compound<'_>, attributes: &Attributes<'_>) -> Result<bool, Status> {
     let place = c.place()?;
     let wanted = attributes.set;
+    if let Place::Absent(absent) = place {
+        absent.check_compared(wanted)?;
+    }
     if !wanted.difference(describe::supported(c, place)).is_empty() {
         return Err(Status::AttrNotSupp);
     }

@@ -29,6 +29,7 @@ pub(super) async fn handle(c: &Compound<'_>, args: Args) -> Res<'static> {
     let want = wanted(args)?;
     let object = match c.place()? {
         Place::Root => return Ok(Delegation::NoneExt(WhyNone::IsDir)),
+        Place::Absent(_) => return Err(Status::Moved),
         Place::Object(object) => object,
     };
     if let Some(why) = never(want, object.node.kind()) {
