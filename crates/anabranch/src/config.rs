@@ -27,8 +27,9 @@ use crate::place::{Mistake, Place, Places, Section};
 use crate::settings::{From, Given, Lists, SERVER_KEYS, UserGiven};
 
 /// The keys whose values add up if several files have them.
-const LISTS: [&str; 9] = [
+const LISTS: [&str; 10] = [
     "share",
+    "moved-share",
     "snapshot-policy",
     "pool",
     "user",
@@ -163,6 +164,7 @@ mod tests {
     }
 
     const EVERYTHING: &str = r#"
+            moved-share = ["old=192.0.2.20,[2001:db8::20]:20490"]
             smb = ["127.0.0.1:10445", "[::1]:10445"]
             nfs = "[::1]:12049"
             control = "127.0.0.1:18080"
@@ -316,6 +318,9 @@ mod tests {
         let settings = Settings::new(given).unwrap();
         assert_eq!(settings.gateway.smb_signing, smb_server::Protection::Required);
         assert_eq!(settings.gateway.smb_interfaces.len(), 2);
+        let moved = &settings.gateway.moved[0];
+        let there = ["192.0.2.20:2049", "[2001:db8::20]:20490"].map(|address| address.parse().unwrap());
+        assert_eq!((moved.name.as_str(), moved.addresses.as_slice()), ("old", &there[..]));
         assert_eq!(settings.smb_quic, ["127.0.0.1:10443".parse().unwrap(), "[::1]:10443".parse().unwrap()]);
         assert!(!settings.gateway.smb_encryption_over_quic);
         assert_eq!(settings.gateway.smb_channel_binding, smb_server::ChannelBinding::Required);

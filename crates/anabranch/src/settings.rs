@@ -11,6 +11,7 @@ mod interface;
 mod kerberos;
 mod keys;
 mod listen;
+mod moved;
 mod password_file;
 mod policy;
 mod pool;
@@ -51,6 +52,7 @@ pub(crate) use self::interface::InterfaceGiven;
 pub(crate) use self::kerberos::KerberosGiven;
 pub(crate) use self::keys::{CLIENT_KEYS, Key, POLICY_KEYS, POOL_KEYS, SERVER_KEYS, SHARE_KEYS, USER_KEYS};
 pub(crate) use self::listen::ListenGiven;
+pub(crate) use self::moved::MovedGiven;
 pub(crate) use self::password_file::PasswordFileGiven;
 pub(crate) use self::policy::{PolicyGiven, PolicyTable};
 pub(crate) use self::pool::{PoolGiven, PoolTable, write_overcommit};
@@ -71,6 +73,10 @@ pub(crate) struct Given {
     #[arg(long, value_name = "NAME=DIR")]
     #[serde(skip)]
     pub(crate) share: Vec<ShareGiven>,
+    /// A share that has moved to another server, the addresses of that server, and its port for NFS if that is not 2049: clients that
+    /// understand it go there
+    #[arg(long, value_name = "NAME=ADDR[:PORT][,...]")]
+    pub(crate) moved_share: Vec<MovedGiven>,
     /// Only the file has snapshot policies.
     #[arg(skip)]
     #[serde(skip)]
@@ -290,6 +296,7 @@ impl Given {
         Self {
             from,
             share: list_of(lists, self.share, file.share),
+            moved_share: list_of(lists, self.moved_share, file.moved_share),
             snapshot_policy: list_of(lists, self.snapshot_policy, file.snapshot_policy),
             pool: list_of(lists, self.pool, file.pool),
             user: list_of(lists, self.user, file.user),
@@ -415,6 +422,7 @@ impl Settings {
         let gateway = gateway::settings::Settings {
             shares_elsewhere: elsewhere(places, shares, given.from.shares.as_deref()),
             users_elsewhere: elsewhere(places, users, given.from.users.as_deref()),
+            moved: given.moved_share.into_iter().map(|MovedGiven(moved)| moved).collect(),
             policies: given.snapshot_policy.into_iter().map(|PolicyGiven(policy)| policy).collect(),
             policies_in: place(given.from.files.first().cloned()),
             pools: given.pool.into_iter().map(|PoolGiven(pool)| pool).collect(),

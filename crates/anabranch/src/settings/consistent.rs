@@ -91,6 +91,21 @@ impl Given {
             let what = format!("two shares have the name {name}");
             wrong.push(Wrong::new(Section::share(name), "name", what, advice));
         }
+        let moved: Vec<&str> = self.moved_share.iter().map(|moved| moved.0.name.as_str()).collect();
+        for name in repeated(&moved, same_share_name) {
+            let what = format!("moved-share: the share {name} is given twice");
+            wrong.push(Wrong::new(
+                Section::Server,
+                "moved-share",
+                what,
+                "Give all addresses of one server together: NAME=ADDR,ADDR",
+            ));
+        }
+        for name in moved.iter().filter(|name| shares.iter().any(|share| same_share_name(share, name))) {
+            let what = format!("moved-share: the share {name} is declared, too");
+            let advice = "Remove the declaration of the share if another server has it, otherwise this one.";
+            wrong.push(Wrong::new(Section::Server, "moved-share", what, advice));
+        }
         for name in repeated(&users, auth::same_name) {
             let what = format!("two users have the name {name}");
             wrong.push(Wrong::new(Section::user(name), "name", what, advice));

@@ -19,8 +19,9 @@ const fn without_default(name: &'static str, example: &'static str) -> Key {
 }
 
 /// The keys at the top of a file.
-pub(crate) const SERVER_KEYS: [Key; 65] = [
+pub(crate) const SERVER_KEYS: [Key; 66] = [
     without_default("share", "[\"data=/srv/data\"]"),
+    key("moved-share", "[\"data=192.0.2.20\"]", "[]"),
     without_default("snapshot-policy", "[{ name = \"office\", hourly = \":05/24\" }]"),
     without_default("pool", "[{ name = \"fast\", directory = \"/srv/fast\" }]"),
     key("deleted-share-retention", "\"30d\"", "\"7d\""),

@@ -14,6 +14,7 @@ impl Given {
     pub(crate) fn used_at_once(&self, other: &Self) -> Vec<&'static str> {
         let mut names = vec![
             "share",
+            "moved-share",
             "snapshot-policy",
             "pool",
             "continuous-availability",
@@ -84,6 +85,7 @@ impl Given {
         let Self {
             from: _,
             share: _,
+            moved_share: _,
             snapshot_policy: _,
             pool: _,
             continuous_availability: _,

@@ -156,6 +156,47 @@ fn shares_and_users_change_and_sessions_of_others_live_on() {
     assert_eq!(running.server.end_with("TERM"), Some(0));
 }
 
+/// What a client holds in a share ends when another server has it, and each protocol says so in its way.
+#[test]
+fn a_share_moves_to_another_server_and_comes_again() {
+    let mut running = Running::start(&[DATA, OTHER, ANNA].concat());
+    let mut anna = running.logged_on("anna", "hush-hush").unwrap();
+    anna.tree_connect("data").unwrap();
+    let mut kernel = Nfs::connect(running.server.address("nfs"));
+    let on_data = kernel.mount(ROOT, "/data").unwrap();
+    let mut four = Nfs4::start([127, 0, 0, 1].into(), running.server.address("nfs"), "four");
+    let top = four.top("data").unwrap();
+    let opened = four.open(&top, "file", ShareDeny::NONE).unwrap();
+
+    let moved = "moved-share = [\"data=192.0.2.20\"]";
+    let said = running.reload(moved, &[OTHER, ANNA].concat(), READ_AGAIN);
+    assert!(said.contains("the share data has moved to another server"), "{said}");
+    assert_eq!(anna.tree_connect("data").unwrap_err(), NtStatus::BAD_NETWORK_NAME);
+    anna.tree_connect("other").unwrap();
+    assert_eq!(kernel.look(ROOT, &on_data), STALE);
+    assert!(kernel.mount(ROOT, "/data").is_err());
+    assert_eq!(four.top("data").unwrap_err(), Status4::Moved);
+    assert_eq!(four.write(&opened), Err(Status4::Moved));
+    let (_, listed) = running.ask(&["share", "list"]);
+    assert!(!listed.contains("data"), "{listed}");
+
+    // With the same filehandles as before.
+    running.reload("", &[DATA, OTHER, ANNA].concat(), READ_AGAIN);
+    anna.tree_connect("data").unwrap();
+    assert_eq!(kernel.look(ROOT, &on_data), Status::OK);
+    assert_eq!(four.top("data"), Ok(top));
+
+    // A share that was created by command stays.
+    let made = path(&running.directory, "made");
+    let (status, said) = running.ask(&["share", "create", "made", &made]);
+    assert_eq!(status, Some(0), "{said}");
+    let moved = "moved-share = [\"made=192.0.2.20\"]";
+    let said = running.reload(moved, &[DATA, OTHER, ANNA].concat(), READ_AGAIN);
+    assert!(said.contains("the share made is said to have moved, and is served"), "{said}");
+    four.top("made").unwrap();
+    assert_eq!(running.server.end_with("TERM"), Some(0));
+}
+
 #[test]
 fn a_configuration_that_is_wrong_changes_nothing_and_is_told() {
     let mut running = Running::start(&[DATA, ANNA].concat());
@@ -167,6 +208,7 @@ fn a_configuration_that_is_wrong_changes_nothing_and_is_told() {
         ([MORE, "[[share]]\nname = \"gone\"\ndirectory = \"/no/such/place\"\n"], "does not exist"),
         ([MORE, "[[share]]\nname = \"in\"\ndirectory = \"HERE/state\"\n"], "the state directory"),
         ([MORE, "[[user]]\nname = \"zoe\"\nuid = 7\n"], "zoe has no password"),
+        (["moved-share = [\"data=192.0.2.20\"]\n", DATA], "is declared, too"),
         ([MORE, "[[share]]\nname = \"same\"\ndirectory = \"HERE/more\"\n"], "is served already"),
     ] {
         let said = running.reload("", &tables.concat(), STAYS);

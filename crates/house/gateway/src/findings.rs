@@ -145,7 +145,7 @@ impl Findings {
 
     /// The directories of the shares: they are there, may be used, and are apart.
     fn of_directories(&mut self, settings: &Settings) {
-        if settings.shares.is_empty() && !state::exists(&settings.state) {
+        if settings.shares.is_empty() && settings.moved.is_empty() && !state::exists(&settings.state) {
             let advice = "Declare one: [[share]] with name and directory, or --share NAME=DIR";
             let what = "there is no share to serve".to_owned();
             let finding = Finding {

@@ -40,6 +40,7 @@ mod lent;
 mod logged;
 mod lookups;
 mod membership;
+mod moved;
 mod name_service;
 mod names;
 mod nfs_tls;

@@ -10,8 +10,8 @@ use state::lock::Lock;
 use crate::accounts::AccountBook;
 use crate::declared::{Declared, Idle};
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::Settings;
-use crate::{accounts, descriptors, logged, opening, without_ntlm};
+use crate::settings::{Settings, same_share_name};
+use crate::{accounts, descriptors, logged, moved, opening, without_ntlm};
 
 /// Everything that the settings name, found and opened. It owns the state directory until it, or the gateway made of
 /// it, is dropped.
@@ -35,7 +35,8 @@ pub struct Prepared {
 /// # Errors
 /// There is no share.
 pub fn check_something_to_serve(settings: &Settings) -> Result<()> {
-    if !settings.shares.is_empty() || settings.cluster.is_some() || state::exists(&settings.state) {
+    let is_given = !settings.shares.is_empty() || !settings.moved.is_empty();
+    if is_given || settings.cluster.is_some() || state::exists(&settings.state) {
         return Ok(());
     }
     Err(Problem::new(
@@ -88,6 +89,8 @@ impl Prepared {
             descriptors.nfs_connections
         );
         let (shares, idle) = opening::open_all(&declared, &state, descriptors.opens, &access_log)?;
+        let is_made = |name: &str| made.iter().any(|record| same_share_name(&record.name, name));
+        moved::tell(&shares, state.server(), &settings.moved, is_made)?;
         let is_of_cluster = settings.cluster.is_some();
         if !is_of_cluster && shares.present().is_empty() && shares.present().awaited().next().is_none() {
             tracing::warn!(

@@ -1,6 +1,7 @@
 //! The complete settings of a gateway.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ pub struct Settings {
     pub shares_in: String,
     /// The shares that are declared in other places, as names and places.
     pub shares_elsewhere: Vec<(String, String)>,
+    /// The shares that other servers have. Their names are unique regardless of case, and none is that of a declared share.
+    pub moved: Vec<MovedShare>,
     /// The declared snapshot policies. Their names are unique regardless of case. More may have been created by command.
     pub policies: Vec<PolicySettings>,
     /// The place where the policies are declared, in messages.
@@ -150,6 +153,15 @@ pub enum Portmap {
     On,
 }
 
+/// A share that another server has, under the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovedShare {
+    /// Its name.
+    pub name: String,
+    /// The addresses of the other server, each with its port for NFS.
+    pub addresses: Vec<SocketAddr>,
+}
+
 /// A declared share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShareSettings {
@@ -251,6 +263,7 @@ impl Settings {
             shares: Vec::new(),
             shares_in: COMMAND_LINE.to_owned(),
             shares_elsewhere: Vec::new(),
+            moved: Vec::new(),
             policies: Vec::new(),
             policies_in: COMMAND_LINE.to_owned(),
             pools: Vec::new(),

@@ -16,7 +16,7 @@ use crate::problem::{Cause, Problem, Result};
 use crate::settings::{Settings, ShareSettings, same_share_name};
 use crate::ticket_keys::KeysOf;
 use crate::waiting::wait_for;
-use crate::{accounts, control_access, control_tls, iakerb, kerberos, logged, opening, without_ntlm};
+use crate::{accounts, control_access, control_tls, iakerb, kerberos, logged, moved, opening, without_ntlm};
 
 impl Administration {
     /// Serves the shares and users that the configuration declares now, in place of those that it declared before.
@@ -49,6 +49,7 @@ impl Administration {
         logged::use_settings(&serving.access_log, settings, &now)?;
 
         // From here on, a failure concerns only one share or user, and is logged.
+        told(self.tell_moved(settings, serving));
         told(self.end_what_leaves(&before, &now, serving, &mut idle));
         for share in &new {
             told(enter(serving, share));
@@ -61,6 +62,7 @@ impl Administration {
             }
         }
         told(self.serve_made(&opener, &now, serving, &mut idle));
+        moved::forget_others(&serving.shares, &settings.moved);
         let present = serving.shares.present();
         idle.retain(|name, _| present.by_name(name).is_none());
         told(self.use_accounts(&before, &now, serving));
@@ -93,6 +95,16 @@ impl Administration {
         let pem = certificate.pem.clone();
         if identity.show(certificate) {
             control_access::publish_certificate(self.state.directory(), &pem)?;
+        }
+        Ok(())
+    }
+
+    /// Tells clients where shares are that other servers have now, and ends those of them that were served here.
+    fn tell_moved(&self, settings: &Settings, serving: &Serving) -> Result<()> {
+        let made = self.state.made_shares()?;
+        let is_made = |name: &str| made.iter().any(|record| same_share_name(&record.name, name));
+        for share in moved::tell(&serving.shares, self.state.server(), &settings.moved, is_made)? {
+            end_withdrawn(serving, &share)?;
         }
         Ok(())
     }
@@ -257,9 +269,14 @@ pub(super) fn end(serving: &Serving, name: &str) -> Result<bool> {
     let present = serving.shares.present();
     let served = present.by_name(name).filter(|share| same_share_name(share.name(), name));
     let Some(gone) = served.and_then(|share| serving.shares.withdraw(share.id())) else { return Ok(false) };
+    end_withdrawn(serving, &gone).map(|()| true)
+}
+
+/// Ends what clients have in a share that was withdrawn from the table.
+fn end_withdrawn(serving: &Serving, gone: &Arc<Share>) -> Result<()> {
     let ended = wait_for(async {
-        serving.nfs.end_share(&gone).await;
-        serving.smb.end_share(&gone).await;
+        serving.nfs.end_share(gone).await;
+        serving.smb.end_share(gone).await;
     });
-    ended.map(|()| true).map_err(|refusal| Problem::new(Cause::Serving, refusal.what, refusal.advice))
+    ended.map_err(|refusal| Problem::new(Cause::Serving, refusal.what, refusal.advice))
 }
