@@ -74,6 +74,11 @@ impl Given {
         ])
     }
 
+    /// Of the settings of the log, those that differ.
+    fn log_differs(&self, other: &Self) -> impl Iterator<Item = &'static str> + use<> {
+        named([("log-format", self.log_format != other.log_format), ("log", self.log != other.log)])
+    }
+
     /// Of the settings of several machines, those that differ.
     fn machines_differ(&self, other: &Self) -> impl Iterator<Item = &'static str> {
         let of_ceph = self.cluster.differ(&other.cluster).chain(self.ceph.differ(&other.ceph));
@@ -119,8 +124,8 @@ impl Given {
             bench_metadata_latency: _,
             bench_accounting: _,
             nfs_lease,
-            log_format,
-            log,
+            log_format: _,
+            log: _,
             discovery,
             ceph: _,
             cluster: _,
@@ -147,12 +152,10 @@ impl Given {
             ("nfs-groups", *nfs_groups != other.nfs_groups),
             ("portmap", *portmap != other.portmap),
             ("nfs-lease", *nfs_lease != other.nfs_lease),
-            ("log-format", *log_format != other.log_format),
-            ("log", *log != other.log),
             ("discovery", *discovery != other.discovery),
         ]);
         let differ = differ.chain(self.certificates_differ(other)).chain(self.measurements_differ(other));
-        differ.chain(self.machines_differ(other)).collect()
+        differ.chain(self.machines_differ(other)).chain(self.log_differs(other)).collect()
     }
 }
 

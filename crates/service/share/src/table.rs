@@ -25,6 +25,8 @@ pub struct Shares {
     awaited: BTreeMap<ShareId, String>,
     /// The shares that other servers have.
     gone: BTreeMap<ShareId, Arc<Gone>>,
+    /// Their numbers by folded name.
+    gone_by_name: HashMap<String, ShareId>,
 }
 
 /// Why a share cannot be entered.
@@ -99,8 +101,7 @@ impl Shares {
     /// Where the share with this name has gone, regardless of case.
     #[must_use]
     pub fn gone_by_name(&self, name: &str) -> Option<&Arc<Gone>> {
-        let name = folded_name(name);
-        self.gone().find(|gone| folded_name(&gone.name) == name)
+        self.gone.get(self.gone_by_name.get(&folded_name(name))?)
     }
 
     /// The number of shares.
@@ -121,8 +122,9 @@ impl Shares {
     }
 
     fn is_gone_no_more(&mut self, name: &str) {
-        let name = folded_name(name);
-        self.gone.retain(|_, gone| folded_name(&gone.name) != name);
+        if let Some(id) = self.gone_by_name.remove(&folded_name(name)) {
+            self.gone.remove(&id);
+        }
     }
 
     /// Takes out a share. None if there is no such share.
@@ -248,6 +250,7 @@ impl ShareTable {
         if next.gone.len() >= SHARES_MAX {
             return Err(NotEntered::Full);
         }
+        next.gone_by_name.insert(folded_name(&gone.name), gone.id);
         next.gone.insert(gone.id, Arc::new(gone));
         share.iter().for_each(|share| share.mark_withdrawn());
         self.replace(&mut present, next);

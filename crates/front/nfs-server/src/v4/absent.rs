@@ -10,18 +10,38 @@ use nfs_wire::v4::attr::{Attribute as A, AttributeSet};
 use nfs_wire::v4::status::Status;
 use nfs_wire::v4::types::Fsid;
 use share::Gone;
-use storage::Capabilities;
+use storage::{Attributes, Capabilities, Device, FileKind, ObjectId, Timestamp};
 
 use super::attributes::{FileSystem, Subject, Telling};
 use super::compound::Compound;
+use super::describe;
 use super::locations::Locations;
-use super::{describe, pseudo_fs};
 use crate::attributes::fsid_of;
 use crate::operation::{Needs, Operation};
 
 /// What an absent file system has beside its place: RFC 7530 8.3.1 lists these, and has others left out "even when it is
 /// possible to provide them".
 const ATTRIBUTES: AttributeSet = AttributeSet::of(&[A::FsLocations, A::Fsid, A::RdattrError]);
+
+/// What an object there is like: no client learns it.
+const NOTHING: Attributes = Attributes {
+    id: ObjectId::live(0),
+    kind: FileKind::Directory,
+    mode: 0,
+    links: 0,
+    uid: 0,
+    gid: 0,
+    device: Device { major: 0, minor: 0 },
+    size: 0,
+    allocated: 0,
+    atime: Timestamp { secs: 0, nanos: 0 },
+    mtime: Timestamp { secs: 0, nanos: 0 },
+    ctime: Timestamp { secs: 0, nanos: 0 },
+    btime: None,
+    flags: None,
+    ctime_set: None,
+    changes_within_ctime: 0,
+};
 
 /// A place in an absent file system.
 #[derive(Debug, Clone)]
@@ -105,7 +125,7 @@ impl Absent {
             file_bytes_max: 0,
             space: None,
         };
-        let mut subject = Subject::new(fs, pseudo_fs::attributes(c), None);
+        let mut subject = Subject::new(fs, NOTHING, None);
         subject.mounted_on = describe::entry_id(self.gone.id);
         subject.locations = Some(Locations::elsewhere(&self.gone, c.request.connection.client));
         subject

@@ -139,9 +139,9 @@ fn places_are_compared() {
     let (here, elsewhere) = (there(b"data"), there(b"other"));
     let same = |values: &[Value<'_>]| values.iter().cloned().collect::<AttributesBuf>();
     let compare = |client: &mut V4Client, attributes: &Attributes<'_>| {
-        client.fails(&[put(&root), ArgOp::NVerify(nverify::Args { attributes: attributes.clone() })])
+        client.fails(&[put(&root), ArgOp::NVerify(nverify::Args { attributes: *attributes })])
     };
-    assert_eq!(compare(&mut client, &same(&[here.clone()]).as_attributes()), Status::Same);
+    assert_eq!(compare(&mut client, &same(std::slice::from_ref(&here)).as_attributes()), Status::Same);
     let without = same(&[Value::Fsid(Fsid { major: 1, minor: 0 })]);
     assert_eq!(compare(&mut client, &without.as_attributes()), Status::Moved);
     let more = same(&[Value::Size(0), here.clone()]);

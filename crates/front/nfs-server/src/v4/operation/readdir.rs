@@ -15,6 +15,7 @@ use super::directory;
 use crate::config::TRANSFER_BYTES_MAX;
 use crate::object::Object;
 use crate::operation::Operation;
+use crate::v4::absent::Absent;
 use crate::v4::attributes::{self, FileSystem, Needs, Telling};
 use crate::v4::compound::Compound;
 use crate::v4::place::Place;
@@ -185,23 +186,33 @@ async fn list_root(c: &Compound<'_>, cookie: u64, page: &mut Page<'_, '_>) -> Re
     entries.sort_by_key(RootEntry::id);
     for entry in entries.iter().filter(|entry| entry.cookie() > cookie) {
         let name = entry.name().as_bytes();
-        let about = match pseudo_fs::lookup(c, name).await {
-            Ok(Place::Object(top)) => match look_at_top(c, &top, &needs, page.wanted).await {
-                Ok(Some(about)) => about,
-                Ok(None) => continue,
-                Err(status) => failed(status, page.wanted)?,
-            },
-            Ok(Place::Absent(absent)) => match absent.entry(c, page.wanted) {
-                Some(telling) => About::Object(Box::new(telling)),
-                None => continue,
-            },
-            Ok(Place::Root) | Err(_) => continue,
+        let about = match entry {
+            RootEntry::Share(_) => about_share(c, name, &needs, page.wanted).await?,
+            RootEntry::Gone(gone) => {
+                let telling = Absent::top(Arc::clone(gone)).entry(c, page.wanted);
+                telling.map(|telling| About::Object(Box::new(telling)))
+            }
         };
+        let Some(about) = about else { continue };
         if !page.push(name, entry.cookie(), &about) {
             return Ok(false);
         }
     }
     Ok(true)
+}
+
+/// What to return for a share; nothing if it is gone, or not for this client.
+async fn about_share(
+    c: &Compound<'_>,
+    name: &[u8],
+    needs: &Needs,
+    wanted: AttributeSet,
+) -> Result<Option<About>, Status> {
+    let Ok(Place::Object(top)) = pseudo_fs::lookup(c, name).await else { return Ok(None) };
+    match look_at_top(c, &top, needs, wanted).await {
+        Err(status) => failed(status, wanted).map(Some),
+        about => about,
+    }
 }
 
 async fn look_at_top(
