@@ -48,10 +48,16 @@ check "the same in the root" nfs $r / "$version"
 check "it is here, too" at "$r/$DATA" here
 check "and over v3" nfs /mnt/three "/$DATA" 3
 check "the share that stays is mounted" nfs /mnt/here "/$HERE" "$version"
-exec 3</mnt/data/where
+exec 3<>/mnt/data/where
 echo "  move me"
 for ((tries = 0; tries < 600; tries++)); do [ ! -e /mnt/here/moved ] || break; sleep 0.1; done
 check "the share has moved" [ -e /mnt/here/moved ]
+# The client is told of the move in each reply until it has asked where the share is: it must not ask for ever.
+asked() { awk '/^[ \t]*FSID_PRESENT:/ { n += $2 } END { print n + 0 }' /proc/self/mountstats; }
+for ((tries = 0; tries < 600; tries++)); do cat /mnt/here/where >/dev/null; [ "$(asked)" = 0 ] || break; sleep 0.1; done
+check "the client asks where the share is" [ "$(asked)" != 0 ]
+sleep 2; before=$(asked); for ((tries = 0; tries < 20; tries++)); do cat /mnt/here/where >/dev/null; sleep 0.1; done
+check "and then no more" is "$(asked)" "$before"
 echo "  an open file: $(cat <&3 2>&1 | tail -n 1)"; exec 3<&-
 echo "  the mount that stands: $(cat /mnt/data/where 2>&1 | tail -n 1)"
 echo "  the mount of the root: $(cat $r/$DATA/where 2>&1 | tail -n 1)"
