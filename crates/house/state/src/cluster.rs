@@ -13,6 +13,7 @@ pub mod conformance;
 mod one_machine;
 mod ownership;
 mod register;
+mod vserver_record;
 
 use std::error::Error;
 use std::fmt;
@@ -22,8 +23,9 @@ use std::time::{Duration, Instant};
 pub use one_machine::OneMachine;
 pub use ownership::{Begun, Claim, Followed, LEASE, LastOwner, Member, Ownership, last_owner, living};
 pub use register::{
-    GatewayRecord, KEYTAB_BYTES_MAX, Listed, Register, Seen, Unreadable, VserverRecord, VserverShareRecord,
+    GatewayRecord, KEYTAB_BYTES_MAX, Listed, Register, Seen, Unreadable,
 };
+pub use vserver_record::{Coming, SharesServed, VserverRecord, VserverShareRecord};
 
 use crate::store::{Store, StoreError};
 

@@ -1,6 +1,8 @@
 //! What every [`ClusterStore`] must do. Its tests call [`check`].
 #![expect(clippy::unwrap_used, reason = "a check that fails panics: that is how it tells")]
 
+mod shares;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -51,6 +53,7 @@ pub fn check(gateway: NewGateway<'_>) {
     who_cannot_be_read_is_told_apart(gateway);
     gateways_have_the_same_users(gateway);
     a_keytab_is_there_as_long_as_its_vserver(gateway);
+    shares::a_share_moves_in_two_records_at_once(gateway);
 }
 
 fn until(taken: Taken) -> Instant {

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::{ClusterStore, Listening};
+use super::{ClusterStore, Listening, SharesServed, VserverRecord};
 use crate::account_domain::{AccountDomain, RIDS};
 use crate::records::UserRecord;
 use crate::server_records::ServerRecords;
@@ -38,6 +38,9 @@ const TROUBLES: Table = Table { name: "troubles", form: Form::TextToBytes };
 /// The keytabs of vservers, by name: who has one can log on to its vserver as anybody.
 const KEYTABS: Table = Table { name: "keytabs", form: Form::TextToBytes };
 
+/// What the gateways that serve vservers have made of their shares, by the names of the vservers.
+const SHARES: Table = Table { name: "shares", form: Form::TextToBytes };
+
 /// The most bytes of a keytab.
 pub const KEYTAB_BYTES_MAX: usize = 1 << 20;
 
@@ -53,41 +56,6 @@ pub struct GatewayRecord {
     /// Its interfaces for vservers that have no carrier: clients do not reach it there. Versions before 0.2.0 say nothing of them.
     #[serde(default)]
     pub cut_off: Vec<String>,
-}
-
-/// A vserver.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VserverRecord {
-    /// Its name.
-    pub name: String,
-    /// The gateway that is to serve it.
-    pub gateway: String,
-    /// Where clients find it: `ADDRESS%INTERFACE[/PREFIX]`, or `ADDRESS` for one that each gateway has.
-    pub addresses: Vec<String>,
-    /// The port of SMB; None: SMB is off.
-    pub smb: Option<u16>,
-    /// The port of NFS.
-    pub nfs: Option<u16>,
-    /// Its shares.
-    pub shares: Vec<VserverShareRecord>,
-    /// How often its keytab was set or removed: who sees another number reads the keytab again.
-    #[serde(default)]
-    pub keytab_changes: u64,
-}
-
-/// A share of a vserver.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VserverShareRecord {
-    /// Its name.
-    pub name: String,
-    /// Its directory, as in the configuration.
-    pub directory: String,
-    /// Whether nobody may change it.
-    pub is_read_only: bool,
-    /// Whether its SMB clients get persistent handles.
-    pub is_continuously_available: bool,
-    /// Its plan, as in the configuration.
-    pub plan: String,
 }
 
 /// A record as it was read: a change of it is made only if it still is what it was.
@@ -278,7 +246,7 @@ impl Register {
     pub fn add_vserver(&self, new: &VserverRecord) -> Result<bool, StoreError> {
         let mut batch = changing(VSERVERS, &new.name, None, Some(new))?;
         // Nobody has the keys of a vserver that had the name before.
-        batch.changes.push(KEYTABS.remove(new.name.as_bytes()));
+        batch.changes.extend([KEYTABS, SHARES].map(|table| table.remove(new.name.as_bytes())));
         self.records.write(&batch)
     }
 
@@ -294,9 +262,54 @@ impl Register {
         let name = &seen.record.name;
         let mut batch = changing(VSERVERS, name, Some(&seen.kept), to)?;
         if to.is_none() {
-            batch.changes.push(KEYTABS.remove(name.as_bytes()));
+            batch.changes.extend([KEYTABS, SHARES].map(|table| table.remove(name.as_bytes())));
         }
         self.records.write(&batch)
+    }
+
+    /// The vserver of this name.
+    ///
+    /// # Errors
+    /// As above, or the record cannot be read.
+    pub fn vserver(&self, name: &str) -> Result<Option<Seen<VserverRecord>>, StoreError> {
+        let Some(kept) = self.records.read(VSERVERS, name.as_bytes())? else { return Ok(None) };
+        let record = read(name, &kept).map_err(|why| unreadable::<VserverRecord>(name, &why))?;
+        Ok(Some(Seen { record, kept }))
+    }
+
+    /// Changes two vservers at once, or neither. False: one of them is not what was seen.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn change_two_vservers(
+        &self,
+        changes: [(&Seen<VserverRecord>, &VserverRecord); 2],
+    ) -> Result<bool, StoreError> {
+        let mut both = Batch::default();
+        for (seen, to) in changes {
+            let one = changing(VSERVERS, &seen.record.name, Some(&seen.kept), Some(to))?;
+            both.expected.extend(one.expected);
+            both.changes.extend(one.changes);
+        }
+        self.records.write(&both)
+    }
+
+    /// What the gateway that serves a vserver has made of its shares. None: none has told.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn shares_served(&self, vserver: &str) -> Result<Option<SharesServed>, StoreError> {
+        let kept = self.records.read(SHARES, vserver.as_bytes())?;
+        Ok(kept.map(|kept| serde_json::from_slice(&kept)).transpose()?)
+    }
+
+    /// Tells what the gateway that serves a vserver has made of its shares.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn set_shares_served(&self, vserver: &str, served: &SharesServed) -> Result<(), StoreError> {
+        let told = SHARES.put(vserver.as_bytes(), &serde_json::to_vec(served)?);
+        self.records.write(&vec![told].into()).map(drop)
     }
 
     /// The keytab of a vserver. None: it has none of its own.
