@@ -2,8 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use access::folded_name;
 use parking_lot::Mutex;
@@ -27,6 +27,8 @@ pub struct Shares {
     gone: BTreeMap<ShareId, Arc<Gone>>,
     /// Their numbers by folded name.
     gone_by_name: HashMap<String, ShareId>,
+    /// What views of the table have of it, which may be old.
+    in_views: Arc<QuickMap<ShareId, Weak<Share>>>,
 }
 
 /// Why a share cannot be entered.
@@ -267,17 +269,19 @@ impl ShareTable {
         }
     }
 
-    fn replace(&self, present: &mut Arc<Shares>, next: Shares) {
+    fn replace(&self, present: &mut Arc<Shares>, mut next: Shares) {
+        next.in_views = Arc::new(next.by_id.iter().map(|(id, share)| (*id, Arc::downgrade(share))).collect());
         *present = Arc::new(next);
         self.version.fetch_add(1, Ordering::Release);
     }
 }
 
-/// A reader's view of the table, for use with every request. It only reads a counter while nothing changes.
+/// A reader's view of the table, for use with every request. It only reads a counter while nothing changes. It keeps no share that was
+/// withdrawn from its end, although it notices that with the next request only.
 #[derive(Debug)]
 pub struct ShareView {
     table: Arc<ShareTable>,
-    seen: RefCell<(u64, Arc<Shares>)>,
+    seen: RefCell<(u64, Arc<QuickMap<ShareId, Weak<Share>>>)>,
 }
 
 impl ShareView {
@@ -286,7 +290,8 @@ impl ShareView {
     pub fn new(table: &Arc<ShareTable>) -> Self {
         // The counter first: a change in between costs one extra lookup, and is never missed.
         let version = table.version.load(Ordering::Acquire);
-        Self { table: Arc::clone(table), seen: RefCell::new((version, table.present())) }
+        let seen = Arc::clone(&table.present().in_views);
+        Self { table: Arc::clone(table), seen: RefCell::new((version, seen)) }
     }
 
     /// Whether the share with this number waits for its store.
@@ -307,9 +312,9 @@ impl ShareView {
         let version = self.table.version.load(Ordering::Acquire);
         let mut seen = self.seen.borrow_mut();
         if seen.0 != version {
-            *seen = (version, self.table.present());
+            *seen = (version, Arc::clone(&self.table.present().in_views));
         }
-        seen.1.by_id(id).cloned()
+        seen.1.get(&id)?.upgrade()
     }
 }
 
@@ -337,6 +342,16 @@ mod tests {
         assert!(table.present().by_name("data").is_none() && table.withdraw(ShareId(1)).is_none());
         assert_eq!(before.len(), 1, "what somebody looks at stays as it was");
         assert_eq!(table.present().in_order().len(), 1);
+    }
+
+    #[test]
+    fn a_reader_who_asks_for_nothing_keeps_no_share_that_is_withdrawn() {
+        let table = ShareTable::new([share(1, "data"), share(2, "more")]).unwrap();
+        let view = ShareView::new(&table);
+        view.by_id(ShareId(1)).unwrap();
+        let gone = Arc::downgrade(&table.withdraw(ShareId(1)).unwrap());
+        assert_eq!(gone.strong_count(), 0);
+        assert!(view.by_id(ShareId(1)).is_none() && view.by_id(ShareId(2)).is_some());
     }
 
     #[test]
