@@ -6,8 +6,10 @@ mod pools;
 mod quotas;
 mod replicate;
 mod restore;
+mod share_terms;
 mod snapshots;
 mod users;
+mod vserver_shares;
 
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -20,7 +22,6 @@ use crate::bench::BenchCommand;
 use crate::check::Check;
 use crate::import::ImportCommand;
 use crate::report::ReportCommand;
-use crate::rules_given::RulesGiven;
 use crate::settings::Given;
 use crate::state_directory;
 
@@ -30,8 +31,11 @@ pub(crate) use self::pools::{InPool, PoolCommand};
 pub(crate) use self::quotas::{QuotaCommand, QuotaSet};
 pub(crate) use self::replicate::ShareReplicate;
 pub(crate) use self::restore::ShareRestore;
+use self::share_terms::parse_switch;
+pub(crate) use self::share_terms::{ShareTerms, ShareTermsChange};
 pub(crate) use self::snapshots::{PolicyCommand, PolicyRules, SnapshotCommand, SnapshotCreate};
 pub(crate) use self::users::{OfCluster, UserAdd, UserCommand, UserList, UserSet};
+pub(crate) use self::vserver_shares::VserverShareCommand;
 
 /// A file server: serves directories over SMB 3.1.1 and over NFS v3, v4.1 and v4.2 at the same time.
 #[derive(Debug, Parser)]
@@ -266,63 +270,17 @@ pub(crate) struct ShareCreate {
     pub(crate) directory: Option<String>,
     #[command(flatten)]
     pub(crate) in_pool: InPool,
-    /// Refuse all changes
-    #[arg(long)]
-    pub(crate) read_only: bool,
-    /// Admit SMB clients without an account, as nobody
-    #[arg(long)]
-    pub(crate) guest: bool,
-    /// List only what the user may read
-    #[arg(long)]
-    pub(crate) access_based_enumeration: bool,
+    #[command(flatten)]
+    pub(crate) terms: ShareTerms,
     /// Give SMB clients persistent handles, which survive a restart of the server
     #[arg(long)]
     pub(crate) continuous_availability: bool,
-    /// Require encryption from SMB clients
-    #[arg(long)]
-    pub(crate) encrypted: bool,
-    /// Require TLS from NFS clients, and encryption from SMB clients
-    #[arg(long)]
-    pub(crate) tls_required: bool,
-    /// How NFS clients may secure their calls; sys: the client states the user, krb5: a ticket proves the user, krb5i: nobody can
-    /// change what is sent, krb5p: nobody can read it [default: all]
-    #[arg(long, value_name = "sys,krb5,krb5i,krb5p", value_delimiter = ',')]
-    pub(crate) nfs_security: Vec<String>,
-    /// Who says in which groups users of NFS clients with AUTH_SYS are [default: as the server's nfs-groups says]
-    #[arg(long, value_name = "client|server", default_value = "", hide_default_value = true)]
-    pub(crate) nfs_groups: String,
-    /// Whether NFS clients find earlier versions in .snapshot: by its name only, or also in the listing of the root [default: off]
-    #[arg(long, value_name = "off|hidden|shown", default_value = "", hide_default_value = true)]
-    pub(crate) nfs_snapshots: String,
-    /// Let root of NFS clients create device nodes, even if the share has a client list
-    #[arg(long)]
-    pub(crate) devices: bool,
-    /// Let root of NFS clients set the set-user-ID and set-group-ID bits, even if the share has a client list
-    #[arg(long)]
-    pub(crate) set_id: bool,
-    /// Refuse NFS clients that connect from ports above 1023
-    #[arg(long)]
-    pub(crate) secure_port: bool,
-    /// Hide the share from clients that list the shares
-    #[arg(long)]
-    pub(crate) hidden: bool,
-    /// The comment that clients see when they list the shares
-    #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
-    pub(crate) comment: String,
     /// Create the directory for the members of a system group, who may do everything in it, and admit only them
     #[arg(long, value_name = "GROUP", conflicts_with_all = ["read", "write", "elevated", "admin", "default_role", "guest", "control"])]
     pub(crate) for_group: Option<String>,
-    #[command(flatten)]
-    pub(crate) rules: RulesGiven,
     /// Cache names, attributes and directories [default: on]
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) metadata_cache: Option<bool>,
-    /// Write what clients do in the share to the access log [default: on]
-    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
-    pub(crate) access_log: Option<bool>,
-    /// The plan, for example "azure-files-v2-ssd capacity=1TiB iops=5000" [default: unlimited]
-    #[arg(long)]
-    pub(crate) plan: Option<String>,
     /// The policy that takes snapshots of the share [default: none]
     #[arg(long, value_name = "POLICY", default_value = "", hide_default_value = true)]
     pub(crate) snapshot_policy: String,
@@ -344,59 +302,11 @@ pub(crate) struct ShareCreate {
 pub(crate) struct ShareSet {
     /// The share
     pub(crate) name: String,
-    /// Refuse all changes
-    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
-    pub(crate) read_only: Option<bool>,
-    /// Admit SMB clients without an account, as nobody
-    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
-    pub(crate) guest: Option<bool>,
-    /// List only what the user may read
-    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
-    pub(crate) access_based_enumeration: Option<bool>,
-    /// Give SMB clients persistent handles, which survive a restart of the server
-    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
-    pub(crate) continuous_availability: Option<bool>,
-    /// Require encryption from SMB clients
-    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
-    pub(crate) encrypted: Option<bool>,
-    /// Require TLS from NFS clients, and encryption from SMB clients; `off` leaves --encrypted as it is
-    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
-    pub(crate) tls_required: Option<bool>,
-    /// How NFS clients may secure their calls; "" admits all
-    #[arg(long, value_name = "sys,krb5,krb5i,krb5p", value_delimiter = ',')]
-    pub(crate) nfs_security: Vec<String>,
-    /// Who says in which groups users of NFS clients with AUTH_SYS are; "": as the server's nfs-groups says
-    #[arg(long, value_name = "client|server")]
-    pub(crate) nfs_groups: Option<String>,
-    /// Whether NFS clients find earlier versions in .snapshot: by its name only, or also in the listing of the root
-    #[arg(long, value_name = "off|hidden|shown")]
-    pub(crate) nfs_snapshots: Option<String>,
-    /// Let root of NFS clients create device nodes, even if the share has a client list
-    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
-    pub(crate) devices: Option<bool>,
-    /// Let root of NFS clients set the set-user-ID and set-group-ID bits, even if the share has a client list
-    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
-    pub(crate) set_id: Option<bool>,
-    /// Refuse NFS clients that connect from ports above 1023
-    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
-    pub(crate) secure_port: Option<bool>,
-    /// Hide the share from clients that list the shares
-    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
-    pub(crate) hidden: Option<bool>,
-    /// The comment that clients see when they list the shares
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) comment: Option<String>,
     #[command(flatten)]
-    pub(crate) rules: RulesGiven,
+    pub(crate) terms: ShareTermsChange,
     /// Cache names, attributes and directories
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) metadata_cache: Option<bool>,
-    /// Write what clients do in the share to the access log
-    #[arg(long, value_name = "on|off", value_parser = parse_switch)]
-    pub(crate) access_log: Option<bool>,
-    /// The plan; `unlimited` removes all limits
-    #[arg(long)]
-    pub(crate) plan: Option<String>,
     /// What a share of a pool may hold: not less than it holds
     #[arg(long, value_name = "1TiB", value_parser = pools::parse_size)]
     pub(crate) size: Option<u64>,
@@ -412,15 +322,6 @@ pub(crate) struct ShareSet {
     pub(crate) ransomware_alarm: Option<String>,
     #[command(flatten)]
     pub(crate) asking: Asking,
-}
-
-/// `on` or `off`, and what people write for them.
-fn parse_switch(text: &str) -> Result<bool, String> {
-    match text {
-        "on" | "true" | "yes" => Ok(true),
-        "off" | "false" | "no" => Ok(false),
-        _ => Err("it is on or off (or true, false, yes, no)".to_owned()),
-    }
 }
 
 #[derive(Debug, Args)]

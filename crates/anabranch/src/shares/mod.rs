@@ -24,7 +24,6 @@ use crate::asking::Asking;
 use crate::cli::{ShareCommand, ShareCreate, ShareSet};
 use crate::print::{harmless, json, print};
 use crate::problem::Result;
-use crate::rules_given::given;
 use crate::table;
 
 /// Carries out the command.
@@ -114,56 +113,24 @@ fn new_share(create: &ShareCreate) -> NewShare {
     NewShare {
         name: create.name.clone(),
         directory: create.directory.clone().unwrap_or_default(),
-        read_only: create.read_only,
-        guest: create.guest,
-        access_based_enumeration: create.access_based_enumeration,
         continuous_availability: create.continuous_availability,
-        encrypted: create.encrypted,
-        tls_required: create.tls_required,
-        nfs_security: given(&create.nfs_security).unwrap_or_default(),
-        nfs_groups: create.nfs_groups.clone(),
-        nfs_snapshots: create.nfs_snapshots.clone(),
-        devices: create.devices,
-        set_id: create.set_id,
-        secure_port: create.secure_port,
-        hidden: create.hidden,
-        comment: create.comment.clone(),
-        rules: create.rules.change(),
         metadata_cache: create.metadata_cache,
-        access_log: create.access_log,
-        plan: create.plan.clone(),
         snapshot_policy: create.snapshot_policy.clone(),
         recycle_bin: create.recycle_bin.clone(),
         ransomware_alarm: create.ransomware_alarm.clone(),
         from: create.from.clone(),
-        ..NewShare::default()
+        ..create.terms.new_share()
     }
 }
 
 fn change(set: &ShareSet) -> ShareChange {
     ShareChange {
-        read_only: set.read_only,
-        guest: set.guest,
-        access_based_enumeration: set.access_based_enumeration,
-        continuous_availability: set.continuous_availability,
-        encrypted: set.encrypted,
-        tls_required: set.tls_required,
-        nfs_security: given(&set.nfs_security),
-        nfs_groups: set.nfs_groups.clone(),
-        nfs_snapshots: set.nfs_snapshots.clone(),
-        devices: set.devices,
-        set_id: set.set_id,
-        secure_port: set.secure_port,
-        hidden: set.hidden,
-        comment: set.comment.clone(),
-        rules: set.rules.change(),
         metadata_cache: set.metadata_cache,
-        access_log: set.access_log,
-        plan: set.plan.clone(),
         size: set.size,
         snapshot_policy: set.snapshot_policy.clone(),
         recycle_bin: set.recycle_bin.clone(),
         ransomware_alarm: set.ransomware_alarm.clone(),
+        ..set.terms.change()
     }
 }
 
@@ -184,7 +151,7 @@ fn what_is_set(change: &ShareChange, share: &Share) -> &'static str {
 }
 
 /// On what terms clients use it, for people.
-fn terms(share: &Share) -> String {
+pub(crate) fn terms(share: &Share) -> String {
     let terms = [
         (share.read_only, "read-only"),
         (share.guest, "guests"),
@@ -224,7 +191,7 @@ fn terms(share: &Share) -> String {
     if terms.is_empty() { "-".to_owned() } else { terms.join(", ") }
 }
 
-fn state(share: &Share) -> String {
+pub(crate) fn state(share: &Share) -> String {
     let state = match (share.served, &share.problem) {
         (true, _) => "served",
         (false, Some(_)) => "not served",
