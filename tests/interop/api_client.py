@@ -87,6 +87,12 @@ call("createVserver", 404, body=m.NewVserver(name="files", addresses=["192.0.2.1
 call("moveVserver", 404, name="files", body=m.VserverMove(gateway="none"))
 call("addClusterUser", 404, body=m.NewUser(name="anna", password="hush-hush", uid=1000))
 call("changeClusterUser", 404, name="anna", body=m.UserChange(disabled=True))
+call("listVserverShares", 404, name="files")
+call("addVserverShare", 404, name="files", body=m.NewShare(name="data", directory="cephfs:/files"))
+call("showVserverShare", 404, name="files", share="data")
+call("changeVserverShare", 404, name="files", share="data", body=m.ShareChange(read_only=True))
+call("removeVserverShare", 404, name="files", share="data")
+call("moveVserverShare", 404, name="files", share="data", body=m.ShareMove(vserver="more"))
 call("setKeytab", 404, name="files", body=m.NewKeytab(keytab="BQI="))
 call("createShare", 404, body=m.NewShare(name="pooled", pool="none", size=1 << 20))
 assert call("createPolicy", 201, body=m.NewPolicy(name="office", hourly=":05/24")).hourly == ":05/24"

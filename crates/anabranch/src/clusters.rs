@@ -1,5 +1,7 @@
 //! `anabranch cluster` and `anabranch vserver`: gateways of a cluster, and the servers that they pass on to each other.
 
+mod vserver_shares;
+
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -133,6 +135,7 @@ pub(crate) fn run_vserver(command: &VserverCommand) -> Result<()> {
         }
         VserverCommand::Keytab { name, file: Some(file), asking, .. } => set_keytab(name, file, asking),
         VserverCommand::Keytab { name, file: None, asking, .. } => remove_keytab(name, asking),
+        VserverCommand::Share(command) => vserver_shares::run(command),
         VserverCommand::Remove { name, asking } => {
             let path = format!("{VSERVERS}/{}", path_part(name));
             let removed: Vserver = ask_plain(asking, ("DELETE", &path), |here| here.remove_vserver(name))?;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::VserverShareCommand;
 use crate::asking::Asking;
 
 #[derive(Debug, Subcommand)]
@@ -58,6 +59,9 @@ pub(crate) enum VserverCommand {
         #[command(flatten)]
         asking: Asking,
     },
+    /// The shares of vservers: they come, change, move and go while the vservers are served
+    #[command(subcommand)]
+    Share(Box<VserverShareCommand>),
     /// End a vserver; its directories stay
     Remove {
         /// The vserver

@@ -31,6 +31,7 @@ use crate::trace::{NewTrace, TracePart};
 use crate::{
     About, activity, cluster_calls, deleted_share_calls, findings, policy_calls, pool_calls, quota_calls,
     ransomware_calls, replication_calls, restore_calls, simulation, snapshot_calls, trace,
+    vserver_share_calls,
 };
 
 /// The most bytes of a request's body: one call has a longer one.
@@ -206,6 +207,25 @@ pub(crate) const ROUTES: &[Route] = &[
     },
     Route { path: "/vservers/{name}", methods: &["delete"], handlers: || delete(cluster_calls::remove) },
     Route { path: "/vservers/{name}/move", methods: &["post"], handlers: || post(cluster_calls::move_to) },
+    Route {
+        path: "/vservers/{name}/shares",
+        methods: &["get", "post"],
+        handlers: || get(vserver_share_calls::list).post(vserver_share_calls::add),
+    },
+    Route {
+        path: "/vservers/{name}/shares/{share}",
+        methods: &["get", "patch", "delete"],
+        handlers: || {
+            get(vserver_share_calls::show)
+                .patch(vserver_share_calls::change)
+                .delete(vserver_share_calls::remove)
+        },
+    },
+    Route {
+        path: "/vservers/{name}/shares/{share}/move",
+        methods: &["post"],
+        handlers: || post(vserver_share_calls::move_to),
+    },
     Route {
         path: "/vservers/{name}/keytab",
         methods: &["put", "delete"],

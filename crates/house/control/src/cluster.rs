@@ -1,6 +1,7 @@
 //! The gateways of a cluster and their vservers, in the form of the API (`/v1/cluster`, `/v1/vservers`), and the interface of the gateway
 //! that carries it out.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use zeroize::Zeroizing;
 
 use crate::Refusal;
+use crate::shares::{NewShare, Share, ShareChange};
 use crate::users::{NewUser, User, UserChange, Users};
 
 /// How long a call that changes something takes at most: whoever makes it waits for longer before it says that nobody answers.
@@ -171,6 +173,18 @@ pub struct VserverShare {
     pub plan: String,
 }
 
+/// The shares of a vserver.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VserverShares {
+    /// The vserver.
+    pub vserver: String,
+    /// Its shares, by name.
+    pub shares: Vec<Share>,
+    /// Shares that it had, by name, and the vservers to which they have gone.
+    #[serde(default)]
+    pub went: BTreeMap<String, String>,
+}
+
 /// A vserver to be made.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -198,6 +212,14 @@ pub struct NewVserver {
 pub struct VserverMove {
     /// The gateway.
     pub gateway: String,
+}
+
+/// To which vserver a share is to move.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShareMove {
+    /// The vserver.
+    pub vserver: String,
 }
 
 /// What has moved.
@@ -269,6 +291,41 @@ pub trait ClusterGateways: fmt::Debug + Send + Sync {
     /// # Errors
     /// There is no such vserver.
     fn remove_vserver(&self, name: &str) -> Result<Vserver, Refusal>;
+    /// The shares of a vserver.
+    ///
+    /// # Errors
+    /// There is no such vserver.
+    fn vserver_shares(&self, vserver: &str) -> Result<VserverShares, Refusal>;
+    /// One of them.
+    ///
+    /// # Errors
+    /// There is no such vserver or share.
+    fn vserver_share(&self, vserver: &str, share: &str) -> Result<Share, Refusal>;
+    /// Adds a share to a vserver, and has it served while the vserver goes on.
+    ///
+    /// # Errors
+    /// There is no such vserver, the name is taken, a value is invalid, or the directory cannot be served.
+    fn add_vserver_share(&self, vserver: &str, new: &NewShare) -> Result<Share, Refusal>;
+    /// Changes a share of a vserver while clients use it.
+    ///
+    /// # Errors
+    /// There is no such vserver or share, or a value is invalid.
+    fn change_vserver_share(
+        &self,
+        vserver: &str,
+        share: &str,
+        change: &ShareChange,
+    ) -> Result<Share, Refusal>;
+    /// Removes a share from a vserver. Its directory stays.
+    ///
+    /// # Errors
+    /// There is no such vserver or share, or it is the last one of the vserver.
+    fn remove_vserver_share(&self, vserver: &str, share: &str) -> Result<Share, Refusal>;
+    /// Moves a share to another vserver.
+    ///
+    /// # Errors
+    /// There is no such vserver or share, the name is taken there, or the share cannot be served there.
+    fn move_vserver_share(&self, vserver: &str, share: &str, to: &ShareMove) -> Result<Share, Refusal>;
     /// All users of the cluster, by name: they may log on to all vservers.
     ///
     /// # Errors

@@ -21,11 +21,11 @@ use crate::users::{NewUser, User, UserChange, Users};
 /// The most bytes of a request with a keytab: one of 1 MiB in Base64, and what is around it.
 pub(crate) const KEYTAB_BODY_BYTES_MAX: usize = 3 << 19;
 
-type OfServer = State<Arc<About>>;
-type Long = Extension<LongAnswer>;
+pub(crate) type OfServer = State<Arc<About>>;
+pub(crate) type Long = Extension<LongAnswer>;
 
 /// Asks the gateway on a thread that may wait.
-async fn ask<T: Send + 'static>(
+pub(crate) async fn ask<T: Send + 'static>(
     about: Arc<About>,
     work: impl FnOnce(&dyn ClusterGateways) -> Result<T, Refusal> + Send + 'static,
 ) -> JsonReply<T> {
@@ -34,7 +34,7 @@ async fn ask<T: Send + 'static>(
 
 /// Has the gateway change something, and wait until it is so: for [`CALL_MAX`](crate::cluster::CALL_MAX) at most, however long connections
 /// may last.
-async fn change<T: Send + 'static>(
+pub(crate) async fn change<T: Send + 'static>(
     about: Arc<About>,
     Extension(long): Long,
     work: impl FnOnce(&dyn ClusterGateways) -> Result<T, Refusal> + Send + 'static,

@@ -59,6 +59,7 @@ pub mod tokens;
 pub mod trace;
 pub mod trace_file;
 pub mod users;
+mod vserver_share_calls;
 
 use std::io;
 use std::net::TcpListener;

@@ -202,6 +202,7 @@ pub(crate) fn needed(method: &Method, path: &str) -> Scope {
         Some("simulations") => Scope::Shares,
         Some("shares") if !looks || part == Some("trace") => Scope::Shares,
         Some("policies") if !looks => Scope::Shares,
+        Some("vservers") if !looks && part == Some("shares") => Scope::Shares,
         // Who removes shares brings them back. What is purged is gone.
         Some("deleted-shares") if method == Method::POST => Scope::Shares,
         _ if looks => Scope::Read,
@@ -295,6 +296,13 @@ mod tests {
         let cases = [
             ("GET", "/v1/vservers", Scope::Read),
             ("PUT", "/v1/vservers/shares/keytab", Scope::All),
+            ("GET", "/v1/vservers/files/shares", Scope::Read),
+            ("POST", "/v1/vservers/files/shares", Scope::Shares),
+            ("PATCH", "/v1/vservers/files/shares/data", Scope::Shares),
+            ("DELETE", "/v1/vservers/files/shares/data", Scope::Shares),
+            ("POST", "/v1/vservers/files/shares/data/move", Scope::Shares),
+            ("POST", "/v1/vservers/shares/move", Scope::All),
+            ("DELETE", "/v1/vservers/shares", Scope::All),
             ("DELETE", "/v1/vservers/shares/keytab", Scope::All),
             ("GET", "/v1/cluster/users", Scope::Read),
             ("POST", "/v1/cluster/users", Scope::All),

@@ -11,6 +11,8 @@ mod definition;
 mod keeper;
 mod keytabs;
 mod placement;
+mod share_changes;
+mod shares;
 mod troubles;
 mod users;
 

@@ -206,7 +206,7 @@ impl Gateway {
     /// Another gateway serves it; or its records, its directories or its sockets cannot be used.
     pub fn serve_vserver(&self, new: NewVserver) -> Result<()> {
         let lent = Arc::clone(&self.host.lent);
-        self.host.serve_vserver(new, || Ok(Given { lent, keys: ServerKeys::OF_GATEWAY }))
+        self.host.serve_vserver(new, || Ok(Given { lent, keys: ServerKeys::OF_GATEWAY, shares: None }))
     }
 
     /// Ends a vserver here, so that another gateway may serve it. False: it is not served here.
@@ -368,7 +368,8 @@ fn start_control(
     let tokens = Arc::new(KnownTokens::new(&own, made));
     let admins = Arc::new(Admins::new(&accounts, settings.admins));
     let (of_names, of_accounts) = (Arc::clone(&admins), Arc::clone(&accounts));
-    let names = NameLookup::start(Arc::clone(&shares), of_accounts, of_names, System, servers.changed());
+    let names =
+        NameLookup::start(Arc::clone(&shares), of_accounts, Some(of_names), System, servers.changed());
     let names = names.map_err(serving("cannot start a thread"))?;
     names.look_again();
     let (asked, gss) = (Arc::clone(&accounts), Arc::clone(&nfs));

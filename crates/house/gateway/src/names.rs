@@ -5,8 +5,8 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use acl::Sid;
@@ -40,14 +40,14 @@ pub(crate) type Changed = Box<dyn Fn(&Arc<Share>, Vec<Asked>) + Send>;
 pub(crate) struct NameLookup(Sender<Asked>);
 
 impl NameLookup {
-    /// Begins to look names up for all present and future shares, and for the administrators.
+    /// Begins to look names up for all present and future shares, and for the administrators. It keeps no share from ending.
     ///
     /// # Errors
     /// The system has no more threads.
     pub(crate) fn start(
         shares: Arc<ShareTable>,
         accounts: Arc<AccountBook>,
-        admins: Arc<Admins>,
+        admins: Option<Arc<Admins>>,
         service: impl NameService + 'static,
         changed: Changed,
     ) -> std::io::Result<Self> {
@@ -65,12 +65,18 @@ impl NameLookup {
             let _ = is_done.recv_timeout(NAMES_PATIENCE);
         }
     }
+
+    /// The same without waiting.
+    pub(crate) fn look_soon(&self) {
+        // Whoever looked has ended with what there was to look for.
+        let _ = self.0.send(mpsc::channel().0);
+    }
 }
 
 struct Lookup {
     shares: Arc<ShareTable>,
     accounts: Arc<AccountBook>,
-    admins: Arc<Admins>,
+    admins: Option<Arc<Admins>>,
     service: Box<dyn NameService>,
     changed: Changed,
     hosts: Remembered<Vec<IpAddr>>,
@@ -86,7 +92,7 @@ impl Lookup {
     fn new(
         shares: Arc<ShareTable>,
         accounts: Arc<AccountBook>,
-        admins: Arc<Admins>,
+        admins: Option<Arc<Admins>>,
         service: Box<dyn NameService>,
         changed: Changed,
     ) -> Self {
@@ -112,34 +118,48 @@ impl Lookup {
         self.groups.begin();
         self.of_domains.begin();
         self.users.begin();
-        let shares = self.shares.present();
-        let mut in_turn: Vec<(&Arc<Share>, Arc<Rules>)> =
-            shares.iter().map(|share| (share, share.rules())).collect();
+        let in_turn: Vec<_> = self.shares.present().iter().map(Arc::downgrade).collect();
+        let with_rules = in_turn.into_iter().filter_map(|share| {
+            let rules = share.upgrade()?.rules();
+            Some((share, rules))
+        });
+        let mut in_turn: Vec<(Weak<Share>, Arc<Rules>)> = with_rules.collect();
         // A share with few names does not wait for those of other shares.
         in_turn.sort_by_key(|(_, rules)| rules.host_names().count() + rules.rights.len());
         for (share, rules) in in_turn {
-            share.set_names(self.names(&rules, now));
-            let quotas = share.quota_rules();
-            if !quotas.is_empty() {
-                share.set_quota_names(self.owners(&quotas, now));
-            }
-            let generation = share.rules_generation();
-            if !Arc::ptr_eq(&rules, &share.rules()) {
-                continue; // the rules have changed meanwhile, and the caller that changed them has asked again
-            }
-            // A share that has just come has no clients yet.
-            if self.generations.insert(share.id(), generation).is_some_and(|before| before != generation) {
-                (self.changed)(share, waiting.to_vec());
-            }
+            self.look_for(&share, &rules, (now, waiting));
         }
-        let of_admins = self.admins.groups();
-        let asked = of_admins.iter().map(String::as_str);
-        self.admins.set_groups(self.groups.look(asked, now, |name| self.service.group(name)));
+        if let Some(admins) = &self.admins {
+            let of_admins = admins.groups();
+            let asked = of_admins.iter().map(String::as_str);
+            admins.set_groups(self.groups.look(asked, now, |name| self.service.group(name)));
+        }
+        let shares = self.shares.present();
         self.generations.retain(|id, _| shares.by_id(*id).is_some());
         self.hosts.end();
         self.groups.end();
         self.of_domains.end();
         self.users.end();
+    }
+
+    /// Looks up the names in the rules and quotas of a share. It may end meanwhile: the name service may take long.
+    fn look_for(&mut self, share: &Weak<Share>, rules: &Arc<Rules>, (now, waiting): (Instant, &[Asked])) {
+        let names = self.names(rules, now);
+        let Some(quotas) = share.upgrade().map(|share| share.quota_rules()) else { return };
+        let owners = (!quotas.is_empty()).then(|| self.owners(&quotas, now));
+        let Some(share) = share.upgrade() else { return };
+        share.set_names(names);
+        if let Some(owners) = owners {
+            share.set_quota_names(owners);
+        }
+        let generation = share.rules_generation();
+        if !Arc::ptr_eq(rules, &share.rules()) {
+            return; // the rules have changed meanwhile, and the caller that changed them has asked again
+        }
+        // A share that has just come has no clients yet.
+        if self.generations.insert(share.id(), generation).is_some_and(|before| before != generation) {
+            (self.changed)(&share, waiting.to_vec());
+        }
     }
 
     /// The users and groups that the names in these quotas stand for.
@@ -377,11 +397,6 @@ mod tests {
         (share, table)
     }
 
-    /// No administrators.
-    fn nobody() -> Arc<Admins> {
-        Arc::new(Admins::new(&Arc::default(), Vec::new()))
-    }
-
     fn rules(client: &str) -> Rules {
         let client: ClientRule = client.parse().unwrap();
         Rules { clients: vec![client], ..Rules::default() }
@@ -394,7 +409,7 @@ mod tests {
     #[test]
     fn a_name_is_looked_up_when_the_rules_change_and_one_that_is_unknown_is_nobodys() {
         let (share, table) = share_for("localhost");
-        let names = NameLookup::start(table, Arc::default(), nobody(), System, Box::new(|_, _| {})).unwrap();
+        let names = NameLookup::start(table, Arc::default(), None, System, Box::new(|_, _| {})).unwrap();
         for (client, is_here) in [("localhost", true), ("nobody.invalid", false), ("LOCALHOST", true)] {
             share.set_rules(rules(client));
             names.look_again();
@@ -437,7 +452,7 @@ mod tests {
         let changes = Arc::new(Mutex::new(0));
         let counted = Arc::clone(&changes);
         let changed: Changed = Box::new(move |_, _| *counted.lock() += 1);
-        let lookup = Lookup::new(table, Arc::default(), nobody(), Box::new(service.clone()), changed);
+        let lookup = Lookup::new(table, Arc::default(), None, Box::new(service.clone()), changed);
         (share, lookup, service, changes)
     }
 

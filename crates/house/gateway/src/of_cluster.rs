@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
-use share::{Names, People, Shares};
+use share::People;
 
-use crate::accounts::AccountBook;
 use crate::lent::Lent;
 use crate::vservers::Vservers;
 
@@ -66,33 +65,17 @@ impl OfCluster {
         drop(before);
     }
 
-    /// Gives numbers and SIDs their meaning in the shares of a vserver that is in the list: by the accounts of the cluster, or these.
-    pub(crate) fn use_people_in(&self, shares: &Shares, or: &AccountBook) {
-        let known = self.known.lock();
-        match &*known {
-            Some(known) => use_people(shares, &known.people),
-            None => use_people(shares, &or.people()),
-        }
-    }
-
-    /// Gives them their meaning in the shares of all vservers. It is another one when accounts have changed, or when domains have other
-    /// numbers.
+    /// Has numbers, SIDs and the names in rules looked up in the shares of all vservers. They have another meaning when accounts have
+    /// changed, or when domains have other numbers.
     pub(crate) fn use_people_now(&self, vservers: &Vservers) {
         let mut known = self.known.lock();
         let Some(known) = &mut *known else { return };
         let people = known.lent.accounts.people();
         if !Arc::ptr_eq(&people, &known.people) {
-            for shares in vservers.tables() {
-                use_people(&shares, &people);
+            for names in vservers.names() {
+                names.look_soon();
             }
             known.people = people;
         }
-    }
-}
-
-/// The rules of shares of vservers name nobody.
-fn use_people(shares: &Shares, people: &Arc<People>) {
-    for share in shares.in_order() {
-        share.set_names(Names { people: Arc::clone(people), ..Names::default() });
     }
 }

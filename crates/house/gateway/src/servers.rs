@@ -66,11 +66,12 @@ impl Servers {
     }
 
     /// The reaction to a change of a share's rules: clients that the rules no longer admit, or admit differently, lose
-    /// their opens. This runs on a separate thread, because a store may hang.
+    /// their opens. This runs on a separate thread, because a store may hang. It keeps no server from ending.
     pub(crate) fn changed(&self) -> Changed {
-        let (smb, nfs) = (Arc::clone(&self.smb), Arc::clone(&self.nfs));
+        let (smb, nfs) = (Arc::downgrade(&self.smb), Arc::downgrade(&self.nfs));
         Box::new(move |share, asked| {
-            let (smb, nfs, share) = (Arc::clone(&smb), Arc::clone(&nfs), Arc::clone(share));
+            let (Some(smb), Some(nfs)) = (smb.upgrade(), nfs.upgrade()) else { return };
+            let share = Arc::clone(share);
             let reconsider = move || {
                 let reconsidered = wait_for(async {
                     nfs.reconsider(&share).await;

@@ -2,11 +2,11 @@
 //! its shards and what it lends them ([`crate::lent`]).
 
 use std::net::{IpAddr, TcpListener};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use net::{Listener, Listeners};
-use share::ShareTable;
+use share::{Share, ShareTable};
 use state::{ServerRecords, burst_credits};
 
 use crate::lent::Lent;
@@ -44,6 +44,8 @@ pub(crate) struct Vserver {
     pub(crate) shares: Arc<ShareTable>,
     pub(crate) servers: Servers,
     pub(crate) listeners: Listeners,
+    /// Shares that were withdrawn while requests in them were under way.
+    pub(crate) leaving: Vec<Weak<Share>>,
     lent: Arc<Lent>,
     /// With which keys it accepts tickets, and as of which change of the gateway's.
     keys: (ServerKeys, u64),
@@ -60,7 +62,8 @@ impl Vserver {
         let given = lent.given_keys(&keys.of);
         let keys = (keys, given.changes);
         servers.use_keys(given);
-        let vserver = Self { records, shares, servers, listeners, lent: Arc::clone(lent), keys };
+        let (lent, leaving) = (Arc::clone(lent), Vec::new());
+        let vserver = Self { records, shares, servers, listeners, leaving, lent, keys };
         vserver.keep_credits(burst_credits::RESERVE)?;
         Ok(vserver)
     }
@@ -99,21 +102,16 @@ impl Vserver {
     /// # Errors
     /// A storage does not answer, or the records cannot be written.
     pub(crate) fn end(self) -> Result<()> {
-        let Self { records, shares, servers, listeners, .. } = self;
+        let Self { records, shares, servers, listeners, leaving, .. } = self;
         if !listeners.end(CLEAN_UP) {
             return Err(unfinished("clients have changes under way"));
         }
-        let left: Vec<_> = shares.present().iter().map(Arc::downgrade).collect();
+        let present = shares.present();
+        let left: Vec<_> = present.iter().map(Arc::downgrade).chain(leaving).collect();
+        drop(present);
         close(&records, &shares, servers)?;
         drop(shares);
-        let deadline = Instant::now() + CLEAN_UP;
-        while left.iter().any(|share| share.strong_count() > 0) {
-            if Instant::now() >= deadline {
-                return Err(unfinished("a share is in use"));
-            }
-            std::thread::sleep(LOOK);
-        }
-        Ok(())
+        if are_gone(&left) { Ok(()) } else { Err(unfinished("a share is in use")) }
     }
 
     /// Ends connections and shares, and waits for nothing: what clients have stays in the records as it was.
@@ -159,6 +157,19 @@ fn withdraw(shares: &ShareTable) {
     for share in shares.present().in_order() {
         shares.withdraw(share.id());
     }
+}
+
+/// Waits until nothing uses these shares. False: that takes too long.
+#[must_use]
+pub(crate) fn are_gone(shares: &[Weak<Share>]) -> bool {
+    let deadline = Instant::now() + CLEAN_UP;
+    while shares.iter().any(|share| share.strong_count() > 0) {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(LOOK);
+    }
+    true
 }
 
 fn unfinished(what: &str) -> Problem {

@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 
 use net::{NewListeners, Term};
 use parking_lot::Mutex;
+use state::ServerRecords;
 use state::cluster::{Begun, Claim, Followed, Member, Owner, Ownership};
 
 use crate::administration::Administration;
 use crate::cephfs;
 use crate::lent::Lent;
 use crate::membership::Membership;
+use crate::name_service::System;
+use crate::names::NameLookup;
 use crate::of_cluster::OfCluster;
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::reach::{Reach, Reached};
@@ -27,6 +30,8 @@ pub struct NewVserver {
     pub name: String,
     /// Its shares.
     pub shares: Vec<VserverShare>,
+    /// Shares that come to it later. It is served without them.
+    pub coming: Vec<VserverShare>,
     /// Where clients find it.
     pub reach: Reach,
 }
@@ -36,6 +41,8 @@ pub struct NewVserver {
 pub(crate) struct Given {
     pub(crate) lent: Arc<Lent>,
     pub(crate) keys: ServerKeys,
+    /// Its shares, if others could change them until it was owned.
+    pub(crate) shares: Option<Vec<VserverShare>>,
 }
 
 /// What a gateway has for vservers: what they have in common, their list, and its place among other gateways.
@@ -89,6 +96,11 @@ impl Host {
             self.enter_vserver(&ownership, &member, (new, given()?), phases)
         });
         let (sockets, mut phases) = entered.inspect_err(|_| self.try_to_let_go(&ownership))?;
+        // Nothing else waits for a name service that does not answer.
+        let names = self.vservers.with(ownership.vserver(), |served| served.names.clone());
+        if let Some(names) = names {
+            names.look_again();
+        }
         let listening = self.listen(&ownership, &member, sockets, &mut phases);
         listening.inspect_err(|_| self.take_back(&ownership, &member))?;
         self.tell_phases(&ownership, owned_in, phases);
@@ -201,20 +213,14 @@ impl Host {
         &self,
         ownership: &Arc<Ownership>,
         member: &Arc<Member>,
-        (new, Given { lent, keys }): (NewVserver, Given),
+        (mut new, Given { lent, keys, shares }): (NewVserver, Given),
         mut phases: Phases,
     ) -> Result<(NewSockets, Phases)> {
         let _one = self.vservers.beginning.lock();
         let name = ownership.vserver();
         let records = ownership.records().map_err(|error| lost(name, &error))?;
-        let opener = VserverOpener {
-            records: records.clone(),
-            ceph: self.administration.ceph(),
-            gateway: self.session.clone(),
-            opens_max: self.administration.opens_with(new.shares.len()),
-            access_log: self.lent.access_log.clone(),
-            silent: Arc::clone(&self.administration.silent),
-        };
+        new.shares = shares.unwrap_or(new.shares);
+        let opener = self.opener(records.clone(), new.shares.len());
         let session = is_in_cephfs(&new).then(|| self.administration.ceph().session());
         let apart = self.administration.apart()?;
         let ((table, directories), took) = timed(|| opener.open_all(&new.shares, apart))?;
@@ -241,11 +247,33 @@ impl Host {
         };
         let (vserver, took) = timed(|| Vserver::new(&lent, own, self.listeners.make(term)))?;
         phases.servers = took;
-        let ownership = Arc::clone(ownership);
-        let shares = vserver.shares.present();
-        self.vservers.enter(Served { ownership, vserver, directories, session, raised });
-        self.of_cluster.use_people_in(&shares, &self.lent.accounts);
+        let (shares, changed) = (Arc::clone(&vserver.shares), vserver.servers.changed());
+        let names = NameLookup::start(shares, Arc::clone(&lent.accounts), None, System, changed);
+        let names = names.map_err(serving("cannot start a thread"))?;
+        let (ownership, shares) = (Arc::clone(ownership), new.shares);
+        self.vservers.enter(Served {
+            ownership,
+            vserver,
+            shares,
+            directories,
+            names,
+            share_changes: None,
+            session,
+            raised,
+        });
         Ok((NewSockets { smb, nfs }, phases))
+    }
+
+    /// What opens shares of a vserver with these records, so many more than there are.
+    pub(crate) fn opener(&self, records: ServerRecords, more: usize) -> VserverOpener {
+        VserverOpener {
+            records,
+            ceph: self.administration.ceph(),
+            gateway: self.session.clone(),
+            opens_max: self.administration.opens_with(more),
+            access_log: self.lent.access_log.clone(),
+            silent: Arc::clone(&self.administration.silent),
+        }
     }
 
     /// Ends what gateways before have left in the storage: they may not write there any more. What cannot be ended stays written down for
@@ -322,7 +350,7 @@ fn timed<T>(work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
 }
 
 fn is_in_cephfs(new: &NewVserver) -> bool {
-    new.shares.iter().any(|share| cephfs::path_of(&share.directory).is_some())
+    new.shares.iter().chain(&new.coming).any(|share| cephfs::path_of(&share.directory).is_some())
 }
 
 fn under_way(name: &str) -> Problem {

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use limits::{Plan, Provisioned};
-use share::{AccessLog, Share, ShareId, ShareTable, Terms};
+use limits::Provisioned;
+use share::{AccessLog, Rules, Share, ShareId, ShareTable, Terms};
 use state::{ServerRecords, burst_credits};
 use storage::{Capabilities, Storage};
 use storage_ceph::CephOptions;
@@ -17,7 +17,7 @@ use crate::directories;
 use crate::in_time::Silent;
 use crate::opening::CEPH_NODES_MAX;
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::check_share_name;
+use crate::settings::{check_share_name, same_share_name};
 
 /// Why a local directory cannot be a share of a vserver.
 const NO_LASTING_HANDLES: &str = "its file system has no handles that are the same in each gateway, or this process may not use them \
@@ -28,7 +28,7 @@ const LET_GO: Duration = Duration::from_secs(5);
 /// How often to look whether it is.
 const AGAIN: Duration = Duration::from_millis(10);
 
-/// A share of a vserver. Whoever can log on, and every NFS client, may use it.
+/// A share of a vserver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VserverShare {
     /// Its name, which only the other shares of the vserver cannot have.
@@ -37,8 +37,32 @@ pub struct VserverShare {
     pub directory: PathBuf,
     /// Its terms.
     pub terms: Terms,
+    /// Who may use it.
+    pub rules: Rules,
+    /// What clients that list the shares are told of it.
+    pub comment: String,
     /// Its plan.
-    pub plan: Plan,
+    pub provisioned: Provisioned,
+}
+
+impl VserverShare {
+    /// A share that whoever can log on, and every NFS client, may use without limits.
+    #[must_use]
+    pub fn new(name: &str, directory: impl Into<PathBuf>) -> Self {
+        Self {
+            name: name.to_owned(),
+            directory: directory.into(),
+            terms: Terms::empty(),
+            rules: Rules::default(),
+            comment: String::new(),
+            provisioned: Provisioned::default(),
+        }
+    }
+
+    /// Whether this is the same share, perhaps with other settings.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        same_share_name(&self.name, &other.name) && self.directory == other.directory
+    }
 }
 
 /// Shares and their directories.
@@ -67,25 +91,36 @@ impl VserverOpener {
         shares: &[VserverShare],
         mut apart: Apart,
     ) -> Result<(Arc<ShareTable>, Directories)> {
-        let (silent, opener) = (Arc::clone(&self.silent), Arc::new(self));
-        let (table, mut found) = (Arc::new(ShareTable::default()), Vec::new());
+        let (opener, table, mut found) = (Arc::new(self), Arc::new(ShareTable::default()), Vec::new());
         for given in shares {
-            check_share_name(&given.name).map_err(|why| Problem::new(Cause::Settings, why, ""))?;
-            let no_answer = || directories::no_answer(&given.name, &given.directory);
-            let asked = given.clone();
-            let checked = silent.answer(&given.directory, move || {
-                directories::check(&asked.name, &asked.directory, asked.terms)
-            });
-            let directory = checked.ok_or_else(no_answer)??;
-            apart.check(&given.name, &directory)?;
-            apart.take(&given.name, &directory);
-            let (opener, asked, at) = (Arc::clone(&opener), given.clone(), directory.clone());
-            let opened = silent.answer(&given.directory, move || opener.open_when_free(&asked, &at));
-            let share = opened.ok_or_else(no_answer)??;
+            let (share, directory) = opener.open_one(given, &mut apart)?;
             table.enter(&share).map_err(|e| Problem::new(Cause::Settings, e.to_string(), ""))?;
             found.push((given.name.clone(), directory));
         }
         Ok((table, found))
+    }
+
+    /// Opens a share, whose directory is apart from all others; from now on, it is one of these. The directory as it was found.
+    ///
+    /// # Errors
+    /// The share cannot be served, or its storage does not answer.
+    pub(crate) fn open_one(
+        self: &Arc<Self>,
+        given: &VserverShare,
+        apart: &mut Apart,
+    ) -> Result<(Arc<Share>, PathBuf)> {
+        check_share_name(&given.name).map_err(|why| Problem::new(Cause::Settings, why, ""))?;
+        let no_answer = || directories::no_answer(&given.name, &given.directory);
+        let asked = given.clone();
+        let checked = self
+            .silent
+            .answer(&given.directory, move || directories::check(&asked.name, &asked.directory, asked.terms));
+        let directory = checked.ok_or_else(no_answer)??;
+        apart.check(&given.name, &directory)?;
+        apart.take(&given.name, &directory);
+        let (opener, asked, at) = (Arc::clone(self), given.clone(), directory.clone());
+        let opened = self.silent.answer(&given.directory, move || opener.open_when_free(&asked, &at));
+        Ok((opened.ok_or_else(no_answer)??, directory))
     }
 
     /// Opens a share. Its directory may still be with the gateway that has let the vserver go, for a moment.
@@ -105,7 +140,9 @@ impl VserverOpener {
         let store = self.open_store(given, directory)?;
         let settings = share::Settings {
             terms: given.terms,
-            provisioned: Provisioned::new(given.plan.clone()),
+            rules: given.rules.clone(),
+            comment: given.comment.clone(),
+            provisioned: given.provisioned.clone(),
             opens_max: self.opens_max,
             access_log: self.access_log.clone(),
             ..share::Settings::new(&given.name)

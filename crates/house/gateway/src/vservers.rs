@@ -13,10 +13,11 @@ use state::burst_credits;
 use state::cluster::{Owner, Ownership};
 use state::store::StoreError;
 
+use crate::names::NameLookup;
 use crate::problem::{Cause, Problem, Result};
 use crate::seen::Seen;
 use crate::vserver::Vserver;
-use crate::vserver_shares::Directories;
+use crate::vserver_shares::{Directories, VserverShare};
 use crate::waiting::wait_for;
 
 /// The longest name of a vserver: SMB clients see it as a NetBIOS name ([MS-NBTE] 1.8: 15 bytes and a suffix).
@@ -60,7 +61,13 @@ impl Drop for Alone<'_> {
 pub(crate) struct Served {
     pub(crate) ownership: Arc<Ownership>,
     pub(crate) vserver: Vserver,
+    /// Its shares as they were given. Those that could not be opened yet are not among them.
+    pub(crate) shares: Vec<VserverShare>,
     pub(crate) directories: Directories,
+    /// Looks up the names in the rules of its shares.
+    pub(crate) names: NameLookup,
+    /// As of which change of its shares it is served; None: what has changed before it began is not known.
+    pub(crate) share_changes: Option<u64>,
     /// The session with CephFS in which its shares were opened; None: none of them is in CephFS.
     pub(crate) session: Option<u64>,
     /// Its addresses are here as long as this is.
@@ -91,6 +98,11 @@ impl Vservers {
     /// All their shares.
     pub(crate) fn shares(&self) -> Vec<Arc<Share>> {
         self.tables().iter().flat_map(|table| table.in_order()).collect()
+    }
+
+    /// What looks up the names in the rules of each.
+    pub(crate) fn names(&self) -> Vec<NameLookup> {
+        self.served.lock().values().map(|served| served.names.clone()).collect()
     }
 
     /// What is seen of each, by name.
@@ -293,7 +305,8 @@ impl Vservers {
     /// # Errors
     /// A storage does not answer, or the records cannot be written: no other gateway may have it.
     pub(crate) fn end(&self, served: Served) -> Result<()> {
-        let Served { ownership, vserver, raised, .. } = served;
+        let Served { ownership, vserver, raised, names, .. } = served;
+        drop(names);
         let (name, epoch) = (ownership.vserver(), ownership.owner().epoch);
         self.ending.lock().insert(name.to_owned(), raised);
         let ended = vserver.end();

@@ -22,9 +22,7 @@ use std::time::{Duration, Instant};
 
 pub use one_machine::OneMachine;
 pub use ownership::{Begun, Claim, Followed, LEASE, LastOwner, Member, Ownership, last_owner, living};
-pub use register::{
-    GatewayRecord, KEYTAB_BYTES_MAX, Listed, Register, Seen, Unreadable,
-};
+pub use register::{GatewayRecord, KEYTAB_BYTES_MAX, Listed, Register, Seen, Unreadable};
 pub use vserver_record::{Coming, SharesServed, VserverRecord, VserverShareRecord};
 
 use crate::store::{Store, StoreError};

@@ -2,6 +2,7 @@
 //! credits that they have left. A machine that is a server of its own keeps it in the state database; several servers of one process
 //! have a store each.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::deleted_shares::{DELETED, DeletedShare};
@@ -133,6 +134,29 @@ impl ServerRecords {
         }
     }
 
+    /// Forgets the numbers and the credits of all shares but these. The numbers are not given again.
+    ///
+    /// # Errors
+    /// The database cannot be used.
+    pub fn forget_shares_but(&self, names: &[&str]) -> Result<()> {
+        let stays: HashSet<_> = names.iter().map(|name| name.to_lowercase()).collect();
+        let mut batch = Batch::default();
+        for (name, number) in self.store.scan(SHARES).map_err(|e| self.trouble(e))? {
+            if !std::str::from_utf8(&name).is_ok_and(|name| stays.contains(name)) {
+                batch.expected.push(SHARES.expect(&name, Some(&number)));
+                batch.changes.extend([SHARES, CREDITS].map(|table| table.remove(&name)));
+            }
+        }
+        if batch.changes.is_empty() {
+            return Ok(());
+        }
+        let last = self.read(ABOUT, LAST_SHARE)?;
+        let highest = self.highest_share(last.as_deref())?.to_le_bytes();
+        batch.changes.push(ABOUT.put(LAST_SHARE.as_bytes(), &highest));
+        // Whoever else writes is another owner, who forgets them too.
+        self.write(&batch).map(drop)
+    }
+
     /// The highest number that a share has or had: clients may have filehandles of shares that are gone.
     fn highest_share(&self, last: Option<&[u8]>) -> Result<u32> {
         let mut highest = last.and_then(|last| last.try_into().ok()).map_or(0, u32::from_le_bytes);
@@ -233,5 +257,18 @@ mod tests {
         let other = raced(vec![SHARES.remove(b"slow"), CREDITS.remove(b"slow")]);
         other.keep_credits(&[("slow".to_owned(), Some(8))]).unwrap();
         assert_eq!(records.credits("slow").unwrap(), None);
+    }
+
+    #[test]
+    fn a_share_that_comes_after_one_of_its_name_has_another_number() {
+        let records = ServerRecords::new(in_memory(), "memory");
+        let numbers = ["a", "B", "c"].map(|name| records.share_id(name).unwrap());
+        records.keep_credits(&["a", "B"].map(|name| (name.to_owned(), Some(7)))).unwrap();
+        records.forget_shares_but(&["A", "d"]).unwrap();
+        assert_eq!((records.credits("a").unwrap(), records.credits("b").unwrap()), (Some(7), None));
+        let again = ["a", "b", "c"].map(|name| records.share_id(name).unwrap());
+        assert_eq!((numbers, again), ([1, 2, 3], [1, 4, 5]));
+        records.forget_shares_but(&["a", "b", "c"]).unwrap();
+        assert_eq!(["c", "b"].map(|name| records.share_id(name).unwrap()), [5, 4]);
     }
 }

@@ -11,8 +11,8 @@ use crate::activity::{
 };
 use crate::clients::Clients;
 use crate::cluster::{
-    Cluster, ClusterGateway, Drained, NewKeytab, NewVserver, Vserver, VserverKey, VserverMove, VserverShare,
-    Vservers,
+    Cluster, ClusterGateway, Drained, NewKeytab, NewVserver, ShareMove, Vserver, VserverKey, VserverMove,
+    VserverShare, VserverShares, Vservers,
 };
 use crate::configuration::{ConfigurationMistake, Section, Setting, Source};
 use crate::deleted_shares::{DeletedShare, DeletedShares, Undelete};
@@ -391,7 +391,7 @@ fn of_replications() -> [(&'static str, Value); 8] {
 }
 
 /// The types of clusters.
-fn of_clusters() -> [(&'static str, Value); 10] {
+fn of_clusters() -> [(&'static str, Value); 12] {
     let new = NewVserver {
         gateway: Some(String::new()),
         smb_port: Some(445),
@@ -408,6 +408,8 @@ fn of_clusters() -> [(&'static str, Value); 10] {
         ("NewKeytab", json(NewKeytab::default())),
         ("NewVserver", json(new)),
         ("VserverMove", json(VserverMove::default())),
+        ("ShareMove", json(ShareMove::default())),
+        ("VserverShares", json(VserverShares::default())),
         ("Drained", json(Drained::default())),
     ]
 }

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::cluster::{
-    Cluster, Drained, GatewayFigures, NewKeytab, NewVserver, Vserver, VserverMove, Vservers,
+    Cluster, Drained, GatewayFigures, NewKeytab, NewVserver, ShareMove, Vserver, VserverMove, VserverShares,
+    Vservers,
 };
 
 /// Moves and lists vservers slowly, and tells how large their keytabs are.
@@ -44,6 +45,29 @@ impl ClusterGateways for Nobody {
         none()
     }
     fn remove_vserver(&self, _: &str) -> Result<Vserver, Refusal> {
+        none()
+    }
+    fn vserver_shares(&self, _: &str) -> Result<VserverShares, Refusal> {
+        none()
+    }
+    fn vserver_share(&self, _: &str, _: &str) -> Result<shares::Share, Refusal> {
+        none()
+    }
+    fn add_vserver_share(&self, _: &str, _: &shares::NewShare) -> Result<shares::Share, Refusal> {
+        none()
+    }
+    fn change_vserver_share(
+        &self,
+        _: &str,
+        _: &str,
+        _: &shares::ShareChange,
+    ) -> Result<shares::Share, Refusal> {
+        none()
+    }
+    fn remove_vserver_share(&self, _: &str, _: &str) -> Result<shares::Share, Refusal> {
+        none()
+    }
+    fn move_vserver_share(&self, _: &str, _: &str, _: &ShareMove) -> Result<shares::Share, Refusal> {
         none()
     }
     fn users(&self) -> Result<users::Users, Refusal> {

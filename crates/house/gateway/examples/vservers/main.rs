@@ -27,9 +27,7 @@ use anabranch_gateway::settings::{Settings, ShareSettings};
 use anabranch_gateway::{
     Gateway, NewVserver, PortmapSockets, Prepared, Problem, Reach, Sockets, VserverShare,
 };
-use limits::Plan;
 use rados::Place;
-use share::Terms;
 use state::cluster::Member;
 
 use no_program::NoProgram;
@@ -115,14 +113,9 @@ fn serve(name: &str, place: &Place, state: &Path) -> Result<(), Problem> {
 }
 
 fn new(vserver: &str, directory: &str, address: &str) -> NewVserver {
-    let share = VserverShare {
-        name: "data".to_owned(),
-        directory: directory.into(),
-        terms: Terms::empty(),
-        plan: Plan::Unlimited,
-    };
+    let share = VserverShare::new("data", directory);
     let reach = Reach::Sockets { smb: Vec::new(), nfs: vec![listen(address)] };
-    NewVserver { name: vserver.to_owned(), shares: vec![share], reach }
+    NewVserver { name: vserver.to_owned(), shares: vec![share], coming: Vec::new(), reach }
 }
 
 fn listen(address: &str) -> TcpListener {

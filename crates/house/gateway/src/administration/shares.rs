@@ -1,7 +1,6 @@
 //! The shares of [`Administration`].
 
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use control::shares::{NewShare, Rules, Share, ShareChange};
 use control::{Refusal, RefusalKind};
@@ -14,10 +13,13 @@ use super::snapshots::check_has_snapshots;
 use super::{Administration, Serving, clones, failed, invalid, pools};
 use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
-use crate::kerberos::check_names;
 use crate::opening::Opener;
 use crate::problem::Problem;
-use crate::settings::{check_share_name, same_share_name, split_directory, written_directory};
+use crate::settings::{check_share_name, same_share_name, split_directory};
+use crate::share_settings::{
+    asked_terms, changed_plan, changed_terms, check_comment, check_rules, parse_plan, tell, use_plan,
+    use_rules,
+};
 use crate::snapshots::now;
 use crate::waiting::wait_for;
 use crate::{at_rest, cephfs, directories, in_time, opening};
@@ -94,6 +96,11 @@ impl Administration {
         }
     }
 
+    /// The protocols by which this gateway serves a share with these terms.
+    pub(crate) fn protocols_of(&self, protocols: Protocols, terms: Terms) -> Vec<String> {
+        by_protocols(protocols, terms, &self.declared(), self.nfs())
+    }
+
     fn nfs(&self) -> Option<&NfsServer> {
         self.serving.as_ref().map(|serving| &*serving.nfs)
     }
@@ -154,10 +161,7 @@ impl Administration {
         }
         let (directory, homes) = split_directory(Path::new(&new.directory))
             .map_err(|why| invalid(format!("share {name}: {why}"), HOMES_ADVICE))?;
-        let terms =
-            terms_of(new) | homes | flavors(name, &new.nfs_security)? | groups(name, &new.nfs_groups)?;
-        let terms = terms | snapshot_folders(name, &new.nfs_snapshots)?;
-        check_encryption(name, terms)?;
+        let terms = asked_terms(new)? | homes;
         let in_pool = self.place_in_pool(new)?;
         let directory = match (&original, &in_pool) {
             (_, Some(place)) => place.directory.clone(),
@@ -242,19 +246,11 @@ impl Administration {
         let mut record = self.made_share(name)?;
         let as_it_was = record.clone();
         let terms = changed_terms(&record.name, record.terms(), change)?;
-        let before = record.provisioned().unwrap_or_default();
-        let mut provisioned = before.clone();
+        let mut provisioned = record.provisioned().unwrap_or_default();
         if let Some(plan) = &change.plan {
             let plan = parse_plan(&record.name, plan)?;
             self.check_pools(&record.name, &plan, &self.made_shares()?)?;
-            provisioned = before.change(plan, SystemTime::now()).map_err(|e| {
-                let what = format!("the share {}: {e}", record.name);
-                Refusal::new(
-                    RefusalKind::Plan,
-                    what,
-                    "This is a rule of the plan. An increase is possible at any time.",
-                )
-            })?;
+            provisioned = changed_plan(&record, plan)?;
         }
         if terms.contains(Terms::READ_ONLY) != record.terms().contains(Terms::READ_ONLY) {
             check_directory(&record.name, &record.directory, terms)?;
@@ -297,11 +293,8 @@ impl Administration {
 
     /// Checks what a share is to have for rules. Whom names of a domain mean is for the server that runs.
     fn check_rules(&self, name: &str, rules: &Rules) -> Result<()> {
-        let refused = |e| invalid(format!("the share {name}: {e}"), "docs/shares.md has the forms.");
-        let rules = rules::parse(rules).map_err(refused)?;
-        let Some(serving) = &self.serving else { return Ok(()) };
-        check_names(name, &rules.rights, &serving.accounts.tickets().settings)
-            .map_err(|Problem { what, advice, .. }| invalid(what, &advice))
+        let kerberos = self.serving.as_ref().map(|serving| serving.accounts.tickets());
+        check_rules(name, rules, kerberos.as_ref().map(|tickets| &tickets.settings))
     }
 
     /// Makes the running server use a share as it is now. A share that could not be served is tried again.
@@ -322,7 +315,7 @@ impl Administration {
             serving.names.look_again();
             return Ok(());
         };
-        use_rules(serving, share, record.terms(), record.rules().map_err(failed)?);
+        use_rules(share, record.terms(), record.rules().map_err(failed)?, &serving.names);
         if record.terms().contains(Terms::ENCRYPTED) || share.rules().name_certificates() {
             opening::tell_what_is_lacking(share, self.declared().encryption);
         }
@@ -331,12 +324,7 @@ impl Administration {
         share.set_recycle_bin(record.recycle_bin().map_err(failed)?);
         share.set_ransomware_rule(record.ransomware_alarm().map_err(failed)?);
         let plan = record.provisioned().map_err(failed)?.plan;
-        if share.plan() == plan {
-            return Ok(());
-        }
-        let late = |e| Refusal::new(RefusalKind::Plan, format!("the share {}: {e}", record.name), "");
-        share.set_plan(plan, SystemTime::now()).map_err(late)?;
-        self.keep_credits()
+        if use_plan(share, plan)? { self.keep_credits() } else { Ok(()) }
     }
 
     /// Stores the burst credits of all shares. A new plan is the last thing that can have changed them.
@@ -432,16 +420,6 @@ impl Administration {
     }
 }
 
-/// Applies new terms and rules of a share. Clients that the rules no longer admit, or admit differently, lose their
-/// opens.
-fn use_rules(serving: &Serving, share: &share::Share, terms: Terms, rules: share::Rules) {
-    if (share.terms(), &*share.rules()) != (terms, &rules) {
-        share.set_terms(terms);
-        share.set_rules(rules);
-        serving.names.look_again();
-    }
-}
-
 fn encryption_at_rest(directory: &Path) -> Option<String> {
     // Where each user has a directory, the one that holds them counts. One in CephFS is not of this machine.
     let (directory, _) = split_directory(directory).ok()?;
@@ -449,11 +427,6 @@ fn encryption_at_rest(directory: &Path) -> Option<String> {
         return None;
     }
     in_time::answer(move || at_rest::encryption(&directory)).flatten().map(str::to_owned)
-}
-
-fn check_comment(name: &str, comment: &str) -> Result<()> {
-    rules::check_comment(comment)
-        .map_err(|e| invalid(format!("the share {name}: {e}"), "Take a shorter one."))
 }
 
 /// A ransomware alarm as the state database has it.
@@ -502,125 +475,6 @@ fn by_protocols(
     let terms = if declared.encryption.is_required { terms | Terms::ENCRYPTED } else { terms };
     let terms = if nfs.is_some_and(NfsServer::can_encrypt) { terms - Terms::ENCRYPTED } else { terms };
     rules::write_protocols(served_by(protocols, terms))
-}
-
-fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
-    Share {
-        name: name.to_owned(),
-        directory: written_directory(directory, terms).to_string_lossy().into_owned(),
-        declared_in: None,
-        served: false,
-        problem: None,
-        alarms: Vec::new(),
-        read_only: terms.contains(Terms::READ_ONLY),
-        guest: terms.contains(Terms::GUESTS),
-        access_based_enumeration: terms.contains(Terms::ACCESS_BASED_ENUMERATION),
-        continuous_availability: terms.contains(Terms::CONTINUOUSLY_AVAILABLE),
-        encrypted: terms.contains(Terms::ENCRYPTED),
-        tls_required: terms.contains(Terms::TLS),
-        nfs_security: rules::write_nfs_security(terms),
-        nfs_groups: rules::write_nfs_groups(terms),
-        nfs_snapshots: rules::write_nfs_snapshots(terms),
-        devices: terms.contains(Terms::DEVICES),
-        set_id: terms.contains(Terms::SET_ID),
-        secure_port: terms.contains(Terms::SECURE_PORT),
-        hidden: terms.contains(Terms::HIDDEN),
-        comment: String::new(),
-        metadata_cache: true,
-        access_log: !terms.contains(Terms::UNLOGGED),
-        rules: Rules::default(),
-        served_by: Vec::new(),
-        snapshot_policy: String::new(),
-        recycle_bin: String::new(),
-        ransomware_alarm: String::new(),
-        snapshots: None,
-        encryption_at_rest: None,
-        restorable_until: None,
-        pool: None,
-        size: None,
-        plan,
-    }
-}
-
-fn terms_of(new: &NewShare) -> Terms {
-    let mut terms = Terms::empty();
-    terms.set(Terms::READ_ONLY, new.read_only);
-    terms.set(Terms::GUESTS, new.guest);
-    terms.set(Terms::ACCESS_BASED_ENUMERATION, new.access_based_enumeration);
-    terms.set(Terms::CONTINUOUSLY_AVAILABLE, new.continuous_availability);
-    // What TLS does for NFS, encryption does for SMB.
-    terms.set(Terms::ENCRYPTED, new.encrypted || new.tls_required);
-    terms.set(Terms::TLS, new.tls_required);
-    terms.set(Terms::DEVICES, new.devices);
-    terms.set(Terms::SET_ID, new.set_id);
-    terms.set(Terms::SECURE_PORT, new.secure_port);
-    terms.set(Terms::HIDDEN, new.hidden);
-    terms.set(Terms::UNLOGGED, new.access_log == Some(false));
-    terms
-}
-
-fn changed_terms(name: &str, mut terms: Terms, change: &ShareChange) -> Result<Terms> {
-    let encrypted = change.encrypted.or_else(|| change.tls_required.filter(|required| *required));
-    let changes = [
-        (Terms::READ_ONLY, change.read_only),
-        (Terms::GUESTS, change.guest),
-        (Terms::ACCESS_BASED_ENUMERATION, change.access_based_enumeration),
-        (Terms::CONTINUOUSLY_AVAILABLE, change.continuous_availability),
-        (Terms::ENCRYPTED, encrypted),
-        (Terms::TLS, change.tls_required),
-        (Terms::DEVICES, change.devices),
-        (Terms::SET_ID, change.set_id),
-        (Terms::SECURE_PORT, change.secure_port),
-        (Terms::HIDDEN, change.hidden),
-        (Terms::UNLOGGED, change.access_log.map(|logged| !logged)),
-    ];
-    for (term, wanted) in changes {
-        terms.set(term, wanted.unwrap_or_else(|| terms.contains(term)));
-    }
-    if let Some(named) = &change.nfs_security {
-        terms = (terms - Terms::RPC_FLAVORS) | flavors(name, named)?;
-    }
-    if let Some(word) = &change.nfs_groups {
-        terms = (terms - Terms::GROUPS_OF_CLIENT - Terms::GROUPS_OF_SERVER) | groups(name, word)?;
-    }
-    if let Some(word) = &change.nfs_snapshots {
-        terms = (terms - Terms::SNAPSHOT_FOLDERS) | snapshot_folders(name, word)?;
-    }
-    check_encryption(name, terms)?;
-    Ok(terms)
-}
-
-/// Whether NFS clients find earlier versions.
-fn snapshot_folders(name: &str, word: &str) -> Result<Terms> {
-    let refused = |e| invalid(format!("the share {name}: {e}"), "docs/snapshots.md says what each does.");
-    rules::parse_nfs_snapshots(word).map_err(refused)
-}
-
-/// Who says in which groups users of NFS are.
-fn groups(name: &str, word: &str) -> Result<Terms> {
-    let refused = |e| invalid(format!("the share {name}: {e}"), "docs/shares.md says what each does.");
-    rules::parse_nfs_groups(word).map_err(refused)
-}
-
-/// The flavors with which NFS clients may use a share.
-fn flavors(name: &str, named: &[String]) -> Result<Terms> {
-    let refused = |e| invalid(format!("the share {name}: {e}"), "docs/kerberos.md says what each does.");
-    rules::parse_nfs_security(named).map_err(refused)
-}
-
-/// Refuses terms about encryption that do not go together.
-fn check_encryption(name: &str, terms: Terms) -> Result<()> {
-    if terms.contains(Terms::TLS) && !terms.contains(Terms::ENCRYPTED) {
-        let what = format!("the share {name} requires TLS, so it is encrypted");
-        return Err(invalid(what, "Switch off tls-required, too."));
-    }
-    let refused = |e| invalid(format!("the share {name}: {e}"), "docs/kerberos.md has the rules.");
-    rules::check_nfs_security(terms).map_err(refused)
-}
-
-fn parse_plan(name: &str, plan: &str) -> Result<Plan> {
-    plan.parse()
-        .map_err(|e| invalid(format!("the plan of the share {name}: {e}"), "docs/plans.md has all plans."))
 }
 
 pub(super) fn check_directory(name: &str, directory: &Path, terms: Terms) -> Result<PathBuf> {

@@ -6,17 +6,19 @@ use std::time::{Duration, Instant};
 
 use control::cluster::{
     CALL_MAX, Cluster, ClusterGateway, ClusterGateways, Drained, GatewayFigures, NewKeytab, NewVserver,
-    Vserver, VserverMove, VserverShare, Vservers,
+    ShareMove, Vserver, VserverMove, VserverShare, VserverShares, Vservers,
 };
+use control::shares::{NewShare, Share, ShareChange};
 use control::users::{NewUser, User, UserChange, Users};
 use control::{Refusal, RefusalKind};
+use share::Terms;
 use state::cluster::{
     GatewayRecord, LastOwner, Listed, Register, Seen, Unreadable, VserverRecord, VserverShareRecord,
     last_owner, living,
 };
 use state::store::StoreError;
 
-use super::{Seat, definition, keytabs, placement, troubles};
+use super::{Seat, definition, keytabs, placement, shares, troubles};
 use crate::problem::Problem;
 
 pub(super) type Result<T> = std::result::Result<T, Refusal>;
@@ -24,7 +26,7 @@ pub(super) type Result<T> = std::result::Result<T, Refusal>;
 /// How long a gateway may take to take its place: the lease of a server before it may have to run out.
 const JOIN: Duration = Duration::from_secs(8);
 /// How long a vserver may take to be served, or to end.
-const MOVE: Duration = Duration::from_secs(40);
+pub(super) const MOVE: Duration = Duration::from_secs(40);
 /// How long the vservers of a gateway that is drained are moved one after the other. What is left then is told.
 const DRAIN: Duration = Duration::from_secs(60);
 /// How long the rest of a call may take: some questions to the store, each of which it answers within seconds or not at all.
@@ -34,7 +36,7 @@ const _: () = assert!(MOVE.as_secs() + DRAIN.as_secs() + REST.as_secs() <= CALL_
 const LATER: &str =
     "It is damaged, or a later version of this program has written it: install that version here.";
 /// How often to look whether that is so.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 pub(super) fn refused(kind: RefusalKind, what: impl Into<String>, advice: impl Into<String>) -> Refusal {
     Refusal::new(kind, what, advice)
@@ -110,7 +112,7 @@ impl Seat {
             .ok_or_else(|| no_gateway(name))
     }
 
-    fn all_vservers(&self, register: &Register) -> Result<Listed<VserverRecord>> {
+    pub(super) fn all_vservers(&self, register: &Register) -> Result<Listed<VserverRecord>> {
         register.vservers().map_err(|error| self.no_answer(&error))
     }
 
@@ -122,7 +124,7 @@ impl Seat {
     }
 
     /// Who serves a vserver now, and in which epoch it was last served.
-    fn served_by(&self, register: &Register, name: &str) -> Result<(Option<String>, Option<u64>)> {
+    pub(super) fn served_by(&self, register: &Register, name: &str) -> Result<(Option<String>, Option<u64>)> {
         let last = last_owner(&**register.store(), name).map_err(|error| self.no_answer(&error))?;
         Ok(match last {
             None => (None, None),
@@ -138,11 +140,11 @@ impl Seat {
         let (served_by, epoch) = self.served_by(register, &record.name)?;
         let trouble = register.trouble(&record.name).map_err(|error| self.no_answer(&error))?;
         let (keys, unusable) = keytabs::told(register.keytab(&record.name));
-        let share = |share: &VserverShareRecord| VserverShare {
+        let share = |VserverShareRecord { share, .. }: &VserverShareRecord| VserverShare {
             name: share.name.clone(),
-            directory: share.directory.clone(),
-            is_read_only: share.is_read_only,
-            is_continuously_available: share.is_continuously_available,
+            directory: share.directory.to_string_lossy().into_owned(),
+            is_read_only: share.terms().contains(Terms::READ_ONLY),
+            is_continuously_available: share.terms().contains(Terms::CONTINUOUSLY_AVAILABLE),
             plan: share.plan.clone(),
         };
         Ok(Vserver {
@@ -156,7 +158,7 @@ impl Seat {
             shares: record.shares.iter().map(share).collect(),
             has_keytab: keys.is_some(),
             keys: keys.unwrap_or_default(),
-            problem: trouble.or(unusable),
+            problem: trouble.or(unusable).or(self.why_shares(register, &record.name, epoch)?),
         })
     }
 
@@ -257,6 +259,9 @@ impl Seat {
             if let Some(address) = definition::shared_address(new, &record) {
                 let what = format!("the vserver {} has the address {address} on the same port", record.name);
                 return Err(refused(RefusalKind::Invalid, what, "Give each vserver an address of its own."));
+            }
+            for VserverShareRecord { share, .. } in &new.shares {
+                shares::check_apart(&share.name, &share.directory, &record)?;
             }
         }
         Ok(())
@@ -494,6 +499,7 @@ impl ClusterGateways for Seat {
         let register = self.asked_register()?;
         let seen = self.one_vserver(&register, name)?;
         let told = self.told(&register, &seen.record)?;
+        self.check_nothing_comes_from(&register, name)?;
         if !register.change_vserver(&seen, None).map_err(|error| self.no_answer(&error))? {
             return Err(too_quick());
         }
@@ -506,7 +512,32 @@ impl ClusterGateways for Seat {
             }
             std::thread::sleep(LOOK);
         }
+        self.forget_traces_to(&register, name);
         Ok(told)
+    }
+
+    fn vserver_shares(&self, vserver: &str) -> Result<VserverShares> {
+        self.told_shares(vserver)
+    }
+
+    fn vserver_share(&self, vserver: &str, share: &str) -> Result<Share> {
+        self.told_share(vserver, share)
+    }
+
+    fn add_vserver_share(&self, vserver: &str, new: &NewShare) -> Result<Share> {
+        self.add_share(vserver, new)
+    }
+
+    fn change_vserver_share(&self, vserver: &str, share: &str, change: &ShareChange) -> Result<Share> {
+        self.set_share(vserver, share, change)
+    }
+
+    fn remove_vserver_share(&self, vserver: &str, share: &str) -> Result<Share> {
+        self.remove_share(vserver, share)
+    }
+
+    fn move_vserver_share(&self, vserver: &str, share: &str, to: &ShareMove) -> Result<Share> {
+        self.move_share(vserver, share, &to.vserver)
     }
 
     fn users(&self) -> Result<Users> {

@@ -9,6 +9,7 @@ use super::attempts::AGAIN;
 use super::{Seat, definition, keytabs, troubles};
 use crate::problem::{Cause, Problem, Result};
 use crate::vserver_commands::Given;
+use crate::vserver_shares::VserverShare;
 
 /// An attempt that has taken so long has waited for a storage already, and is repeated sooner.
 const LONG: Duration = Duration::from_secs(9);
@@ -42,7 +43,20 @@ fn given(seat: &Seat, register: &Register, record: &VserverRecord) -> Result<Giv
     let keys = keytabs::at_the_beginning(register, record);
     let not_known = || Problem::new(Cause::Silent, "the users of the cluster are not known yet", "");
     let lent = seat.host.of_cluster.lent().ok_or_else(not_known)?;
-    Ok(Given { lent, keys })
+    let shares = shares_now(seat, register, &record.name)?;
+    Ok(Given { lent, keys, shares: Some(shares) })
+}
+
+/// The shares of a vserver that is owned. Before it was, others could change them, and tell that they had done their part.
+///
+/// # Errors
+/// It is not to be served here any more, or the store does not answer.
+fn shares_now(seat: &Seat, register: &Register, vserver: &str) -> Result<Vec<VserverShare>> {
+    let seen = register.vserver(vserver).map_err(|error| seat.failed(&error))?;
+    let own = seen.map(|seen| seen.record).filter(|record| record.gateway == seat.name());
+    let gone = || Problem::new(Cause::Silent, format!("the vserver {vserver} is not to be served here"), "");
+    let new = definition::definition(&own.ok_or_else(gone)?);
+    new.map(|new| new.shares).map_err(|why| Problem::new(Cause::Settings, why, ""))
 }
 
 /// Ends a vserver, so that another gateway may have it, and says in the register why that fails. How long to wait until it is tried again;

@@ -1,11 +1,11 @@
 //! Vservers as the register has them, as the API tells them, and as a gateway serves them.
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use control::cluster::{NewVserver as Asked, VserverShare as ToldShare};
-use limits::Plan;
 use share::{Terms, folded_name};
+use state::ShareRecord;
 use state::cluster::{VserverRecord, VserverShareRecord};
 
 use crate::cephfs;
@@ -16,7 +16,7 @@ use crate::vserver_shares::VserverShare;
 use crate::vservers::check_vserver_name;
 
 /// The most shares of a vserver.
-const SHARES_MAX: usize = 1000;
+pub(super) const SHARES_MAX: usize = 1000;
 
 /// The record of a new vserver.
 ///
@@ -24,12 +24,11 @@ const SHARES_MAX: usize = 1000;
 /// Why there can be no such vserver, in words.
 pub(super) fn record_of(asked: &Asked, gateway: &str) -> Result<VserverRecord, String> {
     let Asked { name, addresses, smb_port, nfs_port, shares, .. } = asked;
-    let share = |share: &ToldShare| VserverShareRecord {
-        name: share.name.clone(),
-        directory: share.directory.clone(),
-        is_read_only: share.is_read_only,
-        is_continuously_available: share.is_continuously_available,
-        plan: share.plan.clone(),
+    let share = |share: &ToldShare| {
+        let mut terms = Terms::empty();
+        terms.set(Terms::READ_ONLY, share.is_read_only);
+        terms.set(Terms::CONTINUOUSLY_AVAILABLE, share.is_continuously_available);
+        VserverShareRecord::plain(&share.name, &share.directory, terms, &share.plan)
     };
     let record = VserverRecord {
         name: name.clone(),
@@ -38,7 +37,7 @@ pub(super) fn record_of(asked: &Asked, gateway: &str) -> Result<VserverRecord, S
         smb: *smb_port,
         nfs: *nfs_port,
         shares: shares.iter().map(share).collect(),
-        keytab_changes: 0,
+        ..VserverRecord::default()
     };
     check(&record)?;
     Ok(record)
@@ -57,18 +56,25 @@ fn check(record: &VserverRecord) -> Result<(), String> {
         return Err(of(&format!("it has 1 to {SHARES_MAX} shares")));
     }
     let mut names = HashSet::new();
-    for share in &record.shares {
+    for VserverShareRecord { share, .. } in &record.shares {
         check_share_name(&share.name).map_err(|why| of(&why))?;
         if !names.insert(folded_name(&share.name)) {
             return Err(of(&format!("the share {} is given twice", share.name)));
         }
-        // A directory of the machine is fenced by nobody: two gateways could write there.
-        let place = cephfs::absolute(&PathBuf::from(&share.directory));
-        let place = place
-            .ok_or_else(|| of(&format!("{} is not in CephFS: expected cephfs:/PATH", share.directory)))?;
-        place.map_err(|why| of(&format!("{} {why}", share.directory)))?;
+        place_of(&share.directory).map_err(|why| of(&why))?;
     }
     definition(record).map(drop)
+}
+
+/// The directory of a share in CephFS, in its form. A directory of the machine is fenced by nobody: two gateways could write there.
+///
+/// # Errors
+/// It is none, in words.
+pub(super) fn place_of(directory: &Path) -> Result<PathBuf, String> {
+    let place = cephfs::absolute(directory);
+    let written = directory.display();
+    let place = place.ok_or_else(|| format!("{written} is not in CephFS: expected cephfs:/PATH"))?;
+    place.map_err(|why| format!("{written} {why}"))
 }
 
 /// The interfaces on which the addresses of a vserver are.
@@ -85,21 +91,31 @@ pub(super) fn definition(record: &VserverRecord) -> Result<NewVserver, String> {
     let of = |what: String| format!("the vserver {}: {what}", record.name);
     let addresses = record.addresses.iter().map(|text| text.parse::<VserverAddress>());
     let addresses = addresses.collect::<Result<Vec<_>, _>>().map_err(of)?;
-    let share = |share: &VserverShareRecord| {
-        let plan = match &*share.plan {
-            "" => Plan::Unlimited,
-            plan => plan.parse().map_err(|e| of(format!("the plan {plan}: {e}")))?,
-        };
-        let mut terms = Terms::empty();
-        terms.set(Terms::READ_ONLY, share.is_read_only);
-        terms.set(Terms::CONTINUOUSLY_AVAILABLE, share.is_continuously_available);
-        let directory = PathBuf::from(&share.directory);
-        let directory = cephfs::absolute(&directory).and_then(Result::ok).unwrap_or(directory);
-        Ok(VserverShare { name: share.name.clone(), directory, terms, plan })
-    };
-    let shares = record.shares.iter().map(share).collect::<Result<_, String>>()?;
+    let (mut shares, mut coming) = (Vec::new(), Vec::new());
+    for one in &record.shares {
+        let list = if one.coming.is_some() { &mut coming } else { &mut shares };
+        list.push(served(&one.share).map_err(of)?);
+    }
     let reach = Reach::Addresses { addresses, smb: record.smb, nfs: record.nfs };
-    Ok(NewVserver { name: record.name.clone(), shares, reach })
+    Ok(NewVserver { name: record.name.clone(), shares, coming, reach })
+}
+
+/// A share as it is to be served.
+///
+/// # Errors
+/// The record is one of another version, or was never checked. In words.
+pub(super) fn served(share: &ShareRecord) -> Result<VserverShare, String> {
+    let in_words = |error: state::Error| error.what;
+    let directory = share.directory.clone();
+    let directory = cephfs::absolute(&directory).and_then(Result::ok).unwrap_or(directory);
+    Ok(VserverShare {
+        name: share.name.clone(),
+        directory,
+        terms: share.terms(),
+        rules: share.rules().map_err(in_words)?,
+        comment: share.comment.clone(),
+        provisioned: share.provisioned().map_err(in_words)?,
+    })
 }
 
 /// The first address of a vserver that another one has on the same port.
@@ -160,7 +176,7 @@ mod tests {
         refused(&|asked| asked.shares[0].directory = "data".to_owned(), "is not in CephFS");
         refused(&|asked| asked.shares[0].directory = "cephfs:/../data".to_owned(), "has . or ..");
         refused(&|asked| asked.shares[0].directory = "/srv/data".to_owned(), "is not in CephFS");
-        refused(&|asked| asked.shares[0].plan = "gold".to_owned(), "the plan gold");
+        refused(&|asked| asked.shares[0].plan = "gold".to_owned(), "a plan that cannot be");
     }
 
     #[test]

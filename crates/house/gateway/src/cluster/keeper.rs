@@ -11,7 +11,7 @@ use state::cluster::{GatewayRecord, Listed, Member, Register, Seen, VserverRecor
 use super::accounts::Users;
 use super::attempts::Attempts;
 use super::carriers::Carriers;
-use super::{Seat, Wake, changes, definition, keytabs, placement};
+use super::{Seat, Wake, changes, definition, keytabs, placement, share_changes};
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::reach::VserverAddress;
 
@@ -71,6 +71,8 @@ struct Keeper {
     /// The vservers that begin here, and those that end.
     beginnings: Attempts,
     endings: Attempts,
+    /// The vservers that are served here, and whose shares change.
+    sharings: Attempts,
 }
 
 /// Takes away the addresses that a gateway on this machine has left which was killed: nothing is served here yet.
@@ -109,8 +111,8 @@ impl Keeper {
     fn pass(&mut self, seat: &Arc<Seat>) -> Result<Option<Problem>> {
         if seat.gives_up_lost_place() {
             // What begins finds by itself that the place is lost.
-            let Self { carriers, beginnings, endings, .. } = std::mem::take(self);
-            *self = Self { carriers, beginnings, endings, ..Self::default() };
+            let Self { carriers, beginnings, endings, sharings, .. } = std::mem::take(self);
+            *self = Self { carriers, beginnings, endings, sharings, ..Self::default() };
         }
         let Some(register) = seat.register()? else {
             let what = format!("nobody has made a cluster in the pool {}", seat.settings.pool);
@@ -125,7 +127,8 @@ impl Keeper {
             // The place is given back when nothing begins or ends any more.
             self.beginnings.look();
             self.endings.look();
-            if !self.beginnings.is_empty() || !self.endings.is_empty() {
+            self.sharings.look();
+            if !self.beginnings.is_empty() || !self.endings.is_empty() || !self.sharings.is_empty() {
                 return Ok(None);
             }
             seat.leave_place();
@@ -149,6 +152,7 @@ impl Keeper {
         self.end_others(seat, &register);
         // Whoever is to log on to a vserver must be known before it is served.
         let own = if seat.has_accounts() { self.begin_own(seat, &register) } else { None };
+        self.change_shares(seat, &register);
         let keytabs = self.use_keytabs(seat, &register);
         Ok(accounts.or(carriers).or(after).or(handed).or(own).or(keytabs))
     }
@@ -219,6 +223,7 @@ impl Keeper {
         if self.read.is_none() {
             self.beginnings.try_again();
             self.endings.try_again();
+            self.sharings.try_again();
         }
         self.read = Some(Instant::now());
         self.gateways = register.gateways().map_err(|error| seat.failed(&error))?;
@@ -296,6 +301,24 @@ impl Keeper {
             }
         }
         problem
+    }
+
+    /// Has the vservers that are served here have the shares that they are to have.
+    fn change_shares(&mut self, seat: &Arc<Seat>, register: &Arc<Register>) {
+        self.sharings.look();
+        for Seen { record, .. } in &self.vservers.seen {
+            let name = &*record.name;
+            let is_due = record.gateway == seat.name() && share_changes::is_due(&seat.host, record);
+            if !is_due || !self.sharings.may_begin(name) {
+                continue;
+            }
+            let (seat, register, vserver) = (Arc::clone(seat), Arc::clone(register), name.to_owned());
+            let make = move || share_changes::make(&seat, &register, &vserver);
+            if let Err(error) = self.sharings.begin(name, make) {
+                tracing::error!(vserver = name, "no thread to change the shares of the vserver: {error}");
+                self.sharings.has_failed(name);
+            }
+        }
     }
 
     /// Has the vservers use the accounts as they are now. The users of the cluster are read if they have changed: each time that the

@@ -11,6 +11,7 @@ use anabranch_gateway::Gateway;
 use anabranch_gateway::settings::ClusterSettings;
 use control::cluster::{ClusterGateways, NewVserver, Vserver, VserverMove, VserverShare};
 use control::{Administration as _, Refusal};
+use share::Terms;
 use state::cluster::{
     Begun, ClusterStore, GatewayRecord, Member, Register, Seen, VserverRecord, VserverShareRecord,
     last_owner, living,
@@ -49,11 +50,7 @@ pub(crate) fn cluster(world: &World, gateways: &[&str]) -> Register {
 /// A vserver of NFS with one share, which is to be served by this gateway.
 pub(crate) fn vserver(name: &str, gateway: &str, directory: &Path) -> VserverRecord {
     let free = TcpListener::bind((HOME, 0)).unwrap().local_addr().unwrap();
-    let share = VserverShareRecord {
-        name: "data".to_owned(),
-        directory: directory.display().to_string(),
-        ..VserverShareRecord::default()
-    };
+    let share = VserverShareRecord::plain("data", &directory.display().to_string(), Terms::empty(), "");
     VserverRecord {
         name: name.to_owned(),
         gateway: gateway.to_owned(),
@@ -61,7 +58,7 @@ pub(crate) fn vserver(name: &str, gateway: &str, directory: &Path) -> VserverRec
         smb: None,
         nfs: Some(free.port()),
         shares: vec![share],
-        keytab_changes: 0,
+        ..VserverRecord::default()
     }
 }
 
@@ -323,7 +320,9 @@ fn a_command_that_fails_takes_back_what_it_has_written_and_nothing_else() {
         });
         until("it is to move", || record_of(&register, "old").unwrap().record.gateway == "b");
         let expected = match what {
-            "changed" => Some(changed("old", &|record| record.shares[0].is_read_only = true)),
+            "changed" => {
+                Some(changed("old", &|record| record.shares[0].share.comment = "another".to_owned()))
+            }
             "gone" => {
                 let seen = record_of(&register, "old").unwrap();
                 assert!(register.change_vserver(&seen, None).unwrap());

@@ -35,6 +35,7 @@ mod seen;
 #[expect(clippy::result_large_err, reason = "results with attributes in both arms")]
 #[path = "../../../../front/nfs-server/tests/server/client.rs"]
 mod server;
+mod shares;
 #[path = "../ticket/mod.rs"]
 mod ticket;
 mod users;

@@ -15,7 +15,7 @@ use crate::client::Client;
 use crate::cluster::{begin, cluster, record_of, served, stop, until, vserver};
 use crate::world::{HOME, World};
 
-fn new_user(name: &str, uid: Option<u32>) -> NewUser {
+pub(crate) fn new_user(name: &str, uid: Option<u32>) -> NewUser {
     NewUser { name: name.to_owned(), password: Password(format!("{name}'s")), uid, ..NewUser::default() }
 }
 
@@ -25,23 +25,23 @@ fn only(gateways: &Arc<dyn ClusterGateways>) -> User {
     users.remove(0)
 }
 
-fn refused<T>(called: Result<T, Refusal>, kind: RefusalKind, why: &str) {
+pub(crate) fn refused<T>(called: Result<T, Refusal>, kind: RefusalKind, why: &str) {
     let Err(refusal) = called else { panic!("it was not refused") };
     assert!(refusal.kind == kind && refusal.what.contains(why), "{refusal:?}");
 }
 
-fn connected(port: u16) -> Client {
+pub(crate) fn connected(port: u16) -> Client {
     let mut client = Client::connect((HOME, port).into());
     client.negotiate(&[Dialect::Smb311]);
     client
 }
 
 /// When a vserver is in the list of its gateway, it does not listen yet.
-fn until_it_listens(port: u16) {
+pub(crate) fn until_it_listens(port: u16) {
     until("it listens", || TcpStream::connect((HOME, port)).is_ok());
 }
 
-fn log_on(port: u16, name: &str) -> Result<Client, NtStatus> {
+pub(crate) fn log_on(port: u16, name: &str) -> Result<Client, NtStatus> {
     let mut client = connected(port);
     client.log_in(name, &format!("{name}'s"))?;
     client.tree_connect("data")?;

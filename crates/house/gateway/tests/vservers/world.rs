@@ -13,7 +13,6 @@ use anabranch_gateway::settings::{CephPlace, Settings, ShareSettings};
 use anabranch_gateway::{
     Gateway, NewVserver, PortmapSockets, Prepared, Problem, Reach, Sockets, VserverShare,
 };
-use limits::Plan;
 use share::Terms;
 use smb_proto::dialect::Dialect;
 use smb_wire::Guid;
@@ -142,14 +141,10 @@ impl Node {
     pub(crate) fn serve(&self, vserver: &str, directory: &Path, at: Option<At>) -> Result<At, Problem> {
         let (smb, nfs) = (listen(at.map(|at| at.smb)), listen(at.map(|at| at.nfs)));
         let at = At { smb: smb.local_addr().unwrap(), nfs: nfs.local_addr().unwrap() };
-        let share = VserverShare {
-            name: "data".to_owned(),
-            directory: directory.to_owned(),
-            terms: Terms::CONTINUOUSLY_AVAILABLE,
-            plan: Plan::Unlimited,
-        };
+        let share =
+            VserverShare { terms: Terms::CONTINUOUSLY_AVAILABLE, ..VserverShare::new("data", directory) };
         let reach = Reach::Sockets { smb: vec![smb], nfs: vec![nfs] };
-        let new = NewVserver { name: vserver.to_owned(), shares: vec![share], reach };
+        let new = NewVserver { name: vserver.to_owned(), shares: vec![share], coming: Vec::new(), reach };
         self.gateway.serve_vserver(new).map(|()| at)
     }
 

@@ -14,7 +14,9 @@ pub(super) fn a_share_moves_in_two_records_at_once(gateway: NewGateway<'_>) {
         assert!(of_a.add_vserver(&record).unwrap());
     }
     let seen = |name: &str| of_b.vserver(name).unwrap().unwrap();
-    assert!(of_a.change_vserver(&seen("from"), Some(&seen("from").record.with_share(share.clone()))).unwrap());
+    assert!(
+        of_a.change_vserver(&seen("from"), Some(&seen("from").record.with_share(share.clone()))).unwrap()
+    );
     assert!(of_b.vserver("other").unwrap().is_none());
 
     let (from, to) = (seen("from"), seen("to"));
@@ -30,10 +32,14 @@ pub(super) fn a_share_moves_in_two_records_at_once(gateway: NewGateway<'_>) {
     assert!(of_a.change_two_vservers([(&from, &without), (&seen("to"), &with)]).unwrap());
     assert_eq!((seen("from").record, seen("to").record), (without, with));
 
-    let served = SharesServed { epoch: 3, changes: 2, problems: [("data".to_owned(), "no".to_owned())].into() };
+    let served =
+        SharesServed { epoch: 3, changes: 2, problems: [("data".to_owned(), "no".to_owned())].into() };
     assert_eq!(of_a.shares_served("from").unwrap(), None);
     of_a.set_shares_served("from", &served).unwrap();
-    assert_eq!((of_b.shares_served("from").unwrap(), of_b.shares_served("to").unwrap()), (Some(served), None));
+    assert_eq!(
+        (of_b.shares_served("from").unwrap(), of_b.shares_served("to").unwrap()),
+        (Some(served), None)
+    );
     // What was told of a vserver ends with it.
     for name in ["from", "to"] {
         assert!(of_b.change_vserver(&seen(name), None).unwrap());
