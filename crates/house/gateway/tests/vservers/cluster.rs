@@ -224,7 +224,7 @@ fn a_vserver_that_begins_ends_with_the_place_of_its_gateway_and_with_no_later_on
 }
 
 /// A gateway of which there is nothing but its place in the cluster, for longer than a test takes on whatever machine.
-fn absent(world: &World, name: &str) -> Member {
+pub(crate) fn absent(world: &World, name: &str) -> Member {
     let store = world.store.gateway(name);
     let member = Member::join(Arc::clone(&store), name, "").unwrap().unwrap();
     store.renew_lease(&format!("gateway {name}"), LONG).unwrap().unwrap();

@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anabranch_gateway::Gateway;
 use control::RefusalKind;
@@ -13,10 +14,10 @@ use nfs_wire::v4::status::Status;
 use share::Terms;
 use smb_wire::NtStatus;
 use smb_wire::create::CreateDisposition;
-use state::cluster::{Coming, Register, VserverRecord, VserverShareRecord};
+use state::cluster::{Begun, Coming, Register, VserverRecord, VserverShareRecord};
 
 use crate::client::Client;
-use crate::cluster::{begin, cluster, record_of, served, stop, until, vserver};
+use crate::cluster::{absent, begin, cluster, record_of, served, stop, until, vserver};
 use crate::nfs4::Nfs4;
 use crate::persistent::{EXCLUSIVE, lock, open};
 use crate::users::{connected, new_user, refused, until_it_listens};
@@ -266,6 +267,14 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     stop(a);
 }
 
+/// The same shares, one of them with another name.
+fn renamed(mut shares: Vec<VserverShareRecord>, from: &str, to: &str) -> Vec<VserverShareRecord> {
+    for share in shares.iter_mut().filter(|share| share.share.name == from) {
+        share.share.name = to.to_owned();
+    }
+    shares
+}
+
 fn only(gateways: &Gateways, vserver: &str, name: &str) -> Option<Share> {
     gateways.vserver_share(vserver, name).ok()
 }
@@ -299,28 +308,57 @@ fn a_share_moves_to_another_vserver_and_is_never_in_both() {
     assert_eq!(left.went.iter().collect::<Vec<_>>(), [(&"moving".to_owned(), &"to".to_owned())]);
     assert_eq!(only(&of_a, "from", "moving"), None);
 
-    // Back, while the gateway that is to let it go is away: nobody else opens it before.
-    drop(of_b);
+    of_a.move_vserver_share("to", "moving", &ShareMove { vserver: "from".to_owned() }).unwrap();
+    assert_eq!(nfs_client.top("moving").unwrap(), top, "it has the number that it had");
+    assert!(of_a.vserver_shares("from").unwrap().went.is_empty(), "it is back");
+    assert_eq!(there.top("moving").unwrap_err(), Status::NoEnt);
+    drop((of_a, of_b));
+    stop(a);
     stop(b);
+}
+
+#[test]
+fn a_share_comes_when_the_vserver_that_it_leaves_is_served_by_nobody_who_may_have_it_open() {
+    let Some(world) = World::new("a share that waits for another vserver") else { return };
+    let register = cluster(&world, &["a", "c"]);
+    let from = of_both(&world, "from", "a");
+    let mut held = of_both(&world, "held", "c");
+    held.shares = renamed(held.shares, "data", "moving");
+    let kept = world.data("kept").display().to_string();
+    held.shares.push(VserverShareRecord::plain("kept", &kept, Terms::empty(), ""));
+    for record in [&from, &held] {
+        assert!(register.add_vserver(record).unwrap());
+    }
+    // The gateway c is there, and does nothing.
+    let c = absent(&world, "c");
+    let Begun::Owned(ownership) = c.own("held").unwrap() else { panic!("others serve it") };
+    ownership.answers().unwrap();
+    let (a, of_a) = gateway(&world, "a");
+    until("it is served", || served(&a) == ["from"]);
     let moving = std::thread::spawn({
         let of_a = Arc::clone(&of_a);
-        move || of_a.move_vserver_share("to", "moving", &ShareMove { vserver: "from".to_owned() })
+        move || of_a.move_vserver_share("held", "moving", &ShareMove { vserver: "from".to_owned() })
     });
     until("it is written down", || only(&of_a, "from", "moving").is_some());
+    assert_eq!(only(&of_a, "held", "moving"), None);
+    refused(of_a.remove_vserver("held"), RefusalKind::Busy, "is on its way from the vserver held");
+    // For as long as the gateway looks several times.
+    std::thread::sleep(Duration::from_secs(2));
     let coming = only(&of_a, "from", "moving").unwrap();
-    assert_eq!(coming.problem.as_deref(), Some("it is on its way from the vserver to"));
-    refused(of_a.remove_vserver("to"), RefusalKind::Busy, "is on its way from the vserver to");
-    assert!(of_a.vserver_shares("from").unwrap().went.is_empty(), "it is back");
-    until("the vserver is taken over, and the share has come", || has_come(&register, "from", "moving"));
+    assert_eq!(coming.problem.as_deref(), Some("it is on its way from the vserver held"));
+    let mut nfs_client = nfs(&from, "one");
+    assert_eq!(nfs_client.top("moving").unwrap_err(), Status::NoEnt);
+    ownership.end().unwrap();
     assert!(moving.join().unwrap().unwrap().served);
     nfs_client.top("moving").unwrap();
-    of_a.remove_vserver("to").unwrap();
+    assert_eq!(of_a.vserver_shares("held").unwrap().went.len(), 1);
+    of_a.remove_vserver("held").unwrap();
 
     // From a vserver that nobody serves, because one of its directories is not there.
     let mut idle = of_both(&world, "idle", "a");
     let missing = world.directory.path().join("missing").display().to_string();
+    idle.shares = renamed(idle.shares, "data", "papers");
     idle.shares.push(VserverShareRecord::plain("missing", &missing, Terms::empty(), ""));
-    idle.shares[0].share.name = "papers".to_owned();
     assert!(register.add_vserver(&idle).unwrap());
     until("it cannot be served", || register.trouble("idle").unwrap().is_some());
     of_a.move_vserver_share("idle", "papers", &ShareMove { vserver: "from".to_owned() }).unwrap();
