@@ -15,6 +15,9 @@ use crate::{Gone, Share, ShareId};
 /// Shares served at a time: each has its own tables, threads and descriptors.
 pub const SHARES_MAX: usize = 4096;
 
+/// The shares by number, for those who keep none of them.
+type InViews = QuickMap<ShareId, Weak<Share>>;
+
 /// The shares at one moment.
 #[derive(Debug, Default, Clone)]
 pub struct Shares {
@@ -28,7 +31,7 @@ pub struct Shares {
     /// Their numbers by folded name.
     gone_by_name: HashMap<String, ShareId>,
     /// What views of the table have of it, which may be old.
-    in_views: Arc<QuickMap<ShareId, Weak<Share>>>,
+    in_views: Arc<InViews>,
 }
 
 /// Why a share cannot be entered.
@@ -281,7 +284,7 @@ impl ShareTable {
 #[derive(Debug)]
 pub struct ShareView {
     table: Arc<ShareTable>,
-    seen: RefCell<(u64, Arc<QuickMap<ShareId, Weak<Share>>>)>,
+    seen: RefCell<(u64, Arc<InViews>)>,
 }
 
 impl ShareView {
