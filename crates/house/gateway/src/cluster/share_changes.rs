@@ -54,7 +54,7 @@ fn made(seat: &Arc<Seat>, register: &Arc<Register>, vserver: &str) -> Result<Opt
     for (share, problem) in &failed {
         tracing::error!(vserver, share, "{problem}");
     }
-    problems.extend(failed.iter().map(|(share, problem)| (share.clone(), told(problem))));
+    problems.extend(failed.iter().map(|(share, problem)| (share.clone(), told(share, problem))));
     if is_withdrawn {
         let is_open = |share: &VserverShareRecord| {
             let name = &share.share.name;
@@ -143,8 +143,23 @@ fn settle(
     Ok(false)
 }
 
-/// A problem in one line.
-fn told(problem: &Problem) -> String {
+/// The problem of a share in one line, without the name of the share.
+fn told(share: &str, problem: &Problem) -> String {
     let why = [&problem.what, &problem.advice].map(String::as_str).join(". ");
-    why.trim_end_matches([' ', '.']).to_owned()
+    let why = why.trim_end_matches([' ', '.']);
+    why.strip_prefix(&format!("share {share}: ")).unwrap_or(why).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::problem::Cause;
+
+    #[test]
+    fn a_problem_is_told_in_one_line_and_names_the_share_once() {
+        let problem = Problem::new(Cause::Directory, "share data: no such directory", "Make it.");
+        assert_eq!(told("data", &problem), "no such directory. Make it");
+        assert_eq!(told("more", &problem), "share data: no such directory. Make it");
+        assert_eq!(told("data", &Problem { advice: String::new(), ..problem }), "no such directory");
+    }
 }

@@ -1,6 +1,7 @@
 //! Commands on the shares of vservers. Each changes the records of vservers, and waits until the gateways that serve these have done their
 //! part.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -217,7 +218,10 @@ impl Seat {
     /// # Errors
     /// Those of the command. The vserver is as it was.
     pub(super) fn set_share(&self, vserver: &str, name: &str, change: &ShareChange) -> Result<Share> {
-        let before = std::cell::RefCell::new(None);
+        if *change == ShareChange::default() {
+            return self.told_share(vserver, name);
+        }
+        let before = RefCell::new(None);
         let written = self.write_shares(vserver, |_, record| {
             let share = record.share(name).ok_or_else(|| no_share(vserver, name))?;
             *before.borrow_mut() = Some(share.clone());
