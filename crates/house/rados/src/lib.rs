@@ -11,6 +11,7 @@
 //! | object `topic.NAME`, with a watch of each listener | a topic |
 //! | the OSD map's blocklist | gateways that are fenced |
 
+mod connection;
 mod gateway;
 mod keys;
 mod library;

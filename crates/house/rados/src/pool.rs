@@ -1,10 +1,9 @@
 //! A connection to a pool, and the operations on its objects. What librados reports as an error number is an [`Errno`].
 #![expect(unsafe_code, reason = "functions of a C library are called here")]
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::fmt;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,13 +11,12 @@ use std::time::Duration;
 use rustix::io::Errno;
 use state::Error;
 
+use crate::connection::{Connection, done, text};
 use crate::library::{
-    self, CREATE_EXCLUSIVE, CREATE_IDEMPOTENT, EQUAL, Functions, IoContext, MAY_RENEW, MUST_RENEW,
-    OmapIterator, Operation, Rados, TimeValue,
+    CREATE_EXCLUSIVE, CREATE_IDEMPOTENT, EQUAL, Functions, IoContext, MAY_RENEW, MUST_RENEW, OmapIterator,
+    Operation, Rados, TimeValue,
 };
 
-/// How long a monitor or an OSD may take to answer. Ceph itself would wait for ever.
-const ANSWER: &str = "10";
 /// The longest attribute that is read, and each of the texts that describe who has a lock.
 const TEXT_BYTES_MAX: usize = 4096;
 /// How many records one answer may have.
@@ -43,6 +41,8 @@ pub(crate) struct Pool {
     pub(crate) rados: Rados,
     pub(crate) functions: &'static Functions,
     place: Place,
+    /// Ends after the context of the pool does.
+    _connection: Connection,
 }
 
 // SAFETY: librados may be called from several threads with one handle, as long as nobody changes the handle itself (its pool, its
@@ -94,41 +94,27 @@ fn parts<'a>(bytes: impl Iterator<Item = &'a [u8]>) -> (Vec<*const c_char>, Vec<
     bytes.map(|bytes| (pointer(bytes), bytes.len())).unzip()
 }
 
-fn done(result: c_int) -> Result<c_int, Errno> {
-    if result < 0 { Err(Errno::from_raw_os_error(-result)) } else { Ok(result) }
-}
-
-fn text(text: &str, what: &str) -> Result<CString, Error> {
-    CString::new(text).map_err(|_| Error::new(format!("the {what} has a NUL in it"), ""))
-}
-
 impl Pool {
     /// Connects.
     ///
     /// # Errors
     /// Ceph's library, the configuration file, the key, the monitors or the pool are not there.
     pub(crate) fn connect(place: &Place) -> Result<Arc<Self>, Error> {
-        let functions = library::functions()?;
-        let path = CString::new(place.configuration.as_os_str().as_bytes());
-        let path =
-            path.map_err(|_| Error::new("the path of Ceph's configuration file has a NUL in it", ""))?;
-        let (user, pool) = (text(&place.user, "user of Ceph")?, text(&place.pool, "name of the pool")?);
+        let pool = text(&place.pool, "name of the pool")?;
         let namespace = text(&place.namespace, "namespace of the pool")?;
-        let mut rados = null_mut();
-        // SAFETY: the texts end with NUL, and the handle is written to before it is used.
-        done(unsafe { (functions.create2)(&raw mut rados, c"ceph".as_ptr(), user.as_ptr(), 0) }).map_err(
-            |e| {
-                Error::new(
-                    format!("{} is no user of Ceph: {e}", place.user),
-                    "Name one, such as client.anabranch",
-                )
-            },
+        let connection = Connection::new(
+            &place.configuration,
+            &place.user,
+            &format!("mon 'profile rbd' osd 'allow rwx pool={}'", place.pool),
         )?;
         // From here on `Drop` gives back what there is.
-        let mut connected = Self { io: null_mut(), rados, functions, place: place.clone() };
-        connected.configure(&path)?;
-        // SAFETY: the handle is one that was made, and is not connected yet.
-        done(unsafe { (connected.functions.connect)(connected.rados) }).map_err(|e| connected.refused(e))?;
+        let mut connected = Self {
+            io: null_mut(),
+            rados: connection.rados,
+            functions: connection.functions,
+            place: place.clone(),
+            _connection: connection,
+        };
         let mut io = null_mut();
         // SAFETY: the handle is connected, and the text ends with NUL.
         done(unsafe { (connected.functions.ioctx_create)(connected.rados, pool.as_ptr(), &raw mut io) })
@@ -137,51 +123,6 @@ impl Pool {
         // SAFETY: the context was just made, and the text ends with NUL.
         unsafe { (connected.functions.ioctx_set_namespace)(io, namespace.as_ptr()) };
         Ok(Arc::new(connected))
-    }
-
-    fn configure(&self, path: &CStr) -> Result<(), Error> {
-        // SAFETY: the handle is one that was made, and the text ends with NUL.
-        done(unsafe { (self.functions.conf_read_file)(self.rados, path.as_ptr()) }).map_err(|e| {
-            let file = Path::display(&self.place.configuration);
-            Error::new(
-                format!("Ceph's configuration file {file}: {e}"),
-                "Copy it from a machine of the Ceph cluster",
-            )
-        })?;
-        let seconds = text(ANSWER, "time")?;
-        for option in [c"rados_osd_op_timeout", c"rados_mon_op_timeout", c"client_mount_timeout"] {
-            // SAFETY: as above.
-            done(unsafe { (self.functions.conf_set)(self.rados, option.as_ptr(), seconds.as_ptr()) })
-                .map_err(|e| {
-                    Error::new(format!("Ceph's library has no option {}: {e}", option.to_string_lossy()), "")
-                })?;
-        }
-        Ok(())
-    }
-
-    fn refused(&self, error: Errno) -> Error {
-        let Place { configuration, user, pool, .. } = &self.place;
-        let file = configuration.display();
-        match error {
-            Errno::ACCESS | Errno::PERM => Error::new(
-                format!(
-                    "the Ceph cluster of {file} does not let {user} in: there is no key here, or the cluster has another one"
-                ),
-                format!(
-                    "Put into the keyring that {file} names what this prints: ceph auth get {user} (for a new user: \
-                     ceph auth get-or-create {user} mon 'profile rbd' osd 'allow rwx pool={pool}')"
-                ),
-            ),
-            Errno::NOENT => Error::new(
-                format!("{file} names no monitor of a Ceph cluster"),
-                "Copy the file from a machine of the cluster: it needs mon host",
-            ),
-            Errno::TIMEDOUT => Error::new(
-                format!("no monitor of {file} has answered for {ANSWER} s"),
-                "Look whether the monitors run and can be reached from here: ceph -s",
-            ),
-            _ => Error::new(format!("the Ceph cluster of {file}: {error}"), "Try: ceph -s"),
-        }
     }
 
     fn without_pool(&self, error: Errno) -> Error {
@@ -518,7 +459,6 @@ impl Drop for Pool {
             if !self.io.is_null() {
                 (self.functions.ioctx_destroy)(self.io);
             }
-            (self.functions.shutdown)(self.rados);
         }
     }
 }
