@@ -2,6 +2,9 @@
 //! limits for single files, metadata and handles come from "Scalability and performance targets for Azure Files" (May
 //! 2025).
 
+use std::fmt;
+use std::str::FromStr;
+
 use crate::units::ceiling;
 use crate::{Burst, GIB, Handles, Limits, MIB, TIB};
 
@@ -12,6 +15,31 @@ pub enum Media {
     Ssd,
     /// Hard disks.
     Hdd,
+}
+
+impl Media {
+    /// Both, with their names.
+    pub const NAMES: [(Self, &'static str); 2] = [(Self::Ssd, "ssd"), (Self::Hdd, "hdd")];
+}
+
+impl fmt::Display for Media {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ssd => "ssd",
+            Self::Hdd => "hdd",
+        })
+    }
+}
+
+impl FromStr for Media {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::NAMES.iter().find(|(_, name)| *name == text);
+        known
+            .map(|(media, _)| *media)
+            .ok_or_else(|| format!("there is no tier `{text}`; the tiers are: ssd, hdd"))
+    }
 }
 
 /// Credits last for one hour at the burst limit.

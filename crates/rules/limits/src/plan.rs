@@ -78,6 +78,40 @@ impl Plan {
         }
     }
 
+    /// The storage media for which the plan is offered: provisioned v1 is for solid state alone ("Understanding Azure Files
+    /// billing"), and Azure NetApp Files has no other media. None: it says nothing about media.
+    #[must_use]
+    pub fn media(&self) -> Option<Media> {
+        match self {
+            Self::AzureFilesV1 { .. } | Self::Anf { .. } => Some(Media::Ssd),
+            Self::AzureFilesV2 { media, .. } => Some(*media),
+            Self::Unlimited | Self::Custom(_) => None,
+        }
+    }
+
+    /// How the service whose plan it is would bill the share. None: it is of no service.
+    #[must_use]
+    pub fn billing(&self) -> Option<&'static str> {
+        match self {
+            Self::AzureFilesV1 { .. } => Some("Azure Files, provisioned v1"),
+            Self::AzureFilesV2 { .. } => Some("Azure Files, provisioned v2"),
+            Self::Anf { .. } => Some("Azure NetApp Files, by capacity"),
+            Self::Unlimited | Self::Custom(_) => None,
+        }
+    }
+
+    /// The names of the plans that may be had on a storage medium.
+    pub fn names_for(media: Media) -> impl Iterator<Item = &'static str> {
+        let other = match media {
+            Media::Ssd => ["azure-files-v2-hdd"].as_slice(),
+            Media::Hdd => {
+                ["azure-files-v1", "azure-files-v2-ssd", "anf-standard", "anf-premium", "anf-ultra"]
+                    .as_slice()
+            }
+        };
+        Self::NAMES.into_iter().filter(move |name| !other.contains(name))
+    }
+
     /// The limits that follow from the plan.
     #[must_use]
     pub fn limits(&self) -> Limits {
@@ -162,6 +196,29 @@ mod tests {
             };
             assert_eq!(text.parse::<Plan>().unwrap().name(), name);
         }
+    }
+
+    #[test]
+    fn a_medium_has_the_plans_that_are_offered_for_it() {
+        for (media, name) in Media::NAMES {
+            assert_eq!((name.parse(), media.to_string()), (Ok(media), name.to_owned()));
+            for plan in Plan::NAMES {
+                let text = match plan {
+                    "unlimited" => plan.to_owned(),
+                    "custom" => format!("{plan} iops=1"),
+                    _ => format!("{plan} capacity=1TiB"),
+                };
+                let parsed: Plan = text.parse().unwrap();
+                let is_offered = parsed.media().is_none_or(|its| its == media);
+                assert_eq!(
+                    Plan::names_for(media).any(|offered| offered == plan),
+                    is_offered,
+                    "{plan} on {name}"
+                );
+                assert_eq!(parsed.media().is_some(), parsed.billing().is_some(), "{plan}");
+            }
+        }
+        assert!("nvme".parse::<Media>().unwrap_err().contains("`nvme`"));
     }
 
     #[test]
