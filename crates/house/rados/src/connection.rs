@@ -1,10 +1,10 @@
 //! A connection to a Ceph cluster, below its pools.
 #![expect(unsafe_code, reason = "functions of a C library are called here")]
 
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 
 use rustix::io::Errno;
 use state::Error;
@@ -56,6 +56,41 @@ impl Connection {
         Ok(connected)
     }
 
+    /// What the monitors print of a command, which is JSON.
+    ///
+    /// # Errors
+    /// Their error number, and what they say of it.
+    pub(crate) fn command(&self, command: &CStr) -> Result<Vec<u8>, (Errno, String)> {
+        let f = self.functions;
+        let (mut printed, mut said) = (null_mut(), null_mut());
+        let (mut printed_length, mut said_length) = (0, 0);
+        let commands = [command.as_ptr()];
+        // SAFETY: the handle is connected, there is one command, which ends with NUL, no input, and what is written to lives until the
+        // call returns.
+        let result = unsafe {
+            (f.mon_command)(
+                self.rados,
+                commands.as_ptr(),
+                commands.len(),
+                null(),
+                0,
+                &raw mut printed,
+                &raw mut printed_length,
+                &raw mut said,
+                &raw mut said_length,
+            )
+        };
+        // SAFETY: a buffer that is not null has so many bytes, and is given back once.
+        let [printed, said] = unsafe {
+            [(printed, printed_length), (said, said_length)].map(|(buffer, length)| {
+                let copy = copied(buffer, length);
+                (f.buffer_free)(buffer);
+                copy
+            })
+        };
+        done(result).map(|_| printed).map_err(|e| (e, String::from_utf8_lossy(&said).into_owned()))
+    }
+
     fn configure(&self, path: &CStr) -> Result<(), Error> {
         // SAFETY: the handle is one that was made, and the text ends with NUL.
         done(unsafe { (self.functions.conf_read_file)(self.rados, path.as_ptr()) }).map_err(|e| {
@@ -100,6 +135,16 @@ impl Connection {
             _ => Error::new(format!("the Ceph cluster of {file}: {error}"), "Try: ceph -s"),
         }
     }
+}
+
+/// # Safety
+/// There are so many bytes at the pointer.
+pub(crate) unsafe fn copied(bytes: *const c_char, length: usize) -> Vec<u8> {
+    if length == 0 || bytes.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: the caller says so.
+    unsafe { std::slice::from_raw_parts(bytes.cast(), length) }.to_vec()
 }
 
 impl Drop for Connection {

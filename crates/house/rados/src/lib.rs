@@ -1,4 +1,4 @@
-//! [`state::cluster::ClusterStore`] in RADOS, the object store below Ceph.
+//! [`state::cluster::ClusterStore`] in RADOS, the object store below Ceph; and what the monitors of a cluster tell of its data pools.
 //!
 //! Ceph's client library is loaded when a cluster is connected: a machine without Ceph needs none, and one program serves whatever
 //! version there is.
@@ -15,9 +15,16 @@ mod connection;
 mod gateway;
 mod keys;
 mod library;
+mod monitors;
+mod new_pools;
+mod placement;
 mod pool;
 mod records;
+mod topology;
 mod watch;
 
 pub use gateway::Gateway;
+pub use monitors::Monitors;
+pub use new_pools::{Command, NewPool};
+pub use placement::{Class, DataPool, Placement, Printed};
 pub use pool::Place;

@@ -64,6 +64,9 @@ functions! {
     connect: fn(Rados) -> c_int;
     shutdown: fn(Rados);
     wait_for_latest_osdmap: fn(Rados) -> c_int;
+    mon_command: fn(
+        Rados, *const *const c_char, usize, *const c_char, usize, *mut *mut c_char, *mut usize, *mut *mut c_char, *mut usize
+    ) -> c_int;
     blocklist_add: fn(Rados, *mut c_char, u32) -> c_int;
     ioctx_create: fn(Rados, *const c_char, *mut IoContext) -> c_int;
     ioctx_destroy: fn(IoContext);

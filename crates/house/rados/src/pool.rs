@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 use state::Error;
 
-use crate::connection::{Connection, done, text};
+use crate::connection::{Connection, copied, done, text};
 use crate::library::{
     CREATE_EXCLUSIVE, CREATE_IDEMPOTENT, EQUAL, Functions, IoContext, MAY_RENEW, MUST_RENEW, OmapIterator,
     Operation, Rados, TimeValue,
@@ -440,16 +440,6 @@ impl Pool {
     pub(crate) fn io(&self) -> IoContext {
         self.io
     }
-}
-
-/// # Safety
-/// There are so many bytes at the pointer.
-unsafe fn copied(bytes: *const c_char, length: usize) -> Vec<u8> {
-    if length == 0 {
-        return Vec::new();
-    }
-    // SAFETY: the caller says so.
-    unsafe { std::slice::from_raw_parts(bytes.cast(), length) }.to_vec()
 }
 
 impl Drop for Pool {
