@@ -147,7 +147,7 @@ fn time(secs: i64) -> String {
 }
 
 /// How old a state is, in words.
-fn age(as_of: i64) -> String {
+pub(super) fn age(as_of: i64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let secs = i64::try_from(now).unwrap_or(i64::MAX).saturating_sub(as_of).max(0);
     match secs {

@@ -3,12 +3,14 @@
 use std::fmt::Write;
 
 use control::activity::{ApiActivity, CacheActivity, ShareActivity};
+use control::redundancy::Redundancy;
 use control::shares::Share;
 use control::snapshots::SnapshotSummary;
 use schedule::Utc;
 use serde::Serialize;
 use share::Role;
 
+use super::replicate::age;
 use super::{state, terms};
 use crate::print::{bytes, counted, counted_as, latency};
 use crate::table;
@@ -35,6 +37,7 @@ pub(super) fn render(shown: &Shown) -> String {
         terms(share),
         share.plan
     );
+    text.push_str(&kept(share));
     if let (Some(pool), Some(size)) = (&share.pool, share.size) {
         let _ = writeln!(text, "pool       {pool}\nsize       {}", bytes(size));
     }
@@ -75,6 +78,46 @@ pub(super) fn render(shown: &Shown) -> String {
         text.push_str(&calls(activity));
     }
     text
+}
+
+/// How its data is kept, on which medium, and how a service would bill it.
+fn kept(share: &Share) -> String {
+    let mut text = String::new();
+    if let Some(billing) = &share.billing {
+        let _ = writeln!(text, "billing    {billing}");
+    }
+    if let Some(tier) = &share.tier {
+        let name = tier.name.as_deref().unwrap_or("several media");
+        let how = if tier.checked {
+            format!("devices of the class {}", tier.device_classes.join(", "))
+        } else {
+            "stated, not checked".to_owned()
+        };
+        let _ = writeln!(text, "tier       {name} ({how})");
+    }
+    let Some(redundancy) = &share.redundancy else { return text };
+    let _ = writeln!(text, "redundancy {}", how_redundant(redundancy));
+    if let Some(as_of) = redundancy.replica_as_of {
+        let _ = writeln!(text, "replica    as of {} ({})", Utc::from_secs(as_of), age(as_of));
+    }
+    text
+}
+
+fn how_redundant(redundancy: &Redundancy) -> String {
+    let Some(class) = &redundancy.class else {
+        return format!(
+            "not known: {}",
+            redundancy.problem.as_deref().unwrap_or("the server does not say why")
+        );
+    };
+    let (Some(copies), Some(to_write)) = (redundancy.copies, redundancy.copies_to_write) else {
+        return format!("{class}: what the disks of its machine give");
+    };
+    let what = if redundancy.erasure_coded { "parts" } else { "copies" };
+    let across = redundancy.across.as_ref().map_or_else(String::new, |across| format!(" across {across}s"));
+    let pool = redundancy.data_pool.as_deref().unwrap_or("-");
+    let class = if class == "none" { "no class" } else { class };
+    format!("{class}: {copies} {what}{across}, {to_write} to write (data pool {pool})")
 }
 
 fn snapshots(of_share: &SnapshotSummary) -> String {
@@ -183,6 +226,27 @@ mod tests {
     use control::activity::LimitWaits;
 
     use super::*;
+
+    #[test]
+    fn how_data_is_kept_is_told() {
+        let told = |class: Option<&str>| Redundancy {
+            class: class.map(str::to_owned),
+            problem: class.is_none().then(|| "the Ceph cluster does not answer".to_owned()),
+            ..Redundancy::default()
+        };
+        let pool = Redundancy {
+            data_pool: Some("lab.zrs".to_owned()),
+            copies: Some(3),
+            across: Some("zone".to_owned()),
+            copies_to_write: Some(2),
+            ..told(Some("zrs"))
+        };
+        assert_eq!(how_redundant(&pool), "zrs: 3 copies across zones, 2 to write (data pool lab.zrs)");
+        let parts = Redundancy { class: Some("none".to_owned()), erasure_coded: true, across: None, ..pool };
+        assert_eq!(how_redundant(&parts), "no class: 3 parts, 2 to write (data pool lab.zrs)");
+        assert_eq!(how_redundant(&told(Some("local"))), "local: what the disks of its machine give");
+        assert_eq!(how_redundant(&told(None)), "not known: the Ceph cluster does not answer");
+    }
 
     #[test]
     fn what_there_is_of_snapshots_is_shown() {

@@ -40,6 +40,7 @@ mod quota_calls;
 pub mod quotas;
 pub mod ransomware;
 mod ransomware_calls;
+pub mod redundancy;
 mod replication_calls;
 pub mod replications;
 pub mod report;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use share::Role;
 
+use crate::redundancy::{Redundancy, Tier};
 use crate::snapshots::SnapshotSummary;
 
 /// All shares, by name.
@@ -89,6 +90,16 @@ pub struct Share {
     /// What a share of a pool may hold, in bytes: its quota of `/`. Null: it is of no pool.
     #[serde(default)]
     pub size: Option<u64>,
+    /// How its data is kept, where one share is asked for that is served.
+    #[serde(default)]
+    pub redundancy: Option<Redundancy>,
+    /// Its storage medium: of a share in CephFS, where one share is asked for that is served; of a directory of this machine, what was
+    /// stated.
+    #[serde(default)]
+    pub tier: Option<Tier>,
+    /// How the service whose plan it has would bill it. Null: the plan is of no service.
+    #[serde(default)]
+    pub billing: Option<String>,
     /// Of a share that was removed just now: until when it can be brought back, in seconds of the Unix epoch.
     #[serde(default)]
     pub restorable_until: Option<u64>,

@@ -1,5 +1,7 @@
 //! Shares in CephFS: how their directories are written, and the mount that they have in common.
 
+mod redundancy;
+
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;

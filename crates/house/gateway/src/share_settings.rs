@@ -160,6 +160,7 @@ pub(crate) fn check_comment(name: &str, comment: &str) -> Result<()> {
 
 /// What is told of a share with these terms, before what only its server knows.
 pub(crate) fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> Share {
+    let billing = plan.parse().ok().and_then(|plan: Plan| plan.billing()).map(str::to_owned);
     Share {
         name: name.to_owned(),
         directory: written_directory(directory, terms).to_string_lossy().into_owned(),
@@ -193,6 +194,9 @@ pub(crate) fn tell(name: &str, directory: &Path, terms: Terms, plan: String) -> 
         restorable_until: None,
         pool: None,
         size: None,
+        redundancy: None,
+        tier: None,
+        billing,
         plan,
     }
 }

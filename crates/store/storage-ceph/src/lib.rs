@@ -30,6 +30,7 @@ mod depot;
 mod errno;
 mod handle;
 mod inode;
+mod layout;
 mod library;
 mod listing;
 mod mount;
@@ -45,6 +46,7 @@ mod store;
 mod streams;
 mod xattrs;
 
+pub use layout::data_pool_at;
 pub use library::end_process;
 pub use mount::{Mount, MountError, Place, check, end_session};
 pub use store::{CephOptions, CephStore};

@@ -194,6 +194,10 @@ impl CephStore {
         Ok(String::from_utf8_lossy(&value).into_owned())
     }
 
+    pub(crate) fn root_inode(&self) -> &Inode {
+        &self.root.inode
+    }
+
     fn set_own(&self, name: &CStr, value: &str) -> Result<()> {
         self.root.inode.set_xattr(name, value.as_bytes(), 0).map_err(from_errno)
     }

@@ -26,6 +26,7 @@ use crate::pools::{Pool, Pools, RemovedDirectory};
 use crate::program::{AdvicePiece, Advices, AdvisedChange, Log, LogLine, WorkAdvice};
 use crate::quotas::{Holder, NewQuota, Quota, Quotas};
 use crate::ransomware::{RansomwareAlarm, RansomwareAlarms};
+use crate::redundancy::{Redundancy, Tier};
 use crate::replications::{
     Destination, Destinations, NewReplication, NewTransfer, Replication, ReplicationAction,
     ReplicationChange, SourceShare, Transfer,
@@ -131,6 +132,9 @@ fn a_share() -> Share {
         restorable_until: None,
         pool: None,
         size: None,
+        redundancy: None,
+        tier: None,
+        billing: None,
         snapshots: None,
     }
 }
@@ -357,6 +361,8 @@ fn of_snapshots() -> [(&'static str, Value); 16] {
         ("SnapshotChange", json(SnapshotChange::default())),
         ("SnapshotRevert", json(SnapshotRevert::default())),
         ("SnapshotSummary", json(SnapshotSummary::default())),
+        ("Redundancy", json(Redundancy::default())),
+        ("Tier", json(Tier::default())),
         ("NewRestore", json(NewRestore { to: Some(String::new()), ..NewRestore::default() })),
         ("Restore", json(Restore::default())),
         ("LeftAlone", json(LeftAlone::default())),

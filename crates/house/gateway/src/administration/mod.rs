@@ -18,6 +18,7 @@ mod policy_run;
 mod pools;
 mod quotas;
 mod ransomware;
+mod redundancy;
 mod refused;
 mod reload;
 mod replication;

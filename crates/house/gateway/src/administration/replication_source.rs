@@ -321,7 +321,7 @@ fn enter(kept: &mut DestinationsRecord, id: u64, share: &str) -> Result<usize> {
     Ok(kept.destinations.len() - 1)
 }
 
-fn is_lost(destination: &DestinationRecord, now: u64) -> bool {
+pub(super) fn is_lost(destination: &DestinationRecord, now: u64) -> bool {
     destination.seen.saturating_add(LOST_SECS) < now
 }
 

@@ -67,7 +67,8 @@ impl Administration {
         let snapshots = self.summary(&share.name);
         let encryption_at_rest =
             share.served.then(|| encryption_at_rest(Path::new(&share.directory))).flatten();
-        Ok(Share { alarms: self.alarms(&share.name), snapshots, encryption_at_rest, ..share })
+        let share = Share { alarms: self.alarms(&share.name), snapshots, encryption_at_rest, ..share };
+        Ok(if share.served { self.with_what_is_kept(share) } else { share })
     }
 
     pub(super) fn tell_made(&self, record: &ShareRecord) -> Share {
