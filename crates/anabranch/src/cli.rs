@@ -4,6 +4,7 @@ mod cluster;
 mod deleted_shares;
 mod pools;
 mod quotas;
+mod redundancy;
 mod replicate;
 mod restore;
 mod share_terms;
@@ -29,6 +30,7 @@ pub(crate) use self::cluster::{ClusterCommand, VserverCommand, VserverCreate};
 pub(crate) use self::deleted_shares::{SharePurge, ShareUndelete};
 pub(crate) use self::pools::{InPool, PoolCommand};
 pub(crate) use self::quotas::{QuotaCommand, QuotaSet};
+pub(crate) use self::redundancy::{ClusterPools, StorageGiven};
 pub(crate) use self::replicate::ShareReplicate;
 pub(crate) use self::restore::ShareRestore;
 use self::share_terms::parse_switch;
@@ -281,6 +283,8 @@ pub(crate) struct ShareCreate {
     /// Cache names, attributes and directories [default: on]
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) metadata_cache: Option<bool>,
+    #[command(flatten)]
+    pub(crate) storage: StorageGiven,
     /// The policy that takes snapshots of the share [default: none]
     #[arg(long, value_name = "POLICY", default_value = "", hide_default_value = true)]
     pub(crate) snapshot_policy: String,
@@ -307,6 +311,9 @@ pub(crate) struct ShareSet {
     /// Cache names, attributes and directories
     #[arg(long, value_name = "on|off", value_parser = parse_switch)]
     pub(crate) metadata_cache: Option<bool>,
+    /// The storage medium of a directory of this machine, which is stated and not checked: ssd or hdd; "" removes it
+    #[arg(long, value_name = "ssd|hdd")]
+    pub(crate) tier: Option<String>,
     /// What a share of a pool may hold: not less than it holds
     #[arg(long, value_name = "1TiB", value_parser = pools::parse_size)]
     pub(crate) size: Option<u64>,

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 
 use crate::administrator::{Administrator, Intent};
 use crate::asking::Asking;
+use crate::ceph_pools;
 use crate::cli::{ClusterCommand, VserverCommand, VserverCreate};
 use crate::domain::left_out;
 use crate::print::{counted, harmless, json, print};
@@ -81,6 +82,7 @@ pub(crate) fn run(command: &ClusterCommand) -> Result<()> {
             let cluster = status(asking)?;
             show(asking, &cluster, render(&cluster))
         }
+        ClusterCommand::Pools(wanted) => ceph_pools::run(wanted),
         ClusterCommand::Init(asking) => {
             let cluster: Cluster = ask_plain(asking, ("POST", CLUSTER), |gateways| gateways.init())?;
             let made = format!("Made a cluster in the pool {}.\n{}", cluster.pool, render(&cluster));

@@ -5,6 +5,7 @@ mod advise;
 mod around;
 mod asking;
 mod bench;
+mod ceph_pools;
 mod check;
 mod cli;
 mod client;

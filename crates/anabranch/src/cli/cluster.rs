@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::VserverShareCommand;
+use super::redundancy::ClusterPools;
 use crate::asking::Asking;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
     /// Make a cluster in the pool of the configuration, once, and take the first place in it
     Init(Asking),
+    /// Make data pools of Ceph that give redundancy classes to shares, with the key of an administrator of Ceph
+    Pools(ClusterPools),
     /// Show the cluster: its gateways, which of them are there, and their vservers
     Status(Asking),
     /// Have this gateway take its place in the cluster; one that was drained may serve vservers again

@@ -115,6 +115,8 @@ fn new_share(create: &ShareCreate) -> NewShare {
         directory: create.directory.clone().unwrap_or_default(),
         continuous_availability: create.continuous_availability,
         metadata_cache: create.metadata_cache,
+        redundancy: create.storage.redundancy.clone(),
+        tier: create.storage.tier.clone(),
         snapshot_policy: create.snapshot_policy.clone(),
         recycle_bin: create.recycle_bin.clone(),
         ransomware_alarm: create.ransomware_alarm.clone(),
@@ -126,6 +128,7 @@ fn new_share(create: &ShareCreate) -> NewShare {
 fn change(set: &ShareSet) -> ShareChange {
     ShareChange {
         metadata_cache: set.metadata_cache,
+        tier: set.tier.clone(),
         size: set.size,
         snapshot_policy: set.snapshot_policy.clone(),
         recycle_bin: set.recycle_bin.clone(),

@@ -272,6 +272,14 @@ pub struct NewShare {
     /// The plan of the share. The default is no limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
+    /// The redundancy class of a share in CephFS: `lrs` or `zrs`. The directory gets a data pool that gives it, and must be empty, or
+    /// have such a pool. None: the data pool that the directory has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redundancy: Option<String>,
+    /// The storage medium: `ssd` or `hdd`. The plan must be one for it. Of a share in CephFS, that of the data pool; of a directory of
+    /// this machine, what is stated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
     /// The snapshot policy of the share. The default, an empty text, is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub snapshot_policy: String,
@@ -354,6 +362,9 @@ pub struct ShareChange {
     /// The plan of the share.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
+    /// The storage medium that is stated of a directory of this machine: `ssd` or `hdd`. An empty text removes it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
     /// What a share of a pool may hold, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use state::ServerRecords;
 use storage_ceph::{CephOptions, CephStore, Mount, MountError, Place};
 
+pub(crate) use self::redundancy::Kept;
 use crate::in_time;
 use crate::problem::{self, Cause, Problem};
 use crate::session_ends::SessionEnds;

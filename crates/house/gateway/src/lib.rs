@@ -18,6 +18,7 @@ mod apart;
 mod asked;
 mod at_rest;
 mod background;
+pub mod ceph_pools;
 mod cephfs;
 mod cluster;
 pub mod control_access;

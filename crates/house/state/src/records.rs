@@ -40,6 +40,9 @@ pub struct ShareRecord {
     pub nfs_snapshots: String,
     /// As it is written; empty: nothing is limited.
     pub plan: String,
+    /// The storage medium for which its plan must be: `ssd` or `hdd`; empty: any.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub tier: String,
     /// When it was last increased, in seconds of the Unix epoch.
     pub increased: Option<u64>,
     /// The metadata cache is switched off.

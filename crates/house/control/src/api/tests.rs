@@ -208,6 +208,7 @@ fn a_share_change() -> ShareChange {
         metadata_cache: yes,
         access_log: yes,
         plan: Some(String::new()),
+        tier: Some(String::new()),
         snapshot_policy: Some(String::new()),
         recycle_bin: Some("on".to_owned()),
         ransomware_alarm: Some("off".to_owned()),
@@ -311,6 +312,8 @@ fn of_shares() -> [(&'static str, Value); 9] {
                 metadata_cache: yes,
                 access_log: yes,
                 plan: Some(String::new()),
+                redundancy: Some(String::new()),
+                tier: Some(String::new()),
                 snapshot_policy: "office".to_owned(),
                 recycle_bin: "on".to_owned(),
                 ransomware_alarm: "off".to_owned(),
@@ -334,7 +337,7 @@ fn of_shares() -> [(&'static str, Value); 9] {
 }
 
 /// The types of snapshots and of their policies, and of pools.
-fn of_snapshots() -> [(&'static str, Value); 16] {
+fn of_snapshots() -> [(&'static str, Value); 18] {
     let new =
         NewSnapshot { label: Some(String::new()), protect_for_seconds: Some(1), protected_until: Some(1) };
     let text = Some(String::new());

@@ -9,8 +9,10 @@ use nfs_server::NfsServer;
 use share::{Protocols, RansomwareRule, SHARES_MAX, Terms, folded_name, served_by};
 use state::{ShareRecord, burst_credits, rules};
 
+use super::redundancy::{check_plan, stated, tell_stated};
 use super::snapshots::check_has_snapshots;
 use super::{Administration, Serving, clones, failed, invalid, pools};
+use crate::cephfs::Kept;
 use crate::declared::{Declared, DeclaredShare, Idle};
 use crate::descriptors::Allotment;
 use crate::opening::Opener;
@@ -93,6 +95,7 @@ impl Administration {
             read_only: self.is_read_only(&record.name, record.terms()),
             pool: record.pool.as_ref().map(|made| declared.pool_name(&record.directory, made)),
             size: record.pool.as_ref().map(|_| pools::size(record)),
+            tier: tell_stated(record),
             ..tell(&record.name, &record.directory, record.terms(), plan)
         }
     }
@@ -176,6 +179,7 @@ impl Administration {
         self.check_apart(name, &directory, &made)?;
         let plan = parse_plan(name, new.plan.as_deref().unwrap_or("unlimited"))?;
         self.check_pools(name, &plan, &made)?;
+        let (_, kept) = Self::wanted(new, &directory, &plan)?;
         let rules = new.rules.of(&Rules::default());
         self.check_rules(name, &rules)?;
         check_comment(name, &new.comment)?;
@@ -184,6 +188,7 @@ impl Administration {
             directory,
             rules,
             comment: new.comment.clone(),
+            tier: new.tier.clone().unwrap_or_default(),
             uncached: new.metadata_cache == Some(false),
             snapshot_policy: self.check_policy(name, &new.snapshot_policy)?,
             recycle_bin: check_recycle_bin(name, &new.recycle_bin)?,
@@ -197,7 +202,7 @@ impl Administration {
             original.copy_to(name, &record.directory)?;
         }
         let made = in_pool.map_or(Ok(()), |place| self.make_in_pool(name, place));
-        let entered = made.and_then(|()| self.enter_made(&record));
+        let entered = made.and_then(|()| self.enter_made(&record, kept));
         // Of a directory that was made for it, nothing is left.
         self.abandoned.wake();
         match original {
@@ -211,15 +216,19 @@ impl Administration {
     }
 
     /// Keeps a new share, and serves it if a server is running.
-    fn enter_made(&self, record: &ShareRecord) -> Result<()> {
+    fn enter_made(&self, record: &ShareRecord, kept: Option<Kept>) -> Result<()> {
         let share = match &self.serving {
             Some(serving) => {
                 let opens_max = Allotment::of(serving.descriptors, serving.shares.present().len() + 1).opens;
                 let opener = Opener::new(&self.declared(), &self.state, opens_max, &serving.access_log);
                 let share = opener.made_in_time(record).map_err(of_directory)?;
                 check_has_snapshots(&share, &record.snapshot_policy)?;
+                if let Some(kept) = kept {
+                    self.keep_data(&record.name, &record.directory, kept)?;
+                }
                 Some(share)
             }
+            None if kept.is_some() => return Err(without_server(&record.name)),
             None => None,
         };
         match &record.pool {
@@ -248,11 +257,15 @@ impl Administration {
         let as_it_was = record.clone();
         let terms = changed_terms(&record.name, record.terms(), change)?;
         let mut provisioned = record.provisioned().unwrap_or_default();
+        if let Some(tier) = &change.tier {
+            record.tier = Self::changed_tier(&record, tier)?;
+        }
         if let Some(plan) = &change.plan {
             let plan = parse_plan(&record.name, plan)?;
             self.check_pools(&record.name, &plan, &self.made_shares()?)?;
             provisioned = changed_plan(&record, plan)?;
         }
+        check_plan(&record.name, &provisioned.plan, stated(&record))?;
         if terms.contains(Terms::READ_ONLY) != record.terms().contains(Terms::READ_ONLY) {
             check_directory(&record.name, &record.directory, terms)?;
         }
@@ -478,6 +491,14 @@ fn by_protocols(
     rules::write_protocols(served_by(protocols, terms))
 }
 
+/// Only a server that runs has a session with the cluster.
+fn without_server(name: &str) -> Refusal {
+    let what = format!(
+        "the share {name}: no server is running, and only a running one gives a directory in CephFS its data pool"
+    );
+    Refusal::new(RefusalKind::Directory, what, "Start it: anabranch serve")
+}
+
 pub(super) fn check_directory(name: &str, directory: &Path, terms: Terms) -> Result<PathBuf> {
     if !directory.is_absolute() && cephfs::path_of(directory).is_none() {
         return Err(Refusal::new(
@@ -489,6 +510,6 @@ pub(super) fn check_directory(name: &str, directory: &Path, terms: Terms) -> Res
     directories::check_in_time(name, directory, terms).map_err(of_directory)
 }
 
-fn of_directory(problem: Problem) -> Refusal {
+pub(super) fn of_directory(problem: Problem) -> Refusal {
     Refusal::new(RefusalKind::Directory, problem.what, problem.advice)
 }
