@@ -52,6 +52,19 @@ fn least(name: &str, values: &str) -> String {
 }
 
 #[test]
+fn media_and_billing_are_those_of_the_plans() {
+    let rows = table("| plan | medium |");
+    let names: Vec<_> = rows.iter().map(|row| plain(&row[0])).collect();
+    assert_eq!(names, Plan::NAMES);
+    for row in &rows {
+        let values = if row[0] == "`custom`" { "iops=1" } else { "" };
+        let plan = plan(&least(&plain(&row[0]), values));
+        let media = plan.media().map_or_else(|| "any".to_owned(), |media| media.to_string());
+        assert_eq!([media.as_str(), plan.billing().unwrap_or("-")], [&*row[1], &*row[2]], "{}", row[0]);
+    }
+}
+
+#[test]
 fn every_plan_has_the_values_that_are_named_and_no_others() {
     let rows = table("| plan | values |");
     let names: Vec<_> = rows.iter().map(|row| plain(&row[0])).collect();
