@@ -238,6 +238,7 @@ mod tests {
             encrypted = true
             tls-required = true
             plan = "azure-files-v1 capacity=1TiB"
+            tier = "ssd"
             devices = true
             set-id = true
             secure-port = true
@@ -302,6 +303,7 @@ mod tests {
         let expected = "10.0.0.0/8 access=ro squash=all protocols=nfs secure-port";
         assert_eq!(share.rules.clients.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
         assert_eq!(share.plan.to_string(), "azure-files-v1 capacity=1TiB");
+        assert_eq!(share.tier, Some(limits::Media::Ssd));
         assert_eq!((given.user[0].uid, given.user[0].groups.as_deref()), (Some(1000), Some(&[50, 51][..])));
         let policy = &given.snapshot_policy[0].0;
         assert_eq!((policy.policy.name(), policy.policy.rules().len()), ("office", 4));
@@ -421,6 +423,11 @@ mod tests {
         let plan =
             refused("[[share]]\nname = \"a\"\ndirectory = \"/b\"\nplan = \"azure-files-v1 capacity=1\"");
         assert!(plan.what.contains("the plan of the share a") && plan.what.contains("GiB"), "{plan}");
+        let plan = "plan = \"azure-files-v2-hdd capacity=1TiB\"\ntier = \"ssd\"";
+        let plan = refused(&format!("[[share]]\nname = \"a\"\ndirectory = \"/b\"\n{plan}"));
+        assert!(plan.what.contains("is on ssd, and the plan azure-files-v2-hdd is for hdd"), "{plan}");
+        let tier = refused("[[share]]\nname = \"a\"\ndirectory = \"/b\"\ntier = \"tape\"");
+        assert!(tier.what.contains("there is no tier `tape`"), "{tier}");
         assert!(refused("share = [\"x\"]").what.contains("NAME=DIR"));
         assert!(refused("not toml").what.starts_with("a.toml line 1: "));
     }

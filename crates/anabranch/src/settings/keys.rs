@@ -93,7 +93,7 @@ pub(crate) const SERVER_KEYS: [Key; 66] = [
 ];
 
 /// The keys of `[[share]]`.
-pub(crate) const SHARE_KEYS: [Key; 31] = [
+pub(crate) const SHARE_KEYS: [Key; 32] = [
     without_default("name", "\"data\""),
     without_default("directory", "\"/srv/data\""),
     key("read-only", "true", "false"),
@@ -105,6 +105,7 @@ pub(crate) const SHARE_KEYS: [Key; 31] = [
     key("encrypted", "true", "false"),
     key("tls-required", "true", "false"),
     key("plan", "\"azure-files-v2-ssd capacity=1TiB iops=5000 throughput=200MiB/s\"", "\"unlimited\""),
+    key("tier", "\"ssd\"", "\"\""),
     key("protocols", "[\"smb\"]", "[\"smb\", \"nfs\"]"),
     key("client", "[\"10.0.0.0/8 access=ro\"]", "[]"),
     key("devices", "true", "false"),

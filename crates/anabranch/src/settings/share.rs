@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use control::shares::Rules as Written;
 use gateway::settings::{ShareSettings, check_reserved_name, check_share_name, split_directory};
-use limits::{Plan, PlanError};
+use limits::{Media, Plan, PlanError};
 use serde::Deserialize;
 use share::{QUOTAS_MAX, QuotaRule, QuotaRuleError, RansomwareRule, RecycleBin, Rules, Terms};
 use state::rules;
@@ -59,6 +59,7 @@ pub(crate) struct ShareTable {
     hidden: bool,
     access_log: bool,
     plan: Option<String>,
+    tier: String,
     metadata_cache: bool,
     reserved_names: Vec<String>,
     snapshot_policy: String,
@@ -95,6 +96,7 @@ impl Default for ShareTable {
             hidden: false,
             access_log: true,
             plan: None,
+            tier: String::new(),
             metadata_cache: true,
             reserved_names: Vec::new(),
             snapshot_policy: String::new(),
@@ -121,6 +123,7 @@ impl ShareTable {
         let terms = terms | homes;
         let recycle_bin = self.recycle_bin(&mut wrong);
         let ransomware_alarm = self.ransomware_alarm(&mut wrong);
+        let tier = self.tier(&mut wrong);
         let Self { mut name, comment, plan, metadata_cache, reserved_names, snapshot_policy, .. } = self;
         let of_share = |e| format!("the share {name}: {e}");
         if is_empty && !name.is_empty() {
@@ -138,6 +141,11 @@ impl ShareTable {
             wrong.push(("plan", format!("the plan of the share {name}: {e}")));
             Plan::Unlimited
         });
+        if let Some((tier, other)) = tier.zip(plan.media()).filter(|(tier, other)| tier != other) {
+            let plan = plan.name();
+            wrong
+                .push(("plan", format!("the share {name} is on {tier}, and the plan {plan} is for {other}")));
+        }
         if let Err(e) = check_share_name(&name) {
             wrong.push(("name", e));
             name = String::new();
@@ -149,6 +157,7 @@ impl ShareTable {
             rules,
             comment,
             plan,
+            tier,
             metadata_cache,
             reserved_names,
             snapshot_policy,
@@ -157,6 +166,11 @@ impl ShareTable {
             quotas,
         };
         (ShareGiven(settings), wrong)
+    }
+
+    fn tier(&self, wrong: &mut Vec<(&'static str, String)>) -> Option<Media> {
+        let parsed = Some(self.tier.as_str()).filter(|tier| !tier.is_empty())?.parse();
+        parsed.map_err(|e| wrong.push(("tier", format!("the share {}: {e}", self.name)))).ok()
     }
 
     fn quotas(&self, wrong: &mut Vec<(&'static str, String)>) -> Vec<QuotaRule> {

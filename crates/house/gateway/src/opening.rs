@@ -207,6 +207,8 @@ pub(crate) fn change_declared(share: &Share, now: &ShareSettings) {
         reserved_names: _,
         // Whoever takes the snapshots looks there.
         snapshot_policy: _,
+        // The plan was checked against it.
+        tier: _,
         terms,
         rules,
         comment,

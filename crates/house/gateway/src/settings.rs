@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use limits::Plan;
+use limits::{Media, Plan};
 pub use nfs_server::GroupsBy;
 use schedule::Policy;
 use share::{QuotaRule, RansomwareRule, RecycleBin, Rules, Squash, Terms};
@@ -177,6 +177,8 @@ pub struct ShareSettings {
     pub comment: String,
     /// The plan of the share.
     pub plan: Plan,
+    /// The storage medium for which the plan must be, and that is stated of a directory of this machine. None: any.
+    pub tier: Option<Media>,
     /// Whether the metadata cache is on.
     pub metadata_cache: bool,
     /// Names that [`check_reserved_name`] accepts, and that do not exist for clients, besides those that are known to
@@ -328,6 +330,7 @@ impl ShareSettings {
             plan: Plan::Unlimited,
             metadata_cache: true,
             reserved_names: Vec::new(),
+            tier: None,
             snapshot_policy: String::new(),
             recycle_bin: None,
             ransomware_alarm: Some(RansomwareRule::default()),

@@ -115,9 +115,9 @@ pub(super) fn stated(record: &ShareRecord) -> Option<Media> {
     record.tier.parse().ok()
 }
 
-/// What is told of a stated medium; in CephFS, the devices say it.
-pub(super) fn tell_stated(record: &ShareRecord) -> Option<Tier> {
-    let media = stated(record).filter(|_| cephfs::path_of(&record.directory).is_none())?;
+/// What is told of a medium that is stated; in CephFS, the devices say it.
+pub(super) fn tell_stated(media: Option<Media>, directory: &Path) -> Option<Tier> {
+    let media = media.filter(|_| cephfs::path_of(directory).is_none())?;
     Some(Tier { name: Some(media.to_string()), checked: false, device_classes: Vec::new() })
 }
 

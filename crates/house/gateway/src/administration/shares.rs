@@ -95,7 +95,7 @@ impl Administration {
             read_only: self.is_read_only(&record.name, record.terms()),
             pool: record.pool.as_ref().map(|made| declared.pool_name(&record.directory, made)),
             size: record.pool.as_ref().map(|_| pools::size(record)),
-            tier: tell_stated(record),
+            tier: tell_stated(stated(record), &record.directory),
             ..tell(&record.name, &record.directory, record.terms(), plan)
         }
     }
@@ -123,6 +123,7 @@ impl Administration {
             recycle_bin: rules::write_recycle_bin(given.recycle_bin.as_ref()),
             ransomware_alarm: rules::write_ransomware_alarm(given.ransomware_alarm),
             read_only: self.is_read_only(&given.name, given.terms),
+            tier: tell_stated(given.tier, directory),
             served_by: by_protocols(given.rules.protocols, given.terms, declared, self.nfs()),
             ..tell(&given.name, directory, given.terms, given.plan.to_string())
         }
