@@ -45,7 +45,7 @@ impl Topology {
         let first = roots.next()?;
         let others: Vec<_> = roots.collect();
         let default = std::iter::once(first).chain(others.iter().copied()).find(|name| *name == "default");
-        default.or(others.is_empty().then_some(first))
+        default.or_else(|| others.is_empty().then_some(first))
     }
 
     /// Whether a part of the tree has something of a type in it.

@@ -107,7 +107,7 @@ pub(super) fn check_plan(name: &str, plan: &Plan, media: Option<Media>) -> Resul
     };
     let what = format!("the share {name} is on {media}, and the plan {} is for {other}", plan.name());
     let names: Vec<_> = Plan::names_for(media).collect();
-    Err(invalid(what, &format!("The plans on {media} are: {}.", names.join(", "))))
+    Err(invalid(what, format!("The plans on {media} are: {}.", names.join(", "))))
 }
 
 /// The medium of a record; one that this program does not know limits nothing.

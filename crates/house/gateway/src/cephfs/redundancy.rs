@@ -71,7 +71,7 @@ impl Cluster {
         let store = CephStore::open(&mount, path, &options).map_err(|e| refused(&e, String::new()))?;
         if !store.is_empty().map_err(|e| refused(&e, String::new()))? {
             let has = present.map_or_else(String::new, |pool| format!(", which gives {pool}"));
-            let name = named.as_deref().or(present.map(|pool| pool.name.as_str())).unwrap_or("-");
+            let name = named.as_deref().or_else(|| present.map(|pool| pool.name.as_str())).unwrap_or("-");
             let why = format!("it is not empty, and its files are in the data pool {name}{has}");
             return Err(refused(
                 &why,
