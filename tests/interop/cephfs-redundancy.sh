@@ -1,8 +1,9 @@
 #!/bin/bash
 # Redundancy classes and storage media of shares in CephFS, on a real Ceph cluster (tests/lab/ceph-lab) of six devices in three zones: data
-# pools that are made, directories that get one, what is told and what is refused. All of it is in a network of its own. (root)
+# pools that are made, directories that get one, what is told and what is refused; with a replica at another server, on Btrfs in a file, if there is
+# any. All of it is in a network of its own. (root)
 #   --show   prints what docs/cephfs.md has
-if [ -z "${CEPHFS_NET:-}" ] && [ "$(id -u)" = 0 ]; then exec env CEPHFS_NET=1 unshare -n -- "$0" "$@"; fi
+if [ -z "${CEPHFS_NET:-}" ] && [ "$(id -u)" = 0 ]; then exec env CEPHFS_NET=1 unshare -n -m --propagation slave -- "$0" "$@"; fi
 . "$(dirname "$0")/server.sh"
 [ "$(id -u)" = 0 ] || { echo "not tested: cephfs-redundancy: a network of its own needs root"; finish; exit; }
 ip link set lo up || exit 1
@@ -14,7 +15,8 @@ show=""; [ "${1:-}" != --show ] || show=yes
 exec 3>&2 # checks keep what is printed to the others
 export CEPH_LAB_DIR=$scratch/ceph CEPH_LAB_OSDS=6
 lab=$top/tests/lab/ceph-lab
-trap '"$lab" down >/dev/null 2>&1; end_scratch' EXIT
+replica_pid=''
+trap '[ -z "$replica_pid" ] || kill -KILL "$replica_pid" 2>/dev/null; umount -l "$scratch/disk" 2>/dev/null; "$lab" down >/dev/null 2>&1; end_scratch' EXIT
 must "a cluster starts" "$lab" up || { finish; exit 1; }
 conf=$CEPH_LAB_DIR/ceph.conf
 "$lab" ceph fs authorize lab client.anabranch / rws >>"$CEPH_LAB_DIR/keyring" || exit 1
@@ -121,6 +123,33 @@ check "nor can the medium" refuses 'its files stay on the devices that they are 
 check "a class on several media needs one" refuses 'Say on which medium' share create both cephfs:/both --redundancy lrs
 check "a medium without a class is refused" refuses 'a tier is one of a redundancy class' share create both cephfs:/both --tier ssd
 check "grs is what gives it" refuses 'Create it with --redundancy lrs' share create both cephfs:/both --redundancy grs
+
+# A replica at another server.
+at_replica() { "$ANABRANCH" share "$@" --state "$scratch/replica-state"; }
+start_replica() {
+  mkdir -p -m 700 "$scratch/replica-state"; btrfs -q subvolume create "$scratch/disk/copy" || return
+  setpriv --pdeathsig KILL -- "$ANABRANCH" serve --share "copy=$scratch/disk/copy" --user "$SMB_USER=1000:$SMB_PASS" --smb 127.0.0.1:0 --nfs 127.0.0.1:0 \
+    --control 127.0.0.1:0 --state "$scratch/replica-state" >"$scratch/replica-ready" 2>>"$scratch/server.log" </dev/null &
+  replica_pid=$!
+  until_true grep -q '^ready ' "$scratch/replica-ready"
+}
+replicate() {
+  (umask 077; "$ANABRANCH" token create replicas --scope replicate --state "$scratch/state" 2>/dev/null >"$scratch/token")
+  at_replica replicate copy --from "http://127.0.0.1:$CONTROL_PORT/$1" --token-file "$scratch/token"
+}
+mkdir "$scratch/disk"; truncate -s 400M "$scratch/image"
+if mkfs.btrfs -q "$scratch/image" >"$scratch/said" 2>&1 && mount -o loop "$scratch/image" "$scratch/disk" >>"$scratch/said" 2>&1; then
+  must "another server starts" start_replica
+  check "it replicates a share" replicate fast
+  check "until that has a replica" until_true at_replica replicate copy --now
+  check "the source learns of it with the next transfer" until_true at_replica replicate copy --now
+  check "which makes zrs gzrs" tells 'redundancy gzrs: 3 copies across zones, 2 to write (data pool lab.zrs.ssd)' share show fast
+  check "and its age is told" tells 'replica    as of 2' share show fast
+  check "what was not replicated is no gzrs" tells 'redundancy lrs: ' share show host
+  kill -TERM "$replica_pid"; wait "$replica_pid"; replica_pid=''
+else
+  echo "not tested: cephfs-redundancy: a replica: $(tail -n 1 "$scratch/said")"
+fi
 
 # Directories of this machine.
 check "they have no class" refuses 'is a directory of this machine' share create here "$scratch/here" --redundancy lrs
