@@ -11,12 +11,14 @@ mod restore;
 mod show;
 mod simulate;
 mod top;
+mod transactions;
 
 use control::Administration as _;
 use control::activity::ShareActivity;
 use control::shares::{NewShare, Share, ShareChange, Shares};
 use control::snapshots::{Snapshot, SnapshotRevert};
 use control_client::path_part;
+use limits::Plan;
 use state::rules::NFS_SECURITY;
 
 use crate::administrator::{Administrator, Intent};
@@ -90,7 +92,10 @@ fn show(name: &str, asking: &Asking) -> Result<()> {
         }
         Administrator::Server(_) | Administrator::Here(_) => None,
     };
-    let shown = show::Shown { share, activity };
+    let is_by_use = share.plan.parse().is_ok_and(|plan: Plan| matches!(plan, Plan::AzureFilesPayg { .. }));
+    let transactions =
+        activity.as_ref().filter(|_| is_by_use).map(|activity| transactions::count(&activity.apis));
+    let shown = show::Shown { share, activity, transactions };
     print(&if asking.json { json(&shown)? } else { show::render(&shown) })
 }
 

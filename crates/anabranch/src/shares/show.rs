@@ -11,6 +11,7 @@ use serde::Serialize;
 use share::Role;
 
 use super::replicate::age;
+use super::transactions::{self, Transactions};
 use super::{state, terms};
 use crate::print::{bytes, counted, counted_as, latency};
 use crate::table;
@@ -25,6 +26,9 @@ pub(super) struct Shown {
     pub(super) share: Share,
     /// None while it is not served.
     pub(super) activity: Option<ShareActivity>,
+    /// None where the plan does not bill them, or while it is not served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) transactions: Option<Transactions>,
 }
 
 pub(super) fn render(shown: &Shown) -> String {
@@ -73,6 +77,7 @@ pub(super) fn render(shown: &Shown) -> String {
         let _ = writeln!(text, "declared   in {place}");
     }
     if let Some(activity) = &shown.activity {
+        text.push_str(&shown.transactions.as_ref().map_or_else(String::new, transactions::render));
         text.push_str(&limits(activity));
         text.push_str(&activity.cache.as_ref().map_or_else(String::new, cache));
         text.push_str(&calls(activity));

@@ -53,6 +53,10 @@ pub(crate) const V1_GIB: Range = 100..=102_400;
 /// GiB of a v2 share: 32 GiB to 256 TiB.
 pub(crate) const V2_GIB: Range = 32..=262_144;
 
+/// GiB of a pay-as-you-go share, whose size is only a limit: up to 100 TiB.
+pub(crate) const PAYG_GIB: Range = 1..=102_400;
+
+const PAYG_IOPS: u64 = 20_000;
 const V1_IOPS_MAX: u64 = 102_400;
 
 impl Media {
@@ -133,6 +137,11 @@ pub(crate) fn v1(gib: u64) -> Limits {
         capacity: Some(gib * GIB),
         ..Media::Ssd.of_metadata_and_files()
     }
+}
+
+/// The pay-as-you-go model: nothing is provisioned, and throughput is limited by the storage account alone.
+pub(crate) fn pay_as_you_go(gib: Option<u64>) -> Limits {
+    Limits { iops: Some(PAYG_IOPS), capacity: gib.map(|gib| gib * GIB), ..Media::Hdd.of_metadata_and_files() }
 }
 
 /// The provisioned v2 model: size, IOPS and throughput are provisioned separately.

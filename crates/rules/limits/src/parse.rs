@@ -117,6 +117,7 @@ impl Plan {
             "azure-files-v1" => Self::AzureFilesV1 { gib: values.needed_gib(&azure::V1_GIB)? },
             "azure-files-v2-ssd" => read_v2(Media::Ssd, &mut values)?,
             "azure-files-v2-hdd" => read_v2(Media::Hdd, &mut values)?,
+            "azure-files-payg" => Self::AzureFilesPayg { gib: values.gib(&azure::PAYG_GIB)? },
             "anf-standard" => read_anf(Level::Standard, &mut values)?,
             "anf-premium" => read_anf(Level::Premium, &mut values)?,
             "anf-ultra" => read_anf(Level::Ultra, &mut values)?,
@@ -242,10 +243,14 @@ impl Values<'_> {
         bytes.map(|bytes| self.check_range("throughput", bytes / MIB, range, "MiB/s")).transpose()
     }
 
-    fn needed_gib(&mut self, range: &Range) -> Result<u64> {
+    fn gib(&mut self, range: &Range) -> Result<Option<u64>> {
         let bytes = self.read("capacity", SIZE, |value| size(value, &["GiB", "TiB"]))?;
+        bytes.map(|bytes| self.check_range("capacity", bytes / GIB, range, "GiB")).transpose()
+    }
+
+    fn needed_gib(&mut self, range: &Range) -> Result<u64> {
         let missing = PlanError::Missing { plan: self.plan, limit: "capacity", example: "1TiB" };
-        self.check_range("capacity", bytes.ok_or(missing)? / GIB, range, "GiB")
+        self.gib(range)?.ok_or(missing)
     }
 
     fn check_range(&self, limit: &'static str, value: u64, range: &Range, unit: &'static str) -> Result<u64> {
@@ -391,6 +396,8 @@ mod tests {
             for plan in [
                 Plan::AzureFilesV1 { gib },
                 Plan::AzureFilesV2 { media: Media::Hdd, gib, iops: Some(500 + mib), mib: Some(mib) },
+                Plan::AzureFilesPayg { gib: Some(gib) },
+                Plan::AzureFilesPayg { gib: None },
                 Plan::Anf { level: Level::Ultra, gib, qos: Qos::Manual(mib), pool: Some(Pool { name: "p".into(), tib: 4 }) },
             ] {
                 prop_assert_eq!(plan.to_string().parse::<Plan>(), Ok(plan));

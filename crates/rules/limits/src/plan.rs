@@ -35,6 +35,11 @@ pub enum Plan {
         /// MiB/s; None for what the portal proposes.
         mib: Option<u64>,
     },
+    /// Azure Files, pay-as-you-go.
+    AzureFilesPayg {
+        /// The largest size in GiB; None: nothing is said.
+        gib: Option<u64>,
+    },
     /// Azure NetApp Files.
     Anf {
         /// The service level.
@@ -52,11 +57,12 @@ pub enum Plan {
 
 impl Plan {
     /// The names of all plans.
-    pub const NAMES: [&'static str; 8] = [
+    pub const NAMES: [&'static str; 9] = [
         "unlimited",
         "azure-files-v1",
         "azure-files-v2-ssd",
         "azure-files-v2-hdd",
+        "azure-files-payg",
         "anf-standard",
         "anf-premium",
         "anf-ultra",
@@ -71,6 +77,7 @@ impl Plan {
             Self::AzureFilesV1 { .. } => "azure-files-v1",
             Self::AzureFilesV2 { media: Media::Ssd, .. } => "azure-files-v2-ssd",
             Self::AzureFilesV2 { media: Media::Hdd, .. } => "azure-files-v2-hdd",
+            Self::AzureFilesPayg { .. } => "azure-files-payg",
             Self::Anf { level: Level::Standard, .. } => "anf-standard",
             Self::Anf { level: Level::Premium, .. } => "anf-premium",
             Self::Anf { level: Level::Ultra, .. } => "anf-ultra",
@@ -79,12 +86,13 @@ impl Plan {
     }
 
     /// The storage media for which the plan is offered: provisioned v1 is for solid state alone ("Understanding Azure Files
-    /// billing"), and Azure NetApp Files has no other media. None: it says nothing about media.
+    /// billing"), pay-as-you-go for hard disks alone, and Azure NetApp Files has no other media. None: it says nothing about media.
     #[must_use]
     pub fn media(&self) -> Option<Media> {
         match self {
             Self::AzureFilesV1 { .. } | Self::Anf { .. } => Some(Media::Ssd),
             Self::AzureFilesV2 { media, .. } => Some(*media),
+            Self::AzureFilesPayg { .. } => Some(Media::Hdd),
             Self::Unlimited | Self::Custom(_) => None,
         }
     }
@@ -95,6 +103,7 @@ impl Plan {
         match self {
             Self::AzureFilesV1 { .. } => Some("Azure Files, provisioned v1"),
             Self::AzureFilesV2 { .. } => Some("Azure Files, provisioned v2"),
+            Self::AzureFilesPayg { .. } => Some("Azure Files, pay-as-you-go"),
             Self::Anf { .. } => Some("Azure NetApp Files, by capacity"),
             Self::Unlimited | Self::Custom(_) => None,
         }
@@ -103,7 +112,7 @@ impl Plan {
     /// The names of the plans that may be had on a storage medium.
     pub fn names_for(media: Media) -> impl Iterator<Item = &'static str> {
         let other = match media {
-            Media::Ssd => ["azure-files-v2-hdd"].as_slice(),
+            Media::Ssd => ["azure-files-v2-hdd", "azure-files-payg"].as_slice(),
             Media::Hdd => {
                 ["azure-files-v1", "azure-files-v2-ssd", "anf-standard", "anf-premium", "anf-ultra"]
                     .as_slice()
@@ -123,6 +132,7 @@ impl Plan {
                 let mib = mib.unwrap_or_else(|| media.recommended_throughput(*gib));
                 azure::v2(*media, *gib, iops, mib)
             }
+            Self::AzureFilesPayg { gib } => azure::pay_as_you_go(*gib),
             Self::Anf { level, gib, qos, .. } => anf::limits(*level, *gib, *qos),
             Self::Custom(limits) => (**limits).clone(),
         }
@@ -139,6 +149,9 @@ impl fmt::Display for Plan {
                 write!(f, " capacity={}", show_size(gib * GIB))?;
                 show(f, "iops", *iops)?;
                 mib.map_or(Ok(()), |mib| write!(f, " throughput={mib}MiB/s"))
+            }
+            Self::AzureFilesPayg { gib } => {
+                gib.map_or(Ok(()), |gib| write!(f, " capacity={}", show_size(gib * GIB)))
             }
             Self::Anf { gib, qos, pool, .. } => {
                 write!(f, " capacity={}", show_size(gib * GIB))?;
