@@ -35,7 +35,7 @@ must "directories are made" in_cephfs 'for d in b"/old", b"/host", b"/fast", b"/
 f = fs.open(b"/full/file", "w", 0o644); fs.write(f, b"there", 0); fs.close(f)'
 
 config=$scratch/server.toml
-(umask 077; mkdir -p "$scratch/here"; cat >"$config" <<TOML
+(umask 077; mkdir -p "$scratch/here"; chown 1000:1000 "$scratch/here"; cat >"$config" <<TOML
 ceph-config = "$conf"
 user = ["$SMB_USER=1000:$SMB_PASS"]
 [[share]]
@@ -160,7 +160,12 @@ check "only plans for it are accepted" refuses 'The plans on ssd are: unlimited,
   share set here --plan "azure-files-v2-hdd capacity=1TiB"
 check "another medium is not stated with this plan" refuses 'is on hdd, and the plan azure-files-v1 is for ssd' share set here --tier hdd
 check "both are changed at once" share set here --tier hdd --plan unlimited
-check "and it is taken back" share set here --tier ""
+check "a plan that is billed by use is for disks" share set here --plan azure-files-payg
+check "a client writes" smb_does here "put $scratch/data data"
+check "its transactions are counted" eval 'share show here | grep -qE "^billed     transactions: [1-9][0-9]* write, 0 list, [0-9]+ read, [1-9][0-9]* other, 0 delete$"'
+check "its billing is told" tells 'billing    Azure Files, pay-as-you-go' share show here
+check "and the JSON has them" tells '"transactions": {' share show here --json
+check "and the medium is taken back" share set here --tier ""
 check "then nothing is told of it" eval '! share show here | grep "^tier"'
 
 # What becomes of it.
