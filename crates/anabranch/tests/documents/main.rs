@@ -39,7 +39,7 @@ const SHARES: &str = include_str!("../../../../docs/shares.md");
 const STATE: &str = include_str!("../../../../docs/state.md");
 
 /// Samples that are not carried out here, by how they begin, and why.
-const ELSEWHERE: [(&str, &str); 4] = [
+const ELSEWHERE: [(&str, &str); 5] = [
     ("bench peers smb-mc-multifile --quick", "it is measured beside Samba: tests/program/bench_peers.rs"),
     ("bench peers nfs-nconnect --quick", "it is measured beside NFS-Ganesha: tests/program/bench_peers.rs"),
     (
@@ -47,6 +47,7 @@ const ELSEWHERE: [(&str, &str); 4] = [
         "what is said hangs on what is measured, for half a minute",
     ),
     ("advise host", "it is about the machine that it is called on"),
+    ("share show here", "its transactions are those of smbclient: tests/interop/cephfs-redundancy.sh"),
 ];
 
 /// Those that are, beside all of docs/state.md.
