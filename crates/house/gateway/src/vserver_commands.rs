@@ -10,7 +10,6 @@ use state::ServerRecords;
 use state::cluster::{Begun, Claim, Followed, Member, Owner, Ownership};
 
 use crate::administration::Administration;
-use crate::cephfs;
 use crate::lent::Lent;
 use crate::membership::Membership;
 use crate::name_service::System;
@@ -18,10 +17,12 @@ use crate::names::NameLookup;
 use crate::of_cluster::OfCluster;
 use crate::problem::{Cause, Problem, Result, serving};
 use crate::reach::{Reach, Reached};
+use crate::settings::MovedShare;
 use crate::ticket_keys::ServerKeys;
 use crate::vserver::{Own, Vserver};
 use crate::vserver_shares::{VserverOpener, VserverShare};
 use crate::vservers::{Served, Vservers, check_vserver_name, ips, lost};
+use crate::{cephfs, moved};
 
 /// A vserver that a gateway is to serve.
 #[derive(Debug)]
@@ -41,8 +42,8 @@ pub struct NewVserver {
 pub(crate) struct Given {
     pub(crate) lent: Arc<Lent>,
     pub(crate) keys: ServerKeys,
-    /// Its shares, if others could change them until it was owned.
-    pub(crate) shares: Option<Vec<VserverShare>>,
+    /// Its shares, and those that have gone to others, if others could change them until it was owned.
+    pub(crate) shares: Option<(Vec<VserverShare>, Vec<MovedShare>)>,
 }
 
 /// What a gateway has for vservers: what they have in common, their list, and its place among other gateways.
@@ -219,12 +220,14 @@ impl Host {
         let _one = self.vservers.beginning.lock();
         let name = ownership.vserver();
         let records = ownership.records().map_err(|error| lost(name, &error))?;
-        new.shares = shares.unwrap_or(new.shares);
+        let (shares, gone) = shares.unwrap_or((new.shares, Vec::new()));
+        new.shares = shares;
         let opener = self.opener(records.clone(), new.shares.len());
         let session = is_in_cephfs(&new).then(|| self.administration.ceph().session());
         let apart = self.administration.apart()?;
         let ((table, directories), took) = timed(|| opener.open_all(&new.shares, apart))?;
         phases.shares = took;
+        moved::tell(&table, &records, &gone, |_| false)?;
         if session.is_some() {
             ownership.own_session_has_ended().map_err(|error| lost(name, &error))?;
             if let Some(address) = self.administration.ceph().address() {

@@ -9,16 +9,16 @@ use nfs_server::NfsServer;
 use share::{Share, ShareTable};
 use state::{ServerRecords, burst_credits};
 
-use crate::cephfs;
 use crate::names::NameLookup;
 use crate::problem::{Cause, Problem, Result};
-use crate::settings::same_share_name;
+use crate::settings::{MovedShare, same_share_name};
 use crate::share_settings::{use_plan, use_rules};
 use crate::vserver::are_gone;
 use crate::vserver_commands::Host;
 use crate::vserver_shares::VserverShare;
 use crate::vservers::{Served, lost};
 use crate::waiting::wait_for;
+use crate::{cephfs, moved};
 
 /// What stands in the way of shares, by their names.
 pub(crate) type ShareProblems = BTreeMap<String, Problem>;
@@ -30,6 +30,8 @@ pub(crate) struct Wanted {
     pub(crate) shares: Vec<VserverShare>,
     /// The names of others that the vserver has, and that cannot be opened yet.
     pub(crate) later: Vec<String>,
+    /// Shares that it had, and that others have now.
+    pub(crate) gone: Vec<MovedShare>,
 }
 
 /// A vserver that is served, as long as its shares change.
@@ -80,16 +82,18 @@ impl Changed<'_> {
         now == Some(self.epoch)
     }
 
-    fn make(&self, Wanted { shares, later }: &Wanted) -> ShareProblems {
+    fn make(&self, Wanted { shares, later, gone: elsewhere }: &Wanted) -> ShareProblems {
         let mut problems = ShareProblems::new();
         let mut note = |name: &str, done: Result<()>| {
             if let Err(problem) = done {
                 problems.insert(name.to_owned(), problem);
             }
         };
+        note("", self.tell_gone(elsewhere));
         for gone in self.before.iter().filter(|before| !shares.iter().any(|share| share.is_same(before))) {
             note("", self.withdraw(gone));
         }
+        moved::forget_others(&self.table, elsewhere);
         note("", self.let_go());
         let names = shares.iter().map(|share| &share.name).chain(later);
         note(
@@ -111,17 +115,27 @@ impl Changed<'_> {
     /// Ends a share for all its clients, as one that is removed from a server.
     fn withdraw(&self, gone: &VserverShare) -> Result<()> {
         let present = self.table.present().by_name(&gone.name).map(|share| share.id());
-        let Some(share) = present.and_then(|id| self.table.withdraw(id)) else { return Ok(()) };
+        present.and_then(|id| self.table.withdraw(id)).map_or(Ok(()), |share| self.end(&share))
+    }
+
+    /// Tells clients of shares that others have where these are, in the place of those of them that are served here.
+    fn tell_gone(&self, gone: &[MovedShare]) -> Result<()> {
+        let withdrawn = moved::tell(&self.table, &self.records, gone, |_| false)?;
+        withdrawn.iter().map(|share| self.end(share)).fold(Ok(()), Result::and)
+    }
+
+    /// Ends what clients have in a share that was withdrawn from the table.
+    fn end(&self, share: &Arc<Share>) -> Result<()> {
         // The vserver does not end, and nobody opens the directory, before nothing uses the share.
         self.host.vservers.with(self.name, |served| {
-            served.vserver.leaving.push(Arc::downgrade(&share));
-            served.shares.retain(|share| !share.is_same(gone));
+            served.vserver.leaving.push(Arc::downgrade(share));
+            served.shares.retain(|given| !same_share_name(&given.name, share.name()));
         });
         let ended = wait_for(async {
-            self.nfs.end_share(&share).await;
-            self.smb.end_share(&share).await;
+            self.nfs.end_share(share).await;
+            self.smb.end_share(share).await;
         });
-        tracing::info!(vserver = self.name, share = gone.name, "the share was withdrawn");
+        tracing::info!(vserver = self.name, share = share.name(), "the share was withdrawn");
         ended.map_err(of_refusal)
     }
 

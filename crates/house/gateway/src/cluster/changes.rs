@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use state::cluster::{Register, VserverRecord};
 
 use super::attempts::AGAIN;
-use super::{Seat, definition, keytabs, troubles};
+use super::{Seat, definition, keytabs, share_changes, troubles};
 use crate::problem::{Cause, Problem, Result};
+use crate::settings::MovedShare;
 use crate::vserver_commands::Given;
 use crate::vserver_shares::VserverShare;
 
@@ -47,16 +48,22 @@ fn given(seat: &Seat, register: &Register, record: &VserverRecord) -> Result<Giv
     Ok(Given { lent, keys, shares: Some(shares) })
 }
 
-/// The shares of a vserver that is owned. Before it was, others could change them, and tell that they had done their part.
+/// The shares of a vserver that is owned, and those that have gone to others. Before it was, others could change them, and tell that they had done their part.
 ///
 /// # Errors
 /// It is not to be served here any more, or the store does not answer.
-fn shares_now(seat: &Seat, register: &Register, vserver: &str) -> Result<Vec<VserverShare>> {
+fn shares_now(
+    seat: &Seat,
+    register: &Register,
+    vserver: &str,
+) -> Result<(Vec<VserverShare>, Vec<MovedShare>)> {
     let seen = register.vserver(vserver).map_err(|error| seat.failed(&error))?;
     let own = seen.map(|seen| seen.record).filter(|record| record.gateway == seat.name());
     let gone = || Problem::new(Cause::Silent, format!("the vserver {vserver} is not to be served here"), "");
-    let new = definition::definition(&own.ok_or_else(gone)?);
-    new.map(|new| new.shares).map_err(|why| Problem::new(Cause::Settings, why, ""))
+    let record = own.ok_or_else(gone)?;
+    let new = definition::definition(&record).map_err(|why| Problem::new(Cause::Settings, why, ""))?;
+    let gone = share_changes::gone(register, &record).map_err(|error| seat.failed(&error))?;
+    Ok((new.shares, gone))
 }
 
 /// Ends a vserver, so that another gateway may have it, and says in the register why that fails. How long to wait until it is tried again;

@@ -487,6 +487,9 @@ impl Seat {
         for seen in all.seen {
             let mut record = seen.record.clone();
             record.went.retain(|_, to| to != vserver);
+            if record != seen.record {
+                record.share_changes = record.share_changes.wrapping_add(1);
+            }
             // If somebody has changed it meanwhile, the trace stays: it leads nowhere.
             if record != seen.record
                 && let Err(error) = register.change_vserver(&seen, Some(&record))

@@ -314,7 +314,8 @@ fn a_share_moves_to_another_vserver_and_is_never_in_both() {
     refused(of_b.move_vserver_share("from", "data", &to_other), RefusalKind::NameTaken, "has a share data");
     let told = of_b.move_vserver_share("from", "moving", &to_other).unwrap();
     assert!(told.served, "{told:?}");
-    assert_eq!(nfs_client.top("moving").unwrap_err(), Status::NoEnt);
+    assert_eq!(nfs_client.top("moving").unwrap_err(), Status::Moved);
+    assert_eq!(nfs_client.open(&top, "f", ShareDeny::NONE).unwrap_err(), Status::Moved);
     let mut there = nfs(&to, "two");
     let there_top = there.top("moving").unwrap();
     until("the grace is over", || there.open(&there_top, "f", ShareDeny::NONE).is_ok());
@@ -325,7 +326,18 @@ fn a_share_moves_to_another_vserver_and_is_never_in_both() {
     of_a.move_vserver_share("to", "moving", &ShareMove { vserver: "from".to_owned() }).unwrap();
     assert_eq!(nfs_client.top("moving").unwrap(), top, "it has the number that it had");
     assert!(of_a.vserver_shares("from").unwrap().went.is_empty(), "it is back");
-    assert_eq!(there.top("moving").unwrap_err(), Status::NoEnt);
+    assert_eq!(there.top("moving").unwrap_err(), Status::Moved);
+
+    // Whoever serves the vserver tells so, until the other one is removed.
+    let seen = record_of(&register, "to").unwrap();
+    let to_a = VserverRecord { gateway: "a".to_owned(), ..seen.record.clone() };
+    assert!(register.change_vserver(&seen, Some(&to_a)).unwrap());
+    until("it is served elsewhere", || served(&a) == ["from", "to"]);
+    until("it listens", || std::net::TcpStream::connect((HOME, to.nfs.unwrap())).is_ok());
+    let mut there = nfs(&to, "two");
+    assert_eq!(there.top("moving").unwrap_err(), Status::Moved);
+    of_a.remove_vserver("from").unwrap();
+    until("it is forgotten", || there.top("moving").err() == Some(Status::NoEnt));
     drop((of_a, of_b));
     stop(a);
     stop(b);
