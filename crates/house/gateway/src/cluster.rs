@@ -15,6 +15,7 @@ mod share_changes;
 mod shares;
 mod troubles;
 mod users;
+mod went;
 
 use std::fmt;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use state::cluster::{Register, VserverRecord};
 
 use super::attempts::AGAIN;
-use super::{Seat, definition, keytabs, share_changes, troubles};
+use super::{Seat, definition, keytabs, troubles, went};
 use crate::problem::{Cause, Problem, Result};
 use crate::settings::MovedShare;
 use crate::vserver_commands::Given;
@@ -62,7 +62,7 @@ fn shares_now(
     let gone = || Problem::new(Cause::Silent, format!("the vserver {vserver} is not to be served here"), "");
     let record = own.ok_or_else(gone)?;
     let new = definition::definition(&record).map_err(|why| Problem::new(Cause::Settings, why, ""))?;
-    let gone = share_changes::gone(register, &record).map_err(|error| seat.failed(&error))?;
+    let gone = went::shares(register, &record).map_err(|error| seat.failed(&error))?;
     Ok((new.shares, gone))
 }
 

@@ -1,7 +1,6 @@
 //! Vservers as the register has them, as the API tells them, and as a gateway serves them.
 
 use std::collections::{BTreeSet, HashSet};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use control::cluster::{NewVserver as Asked, VserverShare as ToldShare};
@@ -117,12 +116,6 @@ pub(super) fn served(share: &ShareRecord) -> Result<VserverShare, String> {
         comment: share.comment.clone(),
         provisioned: share.provisioned().map_err(in_words)?,
     })
-}
-
-/// Where clients find a vserver: its addresses, with the port of NFS.
-pub(super) fn found_at(record: &VserverRecord) -> Vec<SocketAddr> {
-    let addresses = record.addresses.iter().filter_map(|text| text.parse::<VserverAddress>().ok());
-    addresses.map(|address| (address.ip(), record.nfs.unwrap_or(share::NFS_PORT)).into()).collect()
 }
 
 /// The first address of a vserver that another one has on the same port.

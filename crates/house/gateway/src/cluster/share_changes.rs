@@ -9,9 +9,8 @@ use state::cluster::{Coming, Register, Seen, SharesServed, VserverRecord, Vserve
 use state::store::StoreError;
 
 use super::attempts::AGAIN;
-use super::{Seat, definition};
+use super::{Seat, definition, went};
 use crate::problem::Problem;
-use crate::settings::MovedShare;
 use crate::vserver_commands::Host;
 use crate::vserver_share_changes::Wanted;
 
@@ -91,7 +90,7 @@ fn wanted(register: &Register, record: &VserverRecord) -> Result<Waiting, StoreE
     let (mut wanted, mut problems, mut waits) = (Wanted::default(), BTreeMap::new(), false);
     // By the number of a share that has gone, its clients are told where to.
     wanted.later.extend(record.went.keys().cloned());
-    wanted.gone = gone(register, record)?;
+    wanted.gone = went::shares(register, record)?;
     for VserverShareRecord { share, coming } in &record.shares {
         if let Some(Coming::From { vserver, change }) = coming
             && !has_let_go(register, vserver, *change)?
@@ -109,19 +108,6 @@ fn wanted(register: &Register, record: &VserverRecord) -> Result<Waiting, StoreE
         }
     }
     Ok((wanted, problems, waits))
-}
-
-/// The shares of a vserver that have gone to others, and where these are.
-pub(super) fn gone(register: &Register, record: &VserverRecord) -> Result<Vec<MovedShare>, StoreError> {
-    let mut gone = Vec::new();
-    for (name, to) in &record.went {
-        if let Some(Seen { record: to, .. }) = register.vserver(to)?
-            && to.share(name).is_some()
-        {
-            gone.push(MovedShare { name: name.clone(), addresses: definition::found_at(&to) });
-        }
-    }
-    Ok(gone)
 }
 
 /// Whether no gateway serves any more what has gone from a vserver with this change: the owner of the vserver has said so, or there is none.
