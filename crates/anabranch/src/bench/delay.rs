@@ -24,6 +24,8 @@ pub(super) fn run(arguments: &BenchDelay) -> Result<()> {
     let at = at.as_ref().unwrap_or(directory);
     let delays = Delays { data: data.duration(), metadata: metadata.duration() };
     let stop = stopping::flag()?;
+    // Each open file has a descriptor here; with fewer, opens fail sooner.
+    let _ = storage_local::raise_descriptor_limit();
     let delayed = Delayed::mount(directory, at, delays).map_err(|e| {
         Problem::new(
             Cause::Serving,

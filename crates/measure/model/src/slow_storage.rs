@@ -88,7 +88,7 @@ impl Storage<'_> {
             let without = self.medians(&format!("{n}-without"), [Duration::ZERO; 2])?;
             let again = found(delays, without, self.medians(&n.to_string(), delays)?);
             for (best, again) in best.iter_mut().zip(again) {
-                if again.micros < best.micros {
+                if (!again.is_usable, again.micros) < (!best.is_usable, best.micros) {
                     *best = again;
                 }
             }
@@ -142,7 +142,7 @@ fn found(delays: [Duration; 2], without: [Duration; 2], with: [Duration; 2]) -> 
         delay_micros: micros(delay),
         without_micros: micros(without),
         micros: micros(with),
-        is_usable: !is_late(micros(delay), micros(with.saturating_sub(without))),
+        is_usable: with >= delay && !is_late(micros(delay), micros(with.saturating_sub(without))),
     })
     .collect()
 }
@@ -160,5 +160,6 @@ mod tests {
             |with| found(delays, [micros(20); 2], with).iter().map(|one| one.is_usable).collect::<Vec<_>>();
         assert_eq!(usable([micros(2120), micros(10_520)]), [true, true]);
         assert_eq!(usable([micros(2121), micros(10_521)]), [false, false]);
+        assert_eq!(usable([micros(1999), micros(25)]), [false, false], "the delay is not in force");
     }
 }

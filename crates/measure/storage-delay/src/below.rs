@@ -15,6 +15,7 @@ use rustix::fs::{
     XattrFlags,
 };
 use rustix::io::Errno;
+use rustix::mount::{OpenTreeFlags, open_tree};
 use storage_local::kernel_handle::{name_to_handle, open_by_handle};
 
 use crate::attributes::{attributes, kind, to_set};
@@ -54,7 +55,10 @@ pub(crate) enum Room {
 /// A directory, and all that was looked up in it.
 #[derive(Debug)]
 pub(crate) struct Below {
+    /// The directory in a mount of its own: what is shown may lie on top of it.
     root: OwnedFd,
+    /// That mount, which ends with this.
+    _mount: OwnedFd,
     device: u64,
     root_inode: u64,
     nodes: Nodes,
@@ -83,12 +87,14 @@ pub(crate) struct Changes {
 
 impl Below {
     pub(crate) fn over(source: &Path) -> io::Result<Self> {
+        let mount =
+            open_tree(CWD, source, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = fs::open(source, flags, Mode::empty())?;
+        let root = fs::openat(&mount, ".", flags, Mode::empty())?;
         name_to_handle(root.as_fd())?;
         let stat = fs::fstat(&root)?;
         let (nodes, opens) = (Nodes::default(), Opens::default());
-        Ok(Self { root, device: stat.st_dev, root_inode: stat.st_ino, nodes, opens })
+        Ok(Self { root, _mount: mount, device: stat.st_dev, root_inode: stat.st_ino, nodes, opens })
     }
 
     /// An object that the kernel knows by this number, opened with O_PATH.
@@ -117,8 +123,14 @@ impl Below {
         Ok((attributes(&stat, stat.st_ino), generation))
     }
 
-    /// The object of a name. `.` and `..` are asked for by who has a handle.
+    /// The object of a name. `.` and `..` are asked for by who has a handle: `.` of any object.
     pub(crate) fn lookup(&self, parent: u64, name: &OsStr) -> io::Result<Entry> {
+        if name == "." {
+            let node = self.node(parent)?;
+            // The kernel asks for what it does not have: nobody has it open, and without a name it is gone.
+            let is_there = fs::fstat(&node)?.st_nlink > 0;
+            return if is_there { self.enter(node.as_fd()) } else { Err(Errno::STALE.into()) };
+        }
         if parent == ROOT && name == ".." {
             return Err(Errno::NOENT.into());
         }
@@ -180,7 +192,7 @@ impl Below {
         self.found(&parent, name)
     }
 
-    /// Makes a file, or opens the one of this name, and gives it a number.
+    /// Makes a file, opens it, and gives it a number.
     pub(crate) fn create(
         &self,
         parent: u64,
@@ -190,14 +202,10 @@ impl Below {
     ) -> io::Result<(Entry, u64)> {
         let parent = self.node(parent)?;
         let new = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let (file, entry) = match fs::openat(&parent, name, access(flags) | new, by.bits()) {
-            Ok(file) => (file, self.made(&parent, name, by)?),
-            Err(Errno::EXIST) if !flags_of(flags).contains(OFlags::EXCL) => {
-                let entry = self.found(&parent, name)?;
-                (reopened(&self.node(entry.0.ino.0)?, access(flags))?, entry)
-            }
-            Err(e) => return Err(e.into()),
-        };
+        // One that is there now was made below meanwhile: the kernel looks again.
+        let file = fs::openat(&parent, name, access(flags) | new, by.bits())
+            .map_err(|e| if e == Errno::EXIST { Errno::STALE } else { e })?;
+        let entry = self.made(&parent, name, by)?;
         Ok((entry, self.opens.enter(Open::File(file.into()))))
     }
 
@@ -206,9 +214,17 @@ impl Below {
         let node = beheld(parent, name)?;
         let (uid, gid) = (Some(Uid::from_raw(by.uid)), Some(by.group_in(parent)?));
         fs::chownat(&node, "", uid, gid, AtFlags::EMPTY_PATH)?;
-        if fs::getxattr(path_of(parent), DEFAULT_ACL, &mut [0_u8; 0][..]).is_err() {
-            let set_group_id = Mode::from_raw_mode(fs::fstat(&node)?.st_mode) & Mode::SGID;
-            fs::chmod(path_of(&node), Mode::from_raw_mode(by.mode & !by.umask & 0o7777) | set_group_id)?;
+        let now = Mode::from_raw_mode(fs::fstat(&node)?.st_mode);
+        let has_acl = fs::getxattr(path_of(parent), DEFAULT_ACL, &mut [0_u8; 0][..]).is_ok();
+        let (asked, umask) = (by.bits(), Mode::from_raw_mode(by.umask));
+        // With an access list to inherit, the mask of who makes it does not count (acl(5)).
+        let permissions = if has_acl {
+            now | (asked & (Mode::SUID | Mode::SGID))
+        } else {
+            (asked - umask) | (now & Mode::SGID)
+        };
+        if permissions != now {
+            fs::chmod(path_of(&node), permissions)?;
         }
         self.enter(node.as_fd())
     }
@@ -249,9 +265,17 @@ impl Below {
         }
     }
 
-    /// The kernel knows an object no more.
-    pub(crate) fn forget(&self, number: u64) {
-        self.nodes.let_go(number);
+    /// The kernel forgets an object that it was told so often.
+    pub(crate) fn forget(&self, number: u64, times: u64) {
+        self.nodes.forget(number, times);
+    }
+
+    /// Flushes a directory.
+    pub(crate) fn sync_directory(&self, open: u64) -> io::Result<()> {
+        match &*self.opens.find(open)? {
+            Open::Directory(directory) => Ok(fs::fsync(&*directory.lock())?),
+            Open::File(_) => Err(Errno::NOTDIR.into()),
+        }
     }
 
     pub(crate) fn open(&self, number: u64, flags: i32) -> io::Result<u64> {
@@ -366,6 +390,28 @@ fn access(flags: i32) -> OFlags {
     flags_of(flags) & (OFlags::RWMODE | OFlags::SYNC | OFlags::DSYNC)
 }
 
+/// Writes, as far as there is room. Root does not lose the set-user-ID and set-group-ID bits of a file by writing; whoever is said to
+/// do so loses them here (write(2)).
+pub(crate) fn write(file: &File, data: &[u8], at: u64, ends_set_id: bool) -> io::Result<usize> {
+    let mut written = 0;
+    while let Some(rest) = data.get(written..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pwrite(file, rest, at + written as u64) {
+            Ok(some) => written += some,
+            Err(_) if written > 0 => break,
+            Err(e) => return Err(e.into()),
+        }
+    }
+    if ends_set_id {
+        let mode = Mode::from_raw_mode(fs::fstat(file)?.st_mode);
+        let group = if mode.contains(Mode::XGRP) { Mode::SGID } else { Mode::empty() };
+        let after = mode - Mode::SUID - group;
+        if after != mode {
+            fs::fchmod(file, after)?;
+        }
+    }
+    Ok(written)
+}
+
 /// Reads at most so many bytes.
 pub(crate) fn read(file: &File, at: u64, bytes: u32) -> io::Result<Vec<u8>> {
     let mut data = vec![0; usize::try_from(bytes).unwrap_or_default()];
@@ -378,4 +424,37 @@ pub(crate) fn read(file: &File, at: u64, bytes: u32) -> io::Result<Vec<u8>> {
     }
     data.truncate(filled);
     Ok(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_is_found_again_by_its_number() {
+        let source = tempfile::tempdir().unwrap();
+        std::fs::create_dir(source.path().join("d")).unwrap();
+        std::fs::write(source.path().join("d/file"), "content").unwrap();
+        // Without root, there is no mount.
+        let Ok(below) = Below::over(source.path()) else { return };
+        let (directory, _) = below.lookup(ROOT, OsStr::new("d")).unwrap();
+        let (file, generation) = below.lookup(directory.ino.0, OsStr::new("file")).unwrap();
+        assert_eq!(below.lookup(file.ino.0, OsStr::new(".")).unwrap(), (file, generation));
+        assert_eq!(below.lookup(directory.ino.0, OsStr::new("..")).unwrap().0.ino.0, ROOT);
+        assert!(below.lookup(ROOT, OsStr::new("..")).is_err());
+        assert_eq!(below.lookup(ROOT, OsStr::new(".")).unwrap().0.ino.0, ROOT);
+    }
+
+    #[test]
+    fn who_writes_ends_set_id() {
+        let source = tempfile::tempdir().unwrap();
+        let file = File::create(source.path().join("file")).unwrap();
+        let mode = |mode| fs::fchmod(&file, Mode::from_raw_mode(mode)).unwrap();
+        let now = || fs::fstat(&file).unwrap().st_mode & 0o7777;
+        for (before, after) in [(0o6775, 0o775), (0o2664, 0o2664), (0o4644, 0o644)] {
+            mode(before);
+            assert_eq!(write(&file, b"data", 0, true).unwrap(), 4);
+            assert_eq!(now(), after, "{before:o}");
+        }
+    }
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -14,7 +13,7 @@ use fuser::{
 use rustix::fs::{FallocateFlags, SeekFrom};
 
 use crate::Delays;
-use crate::below::{Below, Changes, Entry, Listed, Maker, Room, read};
+use crate::below::{Below, Changes, Entry, Listed, Maker, Room, read, write};
 use crate::due::Due;
 
 /// The longest read and write, in bytes.
@@ -48,8 +47,8 @@ impl Slow {
         self.due.at(begun + delay, answer);
     }
 
-    fn done(&self, begun: Instant, result: io::Result<()>, reply: ReplyEmpty) {
-        self.after(begun, self.delays.metadata, move || match result {
+    fn done(&self, begun: Instant, delay: Duration, result: io::Result<()>, reply: ReplyEmpty) {
+        self.after(begun, delay, move || match result {
             Ok(()) => reply.ok(),
             Err(e) => reply.error(e.into()),
         });
@@ -115,8 +114,8 @@ impl Filesystem for Slow {
         self.entry(begun, self.below.lookup(parent.0, name), reply);
     }
 
-    fn forget(&self, _request: &Request, ino: INodeNo, _nlookup: u64) {
-        self.below.forget(ino.0);
+    fn forget(&self, _request: &Request, ino: INodeNo, nlookup: u64) {
+        self.below.forget(ino.0, nlookup);
     }
 
     fn getattr(&self, _request: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
@@ -194,12 +193,12 @@ impl Filesystem for Slow {
 
     fn unlink(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let begun = Instant::now();
-        self.done(begun, self.below.remove(parent.0, name, false), reply);
+        self.done(begun, self.delays.metadata, self.below.remove(parent.0, name, false), reply);
     }
 
     fn rmdir(&self, _request: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let begun = Instant::now();
-        self.done(begun, self.below.remove(parent.0, name, true), reply);
+        self.done(begun, self.delays.metadata, self.below.remove(parent.0, name, true), reply);
     }
 
     fn rename(
@@ -214,7 +213,7 @@ impl Filesystem for Slow {
     ) {
         let begun = Instant::now();
         let renamed = self.below.rename((parent.0, name), (to_parent.0, to_name), flags.bits());
-        self.done(begun, renamed, reply);
+        self.done(begun, self.delays.metadata, renamed, reply);
     }
 
     fn open(&self, _request: &Request, ino: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
@@ -271,15 +270,17 @@ impl Filesystem for Slow {
         fh: FileHandle,
         offset: u64,
         data: &[u8],
-        _write_flags: WriteFlags,
+        write_flags: WriteFlags,
         _flags: OpenFlags,
         _lock_owner: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let (begun, length) = (Instant::now(), u32::try_from(data.len()).unwrap_or(u32::MAX));
-        let written = self.below.opens.find(fh.0).and_then(|open| open.file()?.write_all_at(data, offset));
+        let begun = Instant::now();
+        let ends_set_id = write_flags.contains(WriteFlags::FUSE_WRITE_KILL_SUIDGID);
+        let written =
+            self.below.opens.find(fh.0).and_then(|open| write(open.file()?, data, offset, ends_set_id));
         self.after(begun, self.delays.data, move || match written {
-            Ok(()) => reply.written(length),
+            Ok(written) => reply.written(u32::try_from(written).unwrap_or(u32::MAX)),
             Err(e) => reply.error(e.into()),
         });
     }
@@ -304,10 +305,7 @@ impl Filesystem for Slow {
             let file = open.file()?;
             if datasync { file.sync_data() } else { file.sync_all() }
         });
-        self.after(begun, self.delays.data, move || match synced {
-            Ok(()) => reply.ok(),
-            Err(e) => reply.error(e.into()),
-        });
+        self.done(begun, self.delays.data, synced, reply);
     }
 
     fn opendir(&self, _request: &Request, ino: INodeNo, _flags: OpenFlags, reply: ReplyOpen) {
@@ -351,11 +349,12 @@ impl Filesystem for Slow {
         &self,
         _request: &Request,
         _ino: INodeNo,
-        _fh: FileHandle,
+        fh: FileHandle,
         _datasync: bool,
         reply: ReplyEmpty,
     ) {
-        self.done(Instant::now(), Ok(()), reply);
+        let begun = Instant::now();
+        self.done(begun, self.delays.data, self.below.sync_directory(fh.0), reply);
     }
 
     fn statfs(&self, _request: &Request, _ino: INodeNo, reply: ReplyStatfs) {
@@ -387,7 +386,7 @@ impl Filesystem for Slow {
         reply: ReplyEmpty,
     ) {
         let begun = Instant::now();
-        self.done(begun, self.below.set_xattr(ino.0, name, value, flags), reply);
+        self.done(begun, self.delays.metadata, self.below.set_xattr(ino.0, name, value, flags), reply);
     }
 
     fn getxattr(&self, _request: &Request, ino: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
@@ -405,7 +404,7 @@ impl Filesystem for Slow {
 
     fn removexattr(&self, _request: &Request, ino: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let begun = Instant::now();
-        self.done(begun, self.below.remove_xattr(ino.0, name), reply);
+        self.done(begun, self.delays.metadata, self.below.remove_xattr(ino.0, name), reply);
     }
 
     fn fallocate(
@@ -425,7 +424,7 @@ impl Filesystem for Slow {
             .opens
             .find(fh.0)
             .and_then(|open| Ok(rustix::fs::fallocate(open.file()?, flags, offset, length)?));
-        self.done(begun, reserved, reply);
+        self.done(begun, self.delays.metadata, reserved, reply);
     }
 
     fn lseek(

@@ -21,6 +21,8 @@ struct Node {
     handle: KernelHandle,
     /// How many objects before it had the number.
     generation: u64,
+    /// How often the kernel was told of it, and has not forgotten it.
+    told: u64,
     /// Itself, once it has no name any more.
     kept: Option<Arc<OwnedFd>>,
 }
@@ -35,14 +37,19 @@ pub(crate) enum Found {
 }
 
 impl Nodes {
-    /// Enters an object. Its generation: a number that is given again, after its object was removed, has another one.
+    /// Enters an object of which the kernel is told. Its generation: a number that is given again, after its object was removed, has another one.
     pub(crate) fn enter(&self, number: u64, handle: KernelHandle) -> u64 {
         let mut known = self.known.lock();
-        let node =
-            known.entry(number).or_insert_with(|| Node { handle: handle.clone(), generation: 0, kept: None });
+        let node = known.entry(number).or_insert_with(|| Node {
+            handle: handle.clone(),
+            generation: 0,
+            told: 0,
+            kept: None,
+        });
         if node.handle != handle {
-            *node = Node { handle, generation: node.generation + 1, kept: None };
+            *node = Node { handle, generation: node.generation + 1, told: 0, kept: None };
         }
+        node.told += 1;
         node.generation
     }
 
@@ -66,10 +73,13 @@ impl Nodes {
         }
     }
 
-    /// Nobody has an object open any more.
-    pub(crate) fn let_go(&self, number: u64) {
+    /// The kernel forgets that it was told of an object so often. Once it knows nothing of it, nobody has it open.
+    pub(crate) fn forget(&self, number: u64, times: u64) {
         if let Some(node) = self.known.lock().get_mut(&number) {
-            node.kept = None;
+            node.told = node.told.saturating_sub(times);
+            if node.told == 0 {
+                node.kept = None;
+            }
         }
     }
 }
@@ -86,5 +96,19 @@ mod tests {
         assert_eq!(nodes.enter(7, handle(2)), 1);
         assert!(matches!(nodes.find(7), Ok(Found::Handle(found)) if found == handle(2)));
         assert!(nodes.find(8).is_err());
+    }
+    #[test]
+    fn what_has_no_name_is_kept_until_the_kernel_has_forgotten_it() {
+        let (nodes, handle) = (Nodes::default(), KernelHandle { kind: 1, bytes: vec![1] });
+        let file = || OwnedFd::from(tempfile::tempfile().unwrap());
+        nodes.keep(7, file());
+        assert!(nodes.find(7).is_err(), "the kernel was never told of it");
+        nodes.enter(7, handle.clone());
+        nodes.enter(7, handle);
+        nodes.keep(7, file());
+        nodes.forget(7, 1);
+        assert!(matches!(nodes.find(7), Ok(Found::Kept(_))));
+        nodes.forget(7, 1);
+        assert!(matches!(nodes.find(7), Ok(Found::Handle(_))));
     }
 }

@@ -194,6 +194,40 @@ fn an_object_is_found_by_its_handle_and_a_new_one_of_its_number_is_not() {
     assert!(open_by_handle(root.as_fd(), &handle).is_err());
 }
 
+/// The kernel asks for it by its number then, as where a server has started again.
+#[test]
+fn an_object_is_found_by_its_handle_after_the_kernel_has_forgotten_it() {
+    let source = tempfile::tempdir().unwrap();
+    fs::create_dir(source.path().join("d")).unwrap();
+    fs::write(source.path().join("d/file"), "content").unwrap();
+    // In its own place, as in a model.
+    let Ok(_delayed) = Delayed::mount(source.path(), source.path(), NONE) else { return };
+    let root = fs::File::open(source.path()).unwrap();
+    let handle = |name| name_to_handle(fs::File::open(source.path().join(name)).unwrap().as_fd()).unwrap();
+    let (file, directory) = (handle("d/file"), handle("d"));
+    if let Err(e) = fs::write("/proc/sys/vm/drop_caches", "2") {
+        let _ =
+            io::stderr().write_all(format!("not tested: what the kernel has forgotten: {e}\n").as_bytes());
+        return;
+    }
+    let found = fs::File::from(open_by_handle(root.as_fd(), &file).unwrap());
+    assert_eq!(found.metadata().unwrap().len(), 7);
+    let found = fs::File::from(open_by_handle(root.as_fd(), &directory).unwrap());
+    assert!(found.metadata().unwrap().is_dir());
+}
+
+#[test]
+fn who_writes_to_a_file_that_sets_the_user_id_ends_that() {
+    let Some(shown) = Shown::with(NONE) else { return };
+    fs::write(shown.at("file"), "content").unwrap();
+    fs::set_permissions(shown.at("file"), PermissionsExt::from_mode(0o4777)).unwrap();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", "4711", "--regid", "4711", "--clear-groups", "sh", "-ec", "echo x >>file"]);
+    fs::set_permissions(shown.place.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    assert!(command.current_dir(shown.place.path()).status().unwrap().success());
+    assert_eq!(fs::metadata(shown.source.path().join("file")).unwrap().mode() & 0o7777, 0o777);
+}
+
 #[test]
 fn data_are_neither_lost_nor_mixed_up() {
     let Some(shown) = Shown::with(NONE) else { return };
