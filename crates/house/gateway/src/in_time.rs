@@ -99,7 +99,8 @@ impl Silent {
         self.answer_within(STORAGE_PATIENCE, storage, ask)
     }
 
-    fn answer_within<T: Send + 'static>(
+    /// The same with another patience.
+    pub(crate) fn answer_within<T: Send + 'static>(
         self: &Arc<Self>,
         patience: Duration,
         storage: &Path,

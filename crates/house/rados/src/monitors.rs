@@ -11,7 +11,7 @@ use crate::connection::Connection;
 use crate::new_pools::{Command, NewPool};
 use crate::placement::{Placement, Printed};
 
-/// A connection to the monitors. It ends when this is dropped. A call takes ten seconds at most.
+/// A connection to the monitors. It ends when this is dropped. Each command takes ten seconds at most.
 pub struct Monitors {
     connection: Connection,
     user: String,

@@ -83,8 +83,55 @@ impl Placement {
                 format!("Look what it gives (ceph osd pool get {name} all), or give it another name.");
             return Err(Error::new(what, advice));
         }
-        let commands = self.commands(&name, root, across, device_class);
+        let has_rule = self.has_rule(&name, root, across, device_class)?;
+        let has_pool = self.has_unused_pool(&name, has_rule)?;
+        let mut commands = Vec::new();
+        if has_rule.is_none() {
+            commands.push(rule(&name, root, across, device_class));
+        }
+        if !has_pool {
+            commands.push(Command::new("osd pool create").with("pool", &name).with("rule", &name));
+        }
+        commands.extend(self.settings(&name));
         Ok(Some(NewPool { name, commands }))
+    }
+
+    /// The number of the rule of a name, if there is one.
+    ///
+    /// # Errors
+    /// It does not do what is wanted.
+    fn has_rule(
+        &self,
+        name: &str,
+        root: &str,
+        across: &str,
+        device_class: Option<&str>,
+    ) -> Result<Option<i64>, Error> {
+        let Some(rule) = self.rules.iter().find(|rule| rule.rule_name == name) else { return Ok(None) };
+        if rule.is_made(root, device_class, across) {
+            return Ok(Some(rule.rule_id));
+        }
+        let what = format!("the CRUSH rule {name} is there, and does something else: it stays as it is");
+        let advice = format!(
+            "Look what it does (ceph osd crush rule dump {name}), and give it another name (ceph osd crush rule rename)."
+        );
+        Err(Error::new(what, advice))
+    }
+
+    /// Whether there is a pool of a name, as a run before has left it that did not get further.
+    ///
+    /// # Errors
+    /// It may be in use, or is another one: it is not touched.
+    fn has_unused_pool(&self, name: &str, rule: Option<i64>) -> Result<bool, Error> {
+        let Some(pool) = self.all_pools.iter().find(|pool| pool.pool_name == name) else { return Ok(false) };
+        if rule.is_some_and(|rule| pool.is_unused(rule)) {
+            return Ok(true);
+        }
+        let what = format!("the pool {name} is there, and may be in use: it stays as it is");
+        let advice = format!(
+            "Look what uses it (ceph osd pool application get {name}), and give it another name (ceph osd pool rename)."
+        );
+        Err(Error::new(what, advice))
     }
 
     /// Between what copies are kept apart.
@@ -131,25 +178,24 @@ impl Placement {
         ))
     }
 
-    fn commands(&self, name: &str, root: &str, across: &str, device_class: Option<&str>) -> Vec<Command> {
-        let mut commands = Vec::new();
-        if !self.rule_names.iter().any(|rule| rule == name) {
-            let rule = Command::new("osd crush rule create-replicated");
-            let rule = rule.with("name", name).with("root", root).with("type", across);
-            commands.push(device_class.into_iter().fold(rule, |rule, class| rule.with("class", class)));
-        }
-        if !self.pool_names.iter().any(|pool| pool == name) {
-            commands.push(Command::new("osd pool create").with("pool", name).with("rule", name));
-        }
+    /// What a pool gets that was made, or that nothing uses yet.
+    fn settings(&self, name: &str) -> [Command; 4] {
         let set = |what: &str, value: &str| {
             Command::new("osd pool set").with("pool", name).with("var", what).with("val", value)
         };
-        commands.push(set("crush_rule", name));
-        commands.push(set("size", &COPIES.to_string()));
-        commands.push(set("min_size", &COPIES_TO_WRITE.to_string()));
-        commands.push(Command::new("fs add_data_pool").with("fs_name", &self.file_system).with("pool", name));
-        commands
+        [
+            set("crush_rule", name),
+            set("size", &COPIES.to_string()),
+            set("min_size", &COPIES_TO_WRITE.to_string()),
+            Command::new("fs add_data_pool").with("fs_name", &self.file_system).with("pool", name),
+        ]
     }
+}
+
+fn rule(name: &str, root: &str, across: &str, device_class: Option<&str>) -> Command {
+    let rule = Command::new("osd crush rule create-replicated");
+    let rule = rule.with("name", name).with("root", root).with("type", across);
+    device_class.into_iter().fold(rule, |rule, class| rule.with("class", class))
 }
 
 fn on(media: Option<Media>) -> String {

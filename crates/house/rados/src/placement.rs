@@ -69,6 +69,8 @@ pub struct DataPool {
     pub is_erasure_coded: bool,
     /// Each copy is in another one of these: `osd`, `host`, `zone`. None: its rule does not say it in one step.
     pub across: Option<String>,
+    /// Whether these are zones: datacenters are none where the cluster has zones above them.
+    pub are_zones: bool,
     /// How many of these the cluster has; None as above.
     pub places: Option<usize>,
     /// The classes of the devices that have the copies, as CRUSH names them.
@@ -80,13 +82,14 @@ impl DataPool {
     #[must_use]
     pub fn class(&self) -> Option<Class> {
         let across = self.across.as_deref().filter(|_| !self.is_erasure_coded)?;
-        if self.copies < COPIES || self.to_write < COPIES_TO_WRITE {
+        // Where writes need all copies, the loss of one ends them.
+        if self.copies < COPIES || self.to_write < COPIES_TO_WRITE || self.to_write >= self.copies {
             return None;
         }
-        if ZONES.contains(&across) {
+        if ZONES.contains(&across) && self.are_zones {
             return Some(Class::Zrs);
         }
-        WITHIN_A_ZONE.contains(&across).then_some(Class::Lrs)
+        (WITHIN_A_ZONE.contains(&across) || ZONES.contains(&across)).then_some(Class::Lrs)
     }
 
     /// The medium of all its devices. None: they have several, or the cluster does not know.
@@ -105,8 +108,13 @@ impl fmt::Display for DataPool {
             Some(class) => write!(f, "{class}")?,
             None => f.write_str("no class")?,
         }
-        if !self.device_classes.is_empty() {
-            write!(f, " on {}", self.device_classes.join(", "))?;
+        let classes: Vec<&str> = self
+            .device_classes
+            .iter()
+            .map(|class| if class.is_empty() { "devices without a class" } else { class })
+            .collect();
+        if classes.iter().any(|class| *class != "devices without a class") {
+            write!(f, " on {}", classes.join(", "))?;
         }
         let what = if self.is_erasure_coded { "parts" } else { "copies" };
         write!(f, " ({} {what}", self.copies)?;
@@ -134,9 +142,9 @@ pub struct Placement {
     /// Its data pools. The first one keeps what no layout sends elsewhere.
     pub pools: Vec<DataPool>,
     pub(crate) topology: Topology,
-    /// The names of all rules, and of all pools.
-    pub(crate) rule_names: Vec<String>,
-    pub(crate) pool_names: Vec<String>,
+    pub(crate) rules: Vec<Rule>,
+    /// All pools of the cluster.
+    pub(crate) all_pools: Vec<Pool>,
 }
 
 /// What monitors have printed, as JSON.
@@ -171,25 +179,28 @@ struct MdsMap {
     data_pools: Vec<i64>,
 }
 
-#[derive(Deserialize)]
-struct Pool {
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Pool {
     pool_id: i64,
-    pool_name: String,
+    pub(crate) pool_name: String,
     #[serde(rename = "type")]
     kind: i64,
     size: u32,
     min_size: u32,
-    crush_rule: i64,
+    pub(crate) crush_rule: i64,
+    /// What uses it, by name: `cephfs`, `rbd`. Nothing if it was only made; None where monitors do not say.
+    #[serde(default)]
+    application_metadata: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
-#[derive(Deserialize)]
-struct Rule {
-    rule_id: i64,
-    rule_name: String,
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Rule {
+    pub(crate) rule_id: i64,
+    pub(crate) rule_name: String,
     steps: Vec<Step>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 struct Step {
     op: String,
     #[serde(default)]
@@ -225,13 +236,7 @@ impl Placement {
             let rule = rules.iter().find(|rule| rule.rule_id == pool.crush_rule);
             describe(pool, rule, &topology)
         });
-        Ok(Self {
-            file_system: fs_name,
-            pools: described.collect(),
-            topology,
-            rule_names: rules.into_iter().map(|rule| rule.rule_name).collect(),
-            pool_names: pools.into_iter().map(|pool| pool.pool_name).collect(),
-        })
+        Ok(Self { file_system: fs_name, pools: described.collect(), topology, rules, all_pools: pools })
     }
 
     /// The data pool of a name; None: the first one.
@@ -322,19 +327,42 @@ fn describe(pool: &Pool, rule: Option<&Rule>, topology: &Topology) -> DataPool {
         copies: u32::try_from(size.min(chosen).min(possible)).unwrap_or(0),
         to_write: pool.min_size,
         is_erasure_coded: pool.kind != REPLICATED,
+        are_zones: rule.as_ref().is_some_and(|rule| is_zone(rule.kind, topology)),
         across: rule.map(|rule| rule.kind.to_owned()),
         places,
-        device_classes: reach.map_or_else(Vec::new, |reach| {
-            reach.classes.into_iter().filter(|class| !class.is_empty()).collect()
-        }),
+        device_classes: reach.map_or_else(Vec::new, |reach| reach.classes.into_iter().collect()),
     }
 }
 
-/// A rule that takes one part of the tree, and chooses all places in one step.
+/// Whether copies in two of these are in two zones.
+fn is_zone(kind: &str, topology: &Topology) -> bool {
+    ZONES.contains(&kind) && (kind != "datacenter" || !topology.has("zone"))
+}
+
+impl Pool {
+    /// Whether it was made for a rule, and nothing has used it yet.
+    pub(crate) fn is_unused(&self, rule: i64) -> bool {
+        let has_no_use = self.application_metadata.as_ref().is_some_and(serde_json::Map::is_empty);
+        has_no_use && self.kind == REPLICATED && self.crush_rule == rule
+    }
+}
+
+impl Rule {
+    /// Whether it puts each copy in another one of these, on devices of a class if one is given, as a rule does that
+    /// `ceph osd crush rule create-replicated` has made so.
+    pub(crate) fn is_made(&self, from: &str, class: Option<&str>, kind: &str) -> bool {
+        simple(self)
+            .is_some_and(|rule| (rule.from, rule.class, rule.kind, rule.number) == (from, class, kind, 0))
+    }
+}
+
+/// A rule that takes one part of the tree, and chooses all places in one step: to choose something else than devices, and no device in it,
+/// gives none.
 fn simple(rule: &Rule) -> Option<Simple<'_>> {
     let mut steps = rule.steps.iter().filter(|step| !step.op.starts_with("set_"));
     let (take, choose, emit) = (steps.next()?, steps.next()?, steps.next()?);
-    let is_choosing = choose.op.starts_with("choose");
+    let is_choosing = choose.op.starts_with("chooseleaf")
+        || choose.op.starts_with("choose") && choose.kind.as_deref() == Some("osd");
     if take.op != "take" || !is_choosing || emit.op != "emit" || steps.next().is_some() {
         return None;
     }

@@ -24,6 +24,8 @@ type Result<T> = std::result::Result<T, Refusal>;
 
 /// How long the cluster may take to say how it keeps data.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// What stands for the cluster among storages that owe an answer: one that does not answer is not asked for each share.
+const CLUSTER: &str = "cephfs:";
 
 impl Administration {
     /// A share that is served, with how its data is kept and on which medium.
@@ -34,7 +36,8 @@ impl Administration {
             return Share { redundancy: Some(tell_local(replica)), ..share };
         }
         let cluster = Arc::clone(&self.declared().ceph);
-        let asked = in_time::answer_within(PATIENCE, move || cluster.data_pool(&directory));
+        let asked =
+            self.silent.answer_within(PATIENCE, Path::new(CLUSTER), move || cluster.data_pool(&directory));
         let (redundancy, tier) =
             match asked.unwrap_or_else(|| Err("the Ceph cluster does not answer".to_owned())) {
                 Ok(pool) => (tell_pool(&pool, replica), Some(tell_media(&pool))),
@@ -189,7 +192,8 @@ fn tell_pool(pool: &DataPool, replica: Option<Replica>) -> Redundancy {
 
 fn tell_media(pool: &DataPool) -> Tier {
     let name = pool.media().map(|media| media.to_string());
-    Tier { name, checked: true, device_classes: pool.device_classes.clone() }
+    let device_classes = pool.device_classes.iter().filter(|class| !class.is_empty()).cloned().collect();
+    Tier { name, checked: true, device_classes }
 }
 
 #[cfg(test)]

@@ -55,8 +55,26 @@ fn fewer_copies_or_fewer_to_write_are_no_class() {
     let two = first("\"num\":0,\"type\":\"zone\"", "\"num\":2,\"type\":\"zone\"");
     assert_eq!((two.copies, two.class()), (2, None));
     assert_eq!(first("\"num\":0,\"type\":\"zone\"", "\"num\":-1,\"type\":\"zone\"").copies, 2);
+    assert_eq!(first("\"min_size\":2,", "\"min_size\":3,").class(), None, "the loss of one copy ends writes");
     let unused = first("\"crush_weight\":1,", "\"crush_weight\":0,");
     assert_eq!((unused.copies, unused.class()), (0, None), "devices without weight get nothing");
+}
+
+#[test]
+fn datacenters_are_zones_where_there_are_no_others() {
+    let datacenters = |text: &str| text.replace("\"zone\"", "\"datacenter\"");
+    assert_eq!(with(datacenters).pools[0].class(), Some(Class::Zrs));
+    let below_zones = with(|text| datacenters(text).replacen("\"type\":\"host\"", "\"type\":\"zone\"", 1));
+    let pool = &below_zones.pools[0];
+    assert_eq!((pool.across.as_deref(), pool.class()), (Some("datacenter"), Some(Class::Lrs)), "{pool}");
+}
+
+#[test]
+fn a_device_without_a_class_is_on_no_known_medium() {
+    let some = with(|text| text.replacen("\"device_class\":\"hdd\"", "\"device_class\":\"\"", 1));
+    let pool = &some.pools[0];
+    assert_eq!((pool.media(), pool.class()), (None, Some(Class::Zrs)));
+    assert!(pool.to_string().contains("devices without a class"), "{pool}");
 }
 
 #[test]
@@ -69,6 +87,8 @@ fn what_a_rule_of_several_steps_gives_is_not_guessed() {
     let pool = &several.pools[0];
     assert_eq!((pool.class(), &pool.across, pool.places), (None, &None, None));
     assert_eq!(pool.to_string(), "no class (3 copies, 2 to write)");
+    let empty = with(|text| text.replace(step, &step.replace("chooseleaf", "choose")));
+    assert_eq!(empty.pools[0].class(), None, "zones, and no device in them");
     let own = with(|text| text.replace("\"zone\"", "\"shelf\""));
     assert_eq!(own.pools[0].class(), None, "a type of the administrator's own");
 }
@@ -129,11 +149,60 @@ fn a_pool_is_made_if_none_gives_the_class() {
         "ceph fs add_data_pool lab lab.lrs",
     ];
     assert_eq!(commands(&bare, Class::Lrs, None).unwrap(), expected);
-    let begun = with(|text| {
-        let text = text.replace("\"min_size\":2,", "\"min_size\":1,");
-        text.replace("\"rule_name\":\"any\"", "\"rule_name\":\"lab.lrs\"").replace("\"nopg\"", "\"lab.lrs\"")
-    });
+    let begun = begun();
     assert_eq!(commands(&begun, Class::Lrs, None).unwrap(), expected[2..], "a run before got so far");
+}
+
+/// A run before has made the rule and the pool, and no more.
+fn begun() -> Placement {
+    with(begun_text)
+}
+
+fn begun_text(text: &str) -> String {
+    let text =
+        text.replace("\"min_size\":2,", "\"min_size\":1,").replace("\"crush_rule\":4", "\"crush_rule\":0");
+    text.replace("\"rule_name\":\"replicated_rule\"", "\"rule_name\":\"lab.lrs\"")
+        .replace("\"nopg\"", "\"lab.lrs\"")
+}
+
+#[test]
+fn what_is_there_already_and_may_be_somebody_elses_is_not_touched() {
+    let refused = |change: &dyn Fn(String) -> String| {
+        let placement = with(|text| change(begun_text(text)));
+        placement.to_be_made(Class::Lrs, None).unwrap_err().what
+    };
+    let pool = "the pool lab.lrs is there, and may be in use: it stays as it is";
+    let used = |by: &'static str| {
+        move |text: String| {
+            text.replace("\"application_metadata\":{}", &format!("\"application_metadata\":{by}"))
+        }
+    };
+    assert_eq!(refused(&used("{\"rbd\":{}}")), pool);
+    assert_eq!(refused(&used("{\"cephfs\":{\"metadata\":\"other\"}}")), pool);
+    assert_eq!(
+        refused(&|text| text.replace("\"application_metadata\":{}", "\"unknown\":{}")),
+        pool,
+        "nobody says what uses it"
+    );
+    assert_eq!(
+        refused(&|text| text.replace("\"crush_rule\":0", "\"crush_rule\":3")),
+        pool,
+        "made for another rule"
+    );
+    assert_eq!(
+        refused(&|text| text.replace("\"lab.lrs\"", "\"lab.lrs\"").replacen(
+            "\"rule_name\":\"lab.lrs\"",
+            "\"rule_name\":\"x\"",
+            1
+        )),
+        pool,
+        "its rule is not there"
+    );
+    let rule = refused(&|text| {
+        text.replace("\"rule_name\":\"lab.lrs\"", "\"rule_name\":\"x\"")
+            .replace("\"rule_name\":\"any\"", "\"rule_name\":\"lab.lrs\"")
+    });
+    assert_eq!(rule, "the CRUSH rule lab.lrs is there, and does something else: it stays as it is");
 }
 
 #[test]
