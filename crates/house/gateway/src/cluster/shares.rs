@@ -92,6 +92,8 @@ fn check_new(new: &NewShare) -> Result<()> {
         (!new.snapshot_policy.is_empty(), "snapshot policy"),
         (!new.recycle_bin.is_empty(), "recycle bin"),
         (!new.ransomware_alarm.is_empty(), "ransomware alarm"),
+        (new.redundancy.is_some(), "redundancy class"),
+        (new.tier.is_some(), "tier"),
     ];
     check_settings(&new.name, &given)
 }
@@ -103,6 +105,7 @@ fn check_change(name: &str, change: &ShareChange) -> Result<()> {
         (change.snapshot_policy.is_some(), "snapshot policy"),
         (change.recycle_bin.is_some(), "recycle bin"),
         (change.ransomware_alarm.is_some(), "ransomware alarm"),
+        (change.tier.is_some(), "tier"),
     ];
     check_settings(name, &given)
 }
@@ -294,7 +297,8 @@ impl Seat {
             let (of, at) = (self.one_vserver(&register, from)?, self.one_vserver(&register, to)?);
             let VserverShareRecord { share, coming } =
                 of.record.share(name).cloned().ok_or_else(|| no_share(from, name))?;
-            if matches!(coming, Some(Coming::From { .. })) {
+            // Back to where it comes from, it may go before it has come: it is opened there once it is certain that it is not here.
+            if matches!(&coming, Some(Coming::From { vserver, .. }) if vserver != to) {
                 let what = format!("the share {name} has not come to the vserver {from} yet");
                 return Err(refused(RefusalKind::Busy, what, "Wait until it has."));
             }
@@ -318,6 +322,8 @@ impl Seat {
     /// Waits until the gateway that serves a vserver has done what was written down about a share.
     fn until(&self, Written { register, record }: &Written, share: &str, until: Until) -> Result<()> {
         let (vserver, deadline) = (&*record.name, Instant::now() + MOVE);
+        // As the record has it: the command may have it in another case.
+        let share = record.share(share).map_or(share, |found| &found.share.name);
         loop {
             let (by, epoch) = self.served_by(register, vserver)?;
             let served = self.shares_served(register, vserver)?;

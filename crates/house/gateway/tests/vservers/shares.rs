@@ -264,6 +264,10 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
     refused(set(tls), RefusalKind::Invalid, "requires TLS");
     let clients = RulesChange { clients: Some(vec!["nonsense/99".to_owned()]), ..RulesChange::default() };
     refused(set(rules(clients)), RefusalKind::Invalid, "the share data");
+    let class = NewShare { redundancy: Some("zrs".to_owned()), ..new("x", "cephfs:/x") };
+    refused(add(class), RefusalKind::Invalid, "have no redundancy class");
+    let tier = ShareChange { tier: Some("hdd".to_owned()), ..ShareChange::default() };
+    refused(set(tier), RefusalKind::Invalid, "have no tier");
     let bin = ShareChange { recycle_bin: Some("on".to_owned()), ..ShareChange::default() };
     refused(set(bin), RefusalKind::Invalid, "have no recycle bin");
     refused(
@@ -291,6 +295,34 @@ fn renamed(mut shares: Vec<VserverShareRecord>, from: &str, to: &str) -> Vec<Vse
 
 fn only(gateways: &Gateways, vserver: &str, name: &str) -> Option<Share> {
     gateways.vserver_share(vserver, name).ok()
+}
+
+/// The command has the name in another case.
+#[test]
+fn a_share_that_cannot_be_served_there_goes_back() {
+    let Some(world) = World::new("a share that goes back") else { return };
+    let register = cluster(&world, &["a", "b"]);
+    let (from, to) = (of_both(&world, "from", "a"), of_both(&world, "to", "b"));
+    for record in [&from, &to] {
+        assert!(register.add_vserver(record).unwrap());
+    }
+    let ((a, of_a), (b, of_b)) = (gateway(&world, "a"), gateway(&world, "b"));
+    until("both are served", || served(&a) == ["from"] && served(&b) == ["to"]);
+    let directory = world.data("moving");
+    add(&register, "from", "moving", &directory);
+    until("the share has come", || has_come(&register, "from", "moving"));
+    let away = Path::new(&directory).with_extension("away");
+    std::fs::rename(&directory, &away).unwrap();
+    let to_other = ShareMove { vserver: "to".to_owned() };
+    let why = "cannot serve the share moving";
+    refused(of_b.move_vserver_share("from", "MOVING", &to_other), RefusalKind::Directory, why);
+    assert_eq!(only(&of_a, "to", "moving"), None);
+    std::fs::rename(&away, &directory).unwrap();
+    until("the share is where it was", || has_come(&register, "from", "moving"));
+    nfs(&from, "one").top("moving").unwrap();
+    drop((of_a, of_b));
+    stop(a);
+    stop(b);
 }
 
 #[test]
