@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use share::{Gone, Share, ShareId, ShareTable};
+use share::{Gone, Protocols, Share, ShareId, ShareTable, Terms};
 use state::ServerRecords;
 
 use crate::problem::Result;
@@ -19,17 +19,19 @@ pub(crate) fn tell(
     moved: &[MovedShare],
     stays: impl Fn(&str) -> bool,
 ) -> Result<Vec<Arc<Share>>> {
+    // Filehandles that clients keep have the number that goes with the name. All are known before the first share is withdrawn.
+    let numbers = moved.iter().map(|share| records.share_id(&share.name).map(ShareId));
+    let numbers = numbers.collect::<std::result::Result<Vec<_>, _>>()?;
     let mut withdrawn = Vec::new();
-    for MovedShare { name, addresses } in moved {
+    for (MovedShare { name, addresses }, id) in moved.iter().zip(numbers) {
         if stays(name) {
             tracing::warn!(
                 "the share {name} is said to have moved, and is served: it was created by command (anabranch share remove {name})"
             );
             continue;
         }
-        // Filehandles that clients keep have the number that goes with the name.
-        let id = ShareId(records.share_id(name)?);
-        let gone = Gone { id, name: name.clone(), addresses: addresses.clone(), is_hidden: false };
+        let is_hidden = is_hidden(table, name);
+        let gone = Gone { id, name: name.clone(), addresses: addresses.clone(), is_hidden };
         match table.has_gone(gone) {
             Ok(share) => withdrawn.extend(share),
             Err(error) => tracing::error!("the share {name} is said to have moved: {error}"),
@@ -39,6 +41,18 @@ pub(crate) fn tell(
         tracing::info!("the share {} has moved to another server", share.name());
     }
     Ok(withdrawn)
+}
+
+/// Whether lists of shares leave out a share that has moved: not all clients were to see it when it was here. Of one that was not here since
+/// the start, nobody knows.
+fn is_hidden(table: &ShareTable, name: &str) -> bool {
+    let present = table.present();
+    if let Some(share) = present.by_name(name) {
+        let rules = share.rules();
+        let is_for_some = !rules.protocols.contains(Protocols::NFS) || !rules.clients.is_empty();
+        return is_for_some || share.terms().contains(Terms::HIDDEN);
+    }
+    present.gone_by_name(name).is_some_and(|gone| gone.is_hidden)
 }
 
 /// Has the table tell of no other shares where they are. To be called when those that are served again have been entered, so that
@@ -61,6 +75,21 @@ mod tests {
 
     fn moved(name: &str, address: &str) -> MovedShare {
         MovedShare { name: name.to_owned(), addresses: vec![address.parse().unwrap()] }
+    }
+
+    #[test]
+    fn lists_leave_out_what_they_have_left_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let state = State::open(&directory.path().join("state")).unwrap();
+        let records = state.server();
+        let number = ShareId(records.share_id("data").unwrap());
+        let settings = Settings { terms: Terms::HIDDEN, ..Settings::new("data") };
+        let table = ShareTable::new([Share::new(number, settings, Arc::new(MemoryStore::new()))]).unwrap();
+        for address in ["192.0.2.1:2049", "192.0.2.2:2049"] {
+            tell(&table, records, &[moved("data", address), moved("never", address)], |_| false).unwrap();
+            let is_hidden = |name: &str| table.present().gone_by_name(name).unwrap().is_hidden;
+            assert_eq!((is_hidden("data"), is_hidden("never")), (true, false), "{address}");
+        }
     }
 
     #[test]

@@ -71,7 +71,8 @@ impl Host {
         }
         let problems = changed.make(wanted);
         self.administration.allot_opens();
-        Some(problems)
+        // Nothing is told by who has lost the vserver meanwhile.
+        changed.is_served().then_some(problems)
     }
 }
 
@@ -102,12 +103,20 @@ impl Changed<'_> {
                 .forget_shares_but(&names.map(String::as_str).collect::<Vec<_>>())
                 .map_err(Into::into),
         );
+        let mut has_opened = false;
         for share in shares {
             let present = self.table.present().by_name(&share.name).cloned();
             match present {
                 Some(present) => note(&share.name, self.set(&present, share)),
-                None => note(&share.name, self.open(share)),
+                None => {
+                    note(&share.name, self.open(share));
+                    has_opened = true;
+                }
             }
+        }
+        if has_opened {
+            // Not while others wait for what this holds: a name service may not answer.
+            self.names.look_again();
         }
         problems
     }
@@ -127,7 +136,7 @@ impl Changed<'_> {
     /// Ends what clients have in a share that was withdrawn from the table.
     fn end(&self, share: &Arc<Share>) -> Result<()> {
         // The vserver does not end, and nobody opens the directory, before nothing uses the share.
-        self.host.vservers.with(self.name, |served| {
+        let noted = self.host.vservers.with(self.name, |served| {
             served.vserver.leaving.push(Arc::downgrade(share));
             served.shares.retain(|given| !same_share_name(&given.name, share.name()));
         });
@@ -136,13 +145,18 @@ impl Changed<'_> {
             self.smb.end_share(share).await;
         });
         tracing::info!(vserver = self.name, share = share.name(), "the share was withdrawn");
-        ended.map_err(of_refusal)
+        ended.map_err(of_refusal)?;
+        noted.ok_or_else(|| self.no_more())
+    }
+
+    fn no_more(&self) -> Problem {
+        Problem::new(Cause::Silent, format!("the vserver {} is not served any more", self.name), "")
     }
 
     /// Waits until nothing uses the shares that were withdrawn. Their directories are free then.
     fn let_go(&self) -> Result<()> {
         let leaving = self.host.vservers.with(self.name, |served| served.vserver.leaving.clone());
-        if !are_gone(&leaving.unwrap_or_default()) {
+        if !are_gone(&leaving.ok_or_else(|| self.no_more())?) {
             return Err(in_use());
         }
         self.host.vservers.with(self.name, |served| {
@@ -193,14 +207,8 @@ impl Changed<'_> {
                 served.directories.push((given.name.clone(), directory));
             }))
         });
-        let no_more =
-            || Problem::new(Cause::Silent, format!("the vserver {} is not served any more", self.name), "");
-        entered
-            .flatten()
-            .ok_or_else(no_more)?
-            .map_err(|e| Problem::new(Cause::Settings, e.to_string(), ""))?;
-        self.names.look_again();
-        Ok(())
+        let entered = entered.flatten().ok_or_else(|| self.no_more())?;
+        entered.map_err(|e| Problem::new(Cause::Settings, e.to_string(), ""))
     }
 
     /// Has a share that is served use these settings.

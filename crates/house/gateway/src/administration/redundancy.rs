@@ -207,6 +207,7 @@ mod tests {
             to_write: 2,
             is_erasure_coded: false,
             across: Some(across.to_owned()),
+            are_zones: across == "zone",
             places: Some(3),
             device_classes: vec!["nvme".to_owned()],
         }

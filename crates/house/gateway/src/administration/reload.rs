@@ -103,10 +103,9 @@ impl Administration {
     fn tell_moved(&self, settings: &Settings, serving: &Serving) -> Result<()> {
         let made = self.state.made_shares()?;
         let is_made = |name: &str| made.iter().any(|record| same_share_name(&record.name, name));
-        for share in moved::tell(&serving.shares, self.state.server(), &settings.moved, is_made)? {
-            end_withdrawn(serving, &share)?;
-        }
-        Ok(())
+        let withdrawn = moved::tell(&serving.shares, self.state.server(), &settings.moved, is_made)?;
+        // All are ended, whatever becomes of one.
+        withdrawn.iter().map(|share| end_withdrawn(serving, share)).fold(Ok(()), Result::and)
     }
 
     /// Ends the shares that are no longer declared, those that are declared with another directory, with other reserved

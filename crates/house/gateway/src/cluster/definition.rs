@@ -93,8 +93,13 @@ pub(super) fn definition(record: &VserverRecord) -> Result<NewVserver, String> {
     let addresses = addresses.collect::<Result<Vec<_>, _>>().map_err(of)?;
     let (mut shares, mut coming) = (Vec::new(), Vec::new());
     for one in &record.shares {
-        let list = if one.coming.is_some() { &mut coming } else { &mut shares };
-        list.push(served(&one.share).map_err(of)?);
+        match (served(&one.share), &one.coming) {
+            (Ok(share), None) => shares.push(share),
+            (Ok(share), Some(_)) => coming.push(share),
+            (Err(why), None) => return Err(of(why)),
+            // The vserver is served without it. What is wrong is told when it is to be opened.
+            (Err(_), Some(_)) => {}
+        }
     }
     let reach = Reach::Addresses { addresses, smb: record.smb, nfs: record.nfs };
     Ok(NewVserver { name: record.name.clone(), shares, coming, reach })

@@ -63,8 +63,8 @@ fn made(seat: &Arc<Seat>, register: &Arc<Register>, vserver: &str) -> Result<Opt
         let has_settled = settle(register, &record, is_open)?;
         let told = SharesServed { epoch, changes: record.share_changes, problems };
         let is_new = register.shares_served(vserver)?.as_ref() != Some(&told);
-        if is_new {
-            register.set_shares_served(vserver, &told)?;
+        if is_new && !register.set_shares_served(vserver, &told)? {
+            return Ok(Some(SOON));
         }
         seat.host.vservers.with(vserver, |served| {
             // One that has begun meanwhile has told nothing yet.

@@ -303,13 +303,21 @@ impl Register {
         Ok(kept.map(|kept| serde_json::from_slice(&kept)).transpose()?)
     }
 
-    /// Tells what the gateway that serves a vserver has made of its shares.
+    /// Tells what the gateway that serves a vserver has made of its shares. False: somebody has told something newer, or tells at the same
+    /// time.
     ///
     /// # Errors
     /// As above.
-    pub fn set_shares_served(&self, vserver: &str, served: &SharesServed) -> Result<(), StoreError> {
-        let told = SHARES.put(vserver.as_bytes(), &serde_json::to_vec(served)?);
-        self.records.write(&vec![told].into()).map(drop)
+    pub fn set_shares_served(&self, vserver: &str, served: &SharesServed) -> Result<bool, StoreError> {
+        let name = vserver.as_bytes();
+        let kept = self.records.read(SHARES, name)?;
+        // One that cannot be read is no reason to stop.
+        let known = kept.as_deref().and_then(|kept| serde_json::from_slice::<SharesServed>(kept).ok());
+        if known.is_some_and(|known| (known.epoch, known.changes) > (served.epoch, served.changes)) {
+            return Ok(false);
+        }
+        let changes = vec![SHARES.put(name, &serde_json::to_vec(served)?)];
+        self.records.write(&Batch { expected: vec![SHARES.expect(name, kept.as_deref())], changes })
     }
 
     /// The keytab of a vserver. None: it has none of its own.

@@ -35,7 +35,12 @@ pub(super) fn a_share_moves_in_two_records_at_once(gateway: NewGateway<'_>) {
     let served =
         SharesServed { epoch: 3, changes: 2, problems: [("data".to_owned(), "no".to_owned())].into() };
     assert_eq!(of_a.shares_served("from").unwrap(), None);
-    of_a.set_shares_served("from", &served).unwrap();
+    assert!(of_a.set_shares_served("from", &served).unwrap());
+    // Who served it before, and comes late, says nothing.
+    for (epoch, changes) in [(2, 9), (3, 1)] {
+        let late = SharesServed { epoch, changes, ..SharesServed::default() };
+        assert!(!of_b.set_shares_served("from", &late).unwrap());
+    }
     assert_eq!(
         (of_b.shares_served("from").unwrap(), of_b.shares_served("to").unwrap()),
         (Some(served), None)
