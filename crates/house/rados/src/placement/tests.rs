@@ -190,11 +190,7 @@ fn what_is_there_already_and_may_be_somebody_elses_is_not_touched() {
         "made for another rule"
     );
     assert_eq!(
-        refused(&|text| text.replace("\"lab.lrs\"", "\"lab.lrs\"").replacen(
-            "\"rule_name\":\"lab.lrs\"",
-            "\"rule_name\":\"x\"",
-            1
-        )),
+        refused(&|text| text.replacen("\"rule_name\":\"lab.lrs\"", "\"rule_name\":\"x\"", 1)),
         pool,
         "its rule is not there"
     );
