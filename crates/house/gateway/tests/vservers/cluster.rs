@@ -1,6 +1,6 @@
 //! Gateways that do what the register of a cluster says.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,8 +18,8 @@ use state::cluster::{
 };
 use state::store::{Form, Table};
 
-use crate::faulty::Faulty;
-use crate::world::{HOME, PATIENCE, World};
+use crate::faulty::{AnswersAtTheEnd, Faulty};
+use crate::world::{HOME, PATIENCE, World, free_port};
 
 /// How often to look whether something is so.
 const LOOK: Duration = Duration::from_millis(20);
@@ -49,14 +49,13 @@ pub(crate) fn cluster(world: &World, gateways: &[&str]) -> Register {
 
 /// A vserver of NFS with one share, which is to be served by this gateway.
 pub(crate) fn vserver(name: &str, gateway: &str, directory: &Path) -> VserverRecord {
-    let free = TcpListener::bind((HOME, 0)).unwrap().local_addr().unwrap();
     let share = VserverShareRecord::plain("data", &directory.display().to_string(), Terms::empty(), "");
     VserverRecord {
         name: name.to_owned(),
         gateway: gateway.to_owned(),
         addresses: vec![HOME.to_string()],
         smb: None,
-        nfs: Some(free.port()),
+        nfs: Some(free_port()),
         shares: vec![share],
         ..VserverRecord::default()
     }
@@ -137,6 +136,7 @@ fn a_vserver_that_waits_for_something_keeps_no_other_one_waiting() {
     }
     let mut gateway = world.gateway("a");
     let store = Faulty::new(world.store.gateway("a"));
+    let _answers = AnswersAtTheEnd(Arc::clone(&store));
     let connected = Arc::clone(&store);
     begin(&mut gateway, "a", move || connected.clone());
     until("the other one is served", || served(&gateway) == ["with-others"]);
@@ -203,6 +203,7 @@ fn a_vserver_that_begins_ends_with_the_place_of_its_gateway_and_with_no_later_on
     assert!(register.add_vserver(&late).unwrap());
     let mut gateway = world.gateway("a");
     let (store, slow) = (world.store.clone(), Faulty::new(world.store.gateway("a")));
+    let _answers = AnswersAtTheEnd(Arc::clone(&slow));
     let (first, is_first) = (Arc::clone(&slow), AtomicBool::new(true));
     begin(&mut gateway, "a", move || {
         if is_first.swap(false, Ordering::SeqCst) { first.clone() } else { store.gateway("a") }

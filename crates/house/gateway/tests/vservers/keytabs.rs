@@ -1,6 +1,5 @@
 //! The keytab of a vserver is in the cluster.
 
-use std::net::TcpListener;
 use std::sync::Arc;
 
 use anabranch_gateway::Gateway;
@@ -13,7 +12,7 @@ use state::cluster::{Register, VserverRecord};
 use crate::client::Client;
 use crate::cluster::{begin, cluster, record_of, served, stop, until, vserver};
 use crate::ticket::{ask, write_keytab};
-use crate::world::{HOME, SERVICE, World, member_of_domain};
+use crate::world::{HOME, SERVICE, World, free_port, member_of_domain};
 use crate::{gss, server};
 
 /// Who is in the keytab of the vserver. That of each gateway has [`SERVICE`].
@@ -22,8 +21,7 @@ const OWN_OF_NFS: [&str; 2] = ["nfs", "vserver.lab.test"];
 
 /// A vserver of both protocols, which the gateway a is to serve.
 fn of_both(world: &World, name: &str) -> VserverRecord {
-    let free = TcpListener::bind((HOME, 0)).unwrap().local_addr().unwrap();
-    VserverRecord { smb: Some(free.port()), ..vserver(name, "a", &world.data(name)) }
+    VserverRecord { smb: Some(free_port()), ..vserver(name, "a", &world.data(name)) }
 }
 
 /// Whether a ticket for this service logs on.

@@ -1,6 +1,5 @@
 //! Shares of vservers, which come, change, move and go while the vservers are served.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,14 +20,13 @@ use crate::cluster::{absent, begin, cluster, record_of, served, stop, until, vse
 use crate::nfs4::Nfs4;
 use crate::persistent::{EXCLUSIVE, lock, open};
 use crate::users::{connected, new_user, refused, until_it_listens};
-use crate::world::{HOME, World};
+use crate::world::{HOME, World, free_port};
 
 type Gateways = Arc<dyn ClusterGateways>;
 
 /// A vserver of both protocols with the share `data`.
 fn of_both(world: &World, name: &str, gateway: &str) -> VserverRecord {
-    let free = TcpListener::bind((HOME, 0)).unwrap().local_addr().unwrap();
-    VserverRecord { smb: Some(free.port()), ..vserver(name, gateway, &world.data(name)) }
+    VserverRecord { smb: Some(free_port()), ..vserver(name, gateway, &world.data(name)) }
 }
 
 fn gateway(world: &World, name: &str) -> (Gateway, Gateways) {

@@ -1,6 +1,6 @@
 //! The users of a cluster, who may log on to its vservers at each gateway.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
 
 use control::RefusalKind;
@@ -13,7 +13,7 @@ use state::cluster::VserverRecord;
 
 use crate::client::Client;
 use crate::cluster::{begin, cluster, record_of, served, stop, until, vserver};
-use crate::world::{HOME, World};
+use crate::world::{HOME, World, free_port};
 
 pub(crate) fn new_user(name: &str, uid: Option<u32>) -> NewUser {
     NewUser { name: name.to_owned(), password: Password(format!("{name}'s")), uid, ..NewUser::default() }
@@ -52,7 +52,7 @@ pub(crate) fn log_on(port: u16, name: &str) -> Result<Client, NtStatus> {
 fn users_of_a_cluster_are_the_same_at_each_gateway() {
     let Some(world) = World::new("users of a cluster") else { return };
     let register = cluster(&world, &["a", "b"]);
-    let port = TcpListener::bind((HOME, 0)).unwrap().local_addr().unwrap().port();
+    let port = free_port();
     let files = VserverRecord { smb: Some(port), ..vserver("files", "a", &world.data("files")) };
     assert!(register.add_vserver(&files).unwrap());
     let [mut a, mut b] = ["a", "b"].map(|name| world.gateway(name));

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use acl::Sid;
@@ -155,6 +156,16 @@ impl Node {
 
 fn listen(at: Option<SocketAddr>) -> TcpListener {
     TcpListener::bind(at.unwrap_or_else(|| (HOME, 0).into())).unwrap()
+}
+
+/// A port that is free, and stays so until a gateway listens: no other test of this process gets it, and no connection is made from it
+/// (ip_local_port_range begins at 32768).
+pub(crate) fn free_port() -> u16 {
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
+    // Another process begins elsewhere.
+    let first = 12_000 + u16::try_from(std::process::id() % 16_000).unwrap();
+    let mut ports = (0..1000).map(|_| first + TAKEN.fetch_add(1, Ordering::Relaxed));
+    ports.find(|port| TcpListener::bind((HOME, *port)).is_ok()).unwrap()
 }
 
 /// An SMB client of the share `data`, and the server's GUID.
