@@ -10,7 +10,7 @@ use state::store::StoreError;
 
 use super::attempts::AGAIN;
 use super::{Seat, definition, went};
-use crate::problem::Problem;
+use crate::problem::{Cause, Problem};
 use crate::vserver_commands::Host;
 use crate::vserver_share_changes::Wanted;
 
@@ -54,6 +54,9 @@ fn made(seat: &Arc<Seat>, register: &Arc<Register>, vserver: &str) -> Result<Opt
     for (share, problem) in &failed {
         tracing::error!(vserver, share, "{problem}");
     }
+    let passes = |problem: &Problem| problem.cause == Cause::Silent;
+    let passing =
+        failed.iter().filter(|(_, problem)| passes(problem)).map(|(share, _)| share.clone()).collect();
     problems.extend(failed.iter().map(|(share, problem)| (share.clone(), told(share, problem))));
     if is_withdrawn {
         let is_open = |share: &VserverShareRecord| {
@@ -61,7 +64,7 @@ fn made(seat: &Arc<Seat>, register: &Arc<Register>, vserver: &str) -> Result<Opt
             wanted.shares.iter().any(|open| open.name == *name) && !problems.contains_key(name)
         };
         let has_settled = settle(register, &record, is_open)?;
-        let told = SharesServed { epoch, changes: record.share_changes, problems };
+        let told = SharesServed { epoch, changes: record.share_changes, problems, passing };
         let is_new = register.shares_served(vserver)?.as_ref() != Some(&told);
         if is_new && !register.set_shares_served(vserver, &told)? {
             return Ok(Some(SOON));
@@ -154,7 +157,6 @@ fn told(share: &str, problem: &Problem) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Cause;
 
     #[test]
     fn a_problem_is_told_in_one_line_and_names_the_share_once() {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use control::RefusalKind;
 use control::cluster::VserverShares;
 use control::shares::{NewShare, Rules, Share, ShareChange};
+use control::{Refusal, RefusalKind};
 use limits::Provisioned;
 use state::cluster::{Coming, Register, Seen, SharesServed, VserverRecord, VserverShareRecord};
 use state::{ShareRecord, rules};
@@ -38,17 +38,17 @@ struct Written {
     record: VserverRecord,
 }
 
-fn invalid(what: impl Into<String>, advice: &str) -> control::Refusal {
+fn invalid(what: impl Into<String>, advice: &str) -> Refusal {
     refused(RefusalKind::Invalid, what, advice)
 }
 
-fn no_share(vserver: &str, name: &str) -> control::Refusal {
+fn no_share(vserver: &str, name: &str) -> Refusal {
     let what = format!("the vserver {vserver} has no share {name}");
     let advice = format!("`anabranch vserver share list {vserver}` lists the shares.");
     refused(RefusalKind::NotFound, what, advice)
 }
 
-fn last_one(vserver: &str, name: &str) -> control::Refusal {
+fn last_one(vserver: &str, name: &str) -> Refusal {
     let what = format!("the share {name} is the last one of the vserver {vserver}");
     let advice = format!("Add another share first, or end the vserver: anabranch vserver remove {vserver}");
     refused(RefusalKind::InUse, what, advice)
@@ -83,29 +83,88 @@ fn check_settings(name: &str, given: &[(bool, &str)]) -> Result<()> {
     Err(invalid(what, "docs/cluster.md has the settings."))
 }
 
+/// Names all settings, so that none is added that is ignored here.
 fn check_new(new: &NewShare) -> Result<()> {
+    let NewShare {
+        name,
+        directory: _,
+        pool,
+        size,
+        uid,
+        gid,
+        read_only: _,
+        guest: _,
+        access_based_enumeration: _,
+        continuous_availability: _,
+        encrypted: _,
+        tls_required: _,
+        nfs_security: _,
+        nfs_groups: _,
+        nfs_snapshots: _,
+        devices: _,
+        set_id: _,
+        secure_port: _,
+        hidden: _,
+        comment: _,
+        metadata_cache,
+        access_log: _,
+        plan: _,
+        redundancy,
+        tier,
+        snapshot_policy,
+        recycle_bin,
+        ransomware_alarm,
+        rules: _,
+        from,
+    } = new;
     let given = [
-        (new.pool.is_some() || new.uid.is_some() || new.gid.is_some(), "pool"),
-        (new.size.is_some(), "size"),
-        (new.from.is_some(), "snapshot of which they are made"),
-        (new.metadata_cache.is_some(), "metadata cache"),
-        (!new.snapshot_policy.is_empty(), "snapshot policy"),
-        (!new.recycle_bin.is_empty(), "recycle bin"),
-        (!new.ransomware_alarm.is_empty(), "ransomware alarm"),
-        (new.redundancy.is_some(), "redundancy class"),
-        (new.tier.is_some(), "tier"),
+        (pool.is_some() || uid.is_some() || gid.is_some(), "pool"),
+        (size.is_some(), "size"),
+        (from.is_some(), "snapshot of which they are made"),
+        (metadata_cache.is_some(), "metadata cache"),
+        (redundancy.is_some(), "redundancy class"),
+        (tier.is_some(), "tier"),
+        (!snapshot_policy.is_empty(), "snapshot policy"),
+        (!recycle_bin.is_empty(), "recycle bin"),
+        (!ransomware_alarm.is_empty(), "ransomware alarm"),
     ];
-    check_settings(&new.name, &given)
+    check_settings(name, &given)
 }
 
+/// Names all settings, as [`check_new`] does.
 fn check_change(name: &str, change: &ShareChange) -> Result<()> {
+    let ShareChange {
+        read_only: _,
+        guest: _,
+        access_based_enumeration: _,
+        continuous_availability: _,
+        encrypted: _,
+        tls_required: _,
+        nfs_security: _,
+        nfs_groups: _,
+        nfs_snapshots: _,
+        devices: _,
+        set_id: _,
+        secure_port: _,
+        hidden: _,
+        comment: _,
+        metadata_cache,
+        snapshot_policy,
+        recycle_bin,
+        ransomware_alarm,
+        access_log: _,
+        plan: _,
+        tier,
+        size,
+        rules: _,
+    } = change;
     let given = [
-        (change.size.is_some(), "size"),
-        (change.metadata_cache.is_some(), "metadata cache"),
-        (change.snapshot_policy.is_some(), "snapshot policy"),
-        (change.recycle_bin.is_some(), "recycle bin"),
-        (change.ransomware_alarm.is_some(), "ransomware alarm"),
-        (change.tier.is_some(), "tier"),
+        (size.is_some(), "size"),
+        (metadata_cache.is_some(), "metadata cache"),
+        (tier.is_some(), "tier"),
+        (snapshot_policy.is_some(), "snapshot policy"),
+        (recycle_bin.is_some(), "recycle bin"),
+        (ransomware_alarm.is_some(), "ransomware alarm"),
     ];
     check_settings(name, &given)
 }
@@ -256,7 +315,7 @@ impl Seat {
         })?;
         self.until(&written, name, Until::Done).map_err(|refusal| {
             let advice = "The share is removed from the record of the vserver, and is withdrawn as soon as that is possible.";
-            control::Refusal { advice: advice.to_owned(), ..refusal }
+            Refusal { advice: advice.to_owned(), ..refusal }
         })?;
         tracing::info!(vserver, share = name, "a share was removed");
         Ok(Share { served: false, problem: None, ..told })
@@ -275,15 +334,18 @@ impl Seat {
             Ok(()) => {}
             Err(refusal) if refusal.kind == RefusalKind::Directory => {
                 // It cannot be served there. Where it was, it can.
-                if let Ok(back) = self.write_move(to, name, from) {
-                    let _ = self.until(&back, name, Until::Open);
+                match self.write_move(to, name, from).and_then(|back| self.until(&back, name, Until::Open)) {
+                    Ok(()) => {}
+                    Err(Refusal { what, .. }) => {
+                        tracing::error!(share = name, "moving the share back to the vserver {from}: {what}");
+                    }
                 }
                 return Err(refusal);
             }
             Err(refusal) => {
                 let advice =
                     "It goes on by itself: `anabranch vserver share list` tells when the share has come.";
-                return Err(control::Refusal { advice: advice.to_owned(), ..refusal });
+                return Err(Refusal { advice: advice.to_owned(), ..refusal });
             }
         }
         tracing::info!(share = name, "a share was moved from the vserver {from} to the vserver {to}");
@@ -322,7 +384,7 @@ impl Seat {
     /// Waits until the gateway that serves a vserver has done what was written down about a share.
     fn until(&self, Written { register, record }: &Written, share: &str, until: Until) -> Result<()> {
         let (vserver, deadline) = (&*record.name, Instant::now() + MOVE);
-        // As the record has it: the command may have it in another case.
+        // Problems have the spelling of the record.
         let share = record.share(share).map_or(share, |found| &found.share.name);
         loop {
             let (by, epoch) = self.served_by(register, vserver)?;
@@ -331,15 +393,20 @@ impl Seat {
                 by.is_some() && Some(served.epoch) == epoch && served.changes >= record.share_changes
             });
             if let Some(served) = &served {
-                if let Some(why) = served.problems.get(share) {
+                let problem = served.problems.get(share);
+                if let Some(why) = problem.filter(|_| !served.passing.contains(share)) {
                     let what = format!("the vserver {vserver} cannot serve the share {share}: {why}");
                     return Err(refused(RefusalKind::Directory, what, ""));
                 }
-                if until == Until::Done || self.has_come(register, vserver, share)? {
+                if problem.is_none() && (until == Until::Done || self.has_come(register, vserver, share)?) {
                     return Ok(());
                 }
             }
             if Instant::now() >= deadline {
+                if let Some(why) = served.as_ref().and_then(|served| served.problems.get(share)) {
+                    let what = format!("the vserver {vserver} cannot serve the share {share} yet: {why}");
+                    return Err(refused(RefusalKind::Busy, what, "Its gateway goes on trying."));
+                }
                 return Err(self.not_yet(register, record, (by, served.is_some())));
             }
             std::thread::sleep(LOOK);
@@ -358,7 +425,7 @@ impl Seat {
         register: &Register,
         record: &VserverRecord,
         (by, is_seen): (Option<String>, bool),
-    ) -> control::Refusal {
+    ) -> Refusal {
         let VserverRecord { name, gateway, .. } = record;
         let what = match by {
             None => format!("the gateway {gateway} does not serve the vserver {name}"),

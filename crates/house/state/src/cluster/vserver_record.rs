@@ -4,7 +4,7 @@
 //! not: a version that knows nothing of the settings of shares would serve them to clients that they keep out, and forget them with its next
 //! change. It takes such a record for one of a later version, and leaves it as it is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use share::{Terms, folded_name};
@@ -69,6 +69,9 @@ pub struct SharesServed {
     /// What stands in the way of shares, by their names.
     #[serde(default)]
     pub problems: BTreeMap<String, String>,
+    /// The names of those of them whose problem may pass without anything done, such as a storage that does not answer now.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub passing: BTreeSet<String>,
 }
 
 impl VserverRecord {

@@ -32,8 +32,12 @@ pub(super) fn a_share_moves_in_two_records_at_once(gateway: NewGateway<'_>) {
     assert!(of_a.change_two_vservers([(&from, &without), (&seen("to"), &with)]).unwrap());
     assert_eq!((seen("from").record, seen("to").record), (without, with));
 
-    let served =
-        SharesServed { epoch: 3, changes: 2, problems: [("data".to_owned(), "no".to_owned())].into() };
+    let served = SharesServed {
+        epoch: 3,
+        changes: 2,
+        problems: [("data".to_owned(), "no".to_owned())].into(),
+        ..SharesServed::default()
+    };
     assert_eq!(of_a.shares_served("from").unwrap(), None);
     assert!(of_a.set_shares_served("from", &served).unwrap());
     // Who served it before, and comes late, says nothing.
