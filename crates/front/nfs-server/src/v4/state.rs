@@ -629,7 +629,12 @@ impl Session {
         let mut flags = StatusFlags::from_bits_retain(client.flags.load(Ordering::Relaxed));
         if flags.contains(StatusFlags::LEASE_MOVED) && client.moved.is_over(Instant::now()) {
             client.tell(StatusFlags::LEASE_MOVED, false);
-            flags.remove(StatusFlags::LEASE_MOVED);
+            // Another share may have gone since this was looked at, and its flag was cleared with the others.
+            let has_more = !client.moved.is_over(Instant::now());
+            if has_more {
+                client.tell(StatusFlags::LEASE_MOVED, true);
+            }
+            flags.set(StatusFlags::LEASE_MOVED, has_more);
         }
         if client.had_back.load(Ordering::Relaxed) {
             flags.set(StatusFlags::CB_PATH_DOWN, !client.has_back());
