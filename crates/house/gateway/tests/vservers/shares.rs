@@ -295,17 +295,23 @@ fn only(gateways: &Gateways, vserver: &str, name: &str) -> Option<Share> {
     gateways.vserver_share(vserver, name).ok()
 }
 
+/// The vserver `from` at the gateway a, and `to` at the gateway b.
+fn from_and_to(world: &World) -> (Register, [VserverRecord; 2], [(Gateway, Gateways); 2]) {
+    let register = cluster(world, &["a", "b"]);
+    let records = [of_both(world, "from", "a"), of_both(world, "to", "b")];
+    for record in &records {
+        assert!(register.add_vserver(record).unwrap());
+    }
+    let gateways = ["a", "b"].map(|name| gateway(world, name));
+    until("both are served", || served(&gateways[0].0) == ["from"] && served(&gateways[1].0) == ["to"]);
+    (register, records, gateways)
+}
+
 /// The command has the name in another case.
 #[test]
 fn a_share_that_cannot_be_served_there_goes_back() {
     let Some(world) = World::new("a share that goes back") else { return };
-    let register = cluster(&world, &["a", "b"]);
-    let (from, to) = (of_both(&world, "from", "a"), of_both(&world, "to", "b"));
-    for record in [&from, &to] {
-        assert!(register.add_vserver(record).unwrap());
-    }
-    let ((a, of_a), (b, of_b)) = (gateway(&world, "a"), gateway(&world, "b"));
-    until("both are served", || served(&a) == ["from"] && served(&b) == ["to"]);
+    let (register, [from, _], [(a, of_a), (b, of_b)]) = from_and_to(&world);
     let directory = world.data("moving");
     add(&register, "from", "moving", &directory);
     until("the share has come", || has_come(&register, "from", "moving"));
@@ -326,13 +332,7 @@ fn a_share_that_cannot_be_served_there_goes_back() {
 #[test]
 fn a_share_moves_to_another_vserver_and_is_never_in_both() {
     let Some(world) = World::new("a share that moves between vservers") else { return };
-    let register = cluster(&world, &["a", "b"]);
-    let (from, to) = (of_both(&world, "from", "a"), of_both(&world, "to", "b"));
-    for record in [&from, &to] {
-        assert!(register.add_vserver(record).unwrap());
-    }
-    let ((a, of_a), (b, of_b)) = (gateway(&world, "a"), gateway(&world, "b"));
-    until("both are served", || served(&a) == ["from"] && served(&b) == ["to"]);
+    let (register, [from, to], [(a, of_a), (b, of_b)]) = from_and_to(&world);
     add(&register, "from", "moving", &world.data("moving"));
     until("the share has come", || has_come(&register, "from", "moving"));
     let mut nfs_client = nfs(&from, "one");
